@@ -1,0 +1,169 @@
+"""Privacy budgets: what a mechanism spends, what a run spends, and scales that spend it exactly."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dp_accounting import dp_event, privacy_accountant
+from dp_accounting.pld import pld_privacy_accountant
+from dp_accounting.rdp import rdp_privacy_accountant
+
+_GRID = 1e-3  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An (epsilon, delta) to spend.
+
+    Raises:
+        ValueError: one sentence that names the field and what is allowed.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise ValueError(f"privacy.epsilon is {self.epsilon}: it must be a finite number above 0.")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"privacy.delta is {self.delta}: it must be at least 0 and below 1.")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One draw of noise as it will really happen, and what it costs.
+
+    Args:
+        round: name of the round that draws it.
+        mechanism: what it is, in the field's words.
+        scale: scale of the noise, in units of the noisy quantity.
+        sensitivity: what the scale was calibrated to, same units and the norm of the noise.
+        epsilon: pure part of the guarantee; 0 for a Gaussian.
+        delta: additive part of the guarantee.
+        rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
+    """
+
+    round: str
+    mechanism: str
+    scale: float
+    sensitivity: float
+    epsilon: float = 0.0
+    delta: float = 0.0
+    rho: float = 0.0
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Total of a run: epsilon at the run's delta, and the accountant that proved it."""
+
+    epsilon: float
+    accountant: str
+
+
+def laplace(round_: str, what: str, epsilon: float, l1: float) -> Mechanism:
+    """Discrete Laplace noise of scale l1 / epsilon on integers of L1 sensitivity `l1`: epsilon-private."""
+    return Mechanism(round_, f"discrete Laplace: {what}", l1 / epsilon, l1, epsilon=epsilon)
+
+
+def gaussian(round_: str, what: str, rho: float, l2: float) -> Mechanism:
+    """Discrete Gaussian noise on integers of L2 sensitivity `l2`: l2^2 / (2 scale^2) = rho zCDP.
+
+    Source: Canonne, Kamath and Steinke 2020, Theorem 4; exactly the rho of the continuous Gaussian.
+    """
+    return Mechanism(round_, f"discrete Gaussian: {what}", l2 / math.sqrt(2 * rho), l2, rho=rho)
+
+
+def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
+    """Compose what the mechanisms spend, adaptively, by the tightest accountant that fits.
+
+    Pure mechanisms are composed by their privacy loss distribution (randomized response dominates
+    every epsilon-private mechanism), Gaussians by zCDP, whose total then enters the former as one
+    (epsilon, delta) mechanism with half of the delta that is left. Without additive deltas,
+    zCDP alone (epsilon^2 / 2 for a pure mechanism) is tried too, and the smaller one counts.
+
+    Args:
+        mechanisms: every draw of the run.
+        delta: total delta; the mechanisms' own deltas are taken from it first.
+
+    Returns:
+        The spend; epsilon is infinite where delta does not suffice.
+    """
+    own = sum(m.delta for m in mechanisms)
+    left = delta - own
+    pure = [m.epsilon for m in mechanisms if m.epsilon > 0]
+    rho = sum(m.rho for m in mechanisms)
+    if left < 0 or (rho > 0 and left <= 0):
+        return Spend(math.inf, "none")
+    basic = Spend(sum(pure), "basic composition")
+    if left == 0 or (len(pure) <= 1 and rho == 0):
+        return basic if rho == 0 else Spend(math.inf, "none")
+    if rho == 0:
+        candidates = [basic, Spend(_pld(pure, left), "privacy loss distribution")]
+    else:
+        joint = _zcdp(rho, left / 2)
+        candidates = [Spend(_pld([*pure, joint], left / 2), "privacy loss distribution and zCDP")]
+    if own == 0:
+        total = rho + sum(e**2 / 2 for e in pure)
+        candidates.append(Spend(_zcdp(total, left), "zCDP"))
+    return min(candidates, key=lambda s: s.epsilon)
+
+
+def _pld(epsilons: Sequence[float], delta: float) -> float:
+    # Randomized response is defined for replaced records; here it only stands for its loss distribution.
+    relation = privacy_accountant.NeighboringRelation.REPLACE_ONE
+    accountant = pld_privacy_accountant.PLDAccountant(relation, value_discretization_interval=_GRID)
+    for epsilon in epsilons:
+        flip = 2 / (1 + math.exp(epsilon))
+        accountant.compose(dp_event.RandomizedResponseDpEvent(noise_parameter=flip, num_buckets=2))
+    return float(accountant.get_epsilon(delta))
+
+
+def _zcdp(rho: float, delta: float) -> float:
+    accountant = rdp_privacy_accountant.RdpAccountant()
+    accountant.compose(dp_event.ZCDpEvent(rho))
+    return float(accountant.get_epsilon(delta))
+
+
+def calibrate(
+    budget: Budget, build: Callable[[float], Sequence[Mechanism]]
+) -> tuple[tuple[Mechanism, ...], Spend]:
+    """Find the largest multiplier whose mechanisms spend at most the budget, to 1e-4 of it.
+
+    Args:
+        budget: what may be spent.
+        build: mechanisms for a multiplier of their shares; spends more as it grows.
+
+    Returns:
+        The mechanisms and what they spend, recomputed from their scales.
+
+    Raises:
+        ValueError: the budget's delta does not cover the mechanisms' own deltas.
+    """
+    low, high = 0.0, 1.0
+    while high < 64 and spend(build(high), budget.delta).epsilon <= budget.epsilon:
+        low, high = high, high * 1.5
+    if low == 0 and not math.isfinite(spend(build(high), budget.delta).epsilon):
+        raise ValueError(
+            f"privacy.delta is {budget.delta}: this task needs a delta above 0 for its selections."
+        )
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        if spend(build(middle), budget.delta).epsilon <= budget.epsilon:
+            low = middle
+        else:
+            high = middle
+    mechanisms = tuple(build(low))
+    total = spend(mechanisms, budget.delta)
+    if total.epsilon > budget.epsilon:
+        raise AssertionError("calibrated mechanisms spend more than the budget")
+    return mechanisms, total
+
+
+def sampled(epsilon: float, rate: float) -> float:
+    """Epsilon of an epsilon-private (add or remove one) mechanism on a Poisson sample: ln(1 + q (e^eps - 1))."""
+    return math.log1p(rate * math.expm1(epsilon))
+
+
+def before_sampling(epsilon: float, rate: float) -> float:
+    """Invert `sampled`: what may be spent on the sample so that `epsilon` is spent in all."""
+    return math.log1p(math.expm1(epsilon) / rate)

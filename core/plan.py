@@ -1,0 +1,45 @@
+"""What a task is going to do: known before any row is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from core.budget import Mechanism, Spend
+from core.domain import Grid
+from core.rounds import Round, State
+
+
+class Finding(Protocol):
+    """The last state of a task."""
+
+    def result(self, grid: Grid) -> Mapping[str, Any] | None:
+        """Return the answer in data units, as JSON values; None where nothing was found."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rounds, noise and promises of one task; made from public parameters alone.
+
+    Args:
+        method: the method that will run.
+        rounds: the rounds, in order.
+        start: state before the first round.
+        mechanisms: every draw of noise.
+        spend: their total.
+        promises: name to value, each true with probability 1 - failure; see the task.
+        failure: probability that any promise fails.
+        smallest_target: smallest `target` that this budget serves, or None.
+        alternatives: the other methods and what they promise.
+        notes: sentences for the person who reads the plan.
+    """
+
+    method: str
+    rounds: tuple[Round, ...]
+    start: State
+    mechanisms: tuple[Mechanism, ...]
+    spend: Spend
+    promises: Mapping[str, Any]
+    failure: float
+    smallest_target: int | None = None
+    alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,76 @@
+"""A task as a fixed number of rounds: one pass over the data and one private release each."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Aggregate
+from core.domain import Points
+from core.noise import Noise
+
+State = Any
+"""Public value handed from round to round: private outputs and public parameters only."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some records of the database, as grid points.
+
+    Args:
+        points: shape (n, d), int64 grid steps.
+        ids: shape (n,), uint64, the identity of each record (its unit, or its file and row);
+            never its content, so that equal records are sampled independently.
+    """
+
+    points: Points
+    ids: NDArray[np.uint64]
+
+
+class Round(Protocol):
+    """One pass over the data and one private release.
+
+    `floor` is None where the aggregate is small. Otherwise the aggregate is `Counts`: it is merged in
+    shards by key, and only what exceeds the floor, max(0, count - floor), reaches `release`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short public name, unique within the task."""
+
+    @property
+    def floor(self) -> int | None:
+        """Clipping floor of a large sparse aggregate."""
+
+    def summarize(self, block: Block, state: State) -> Aggregate:
+        """Aggregate one block on a worker: pure, integer, order-free."""
+
+    def release(self, aggregate: Aggregate, state: State, noise: Noise) -> State:
+        """Turn the merged aggregate into the next public state, privately; never raises on data."""
+
+
+def run_in_memory(
+    rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise
+) -> State:
+    """Run `rounds` over `blocks` in this process: the twin of the Beam transform `RunRounds`.
+
+    Args:
+        rounds: the rounds of a task, in order.
+        blocks: at least one block; a database without records is one empty block.
+        start: the state before the first round.
+        noise: where randomness comes from.
+
+    Returns:
+        The state after the last round.
+    """
+    blocks = list(blocks)
+    state = start
+    for step in rounds:
+        aggregate = reduce(lambda a, b: a + b, [step.summarize(block, state) for block in blocks])
+        if step.floor is not None:
+            aggregate = aggregate.above(step.floor)
+        state = step.release(aggregate, state, noise)
+    return state
