@@ -1,5 +1,6 @@
 """Integer aggregates with an associative, commutative `+`: the same bit for bit under any split."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -30,9 +31,15 @@ class Counts:
 
     @classmethod
     def of(cls, keys: Ints) -> "Counts":
-        """Count the occurrences in `keys`, any shape."""
-        distinct, counts = np.unique(keys, return_counts=True)
-        return cls(distinct, counts.astype(np.int64))
+        """Count the occurrences in `keys`, shape (n,)."""
+        keys = np.sort(keys)
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys
+        return cls(keys[first], np.diff(np.append(first, len(keys))))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Counts"]) -> "Counts":
+        """Join parts whose keys ascend from part to part."""
+        return cls(np.concatenate([p.keys for p in parts]), np.concatenate([p.counts for p in parts]))
 
     def __add__(self, other: "Counts") -> "Counts":
         if not len(other.keys):

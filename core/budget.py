@@ -124,9 +124,7 @@ def _zcdp(rho: float, delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
-def calibrate(
-    budget: Budget, build: Callable[[float], Sequence[Mechanism]]
-) -> tuple[tuple[Mechanism, ...], Spend]:
+def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> float:
     """Find the largest multiplier whose mechanisms spend at most the budget, to 1e-4 of it.
 
     Args:
@@ -134,7 +132,7 @@ def calibrate(
         build: mechanisms for a multiplier of their shares; spends more as it grows.
 
     Returns:
-        The mechanisms and what they spend, recomputed from their scales.
+        The multiplier.
 
     Raises:
         ValueError: the budget's delta does not cover the mechanisms' own deltas.
@@ -143,20 +141,14 @@ def calibrate(
     while high < 64 and spend(build(high), budget.delta).epsilon <= budget.epsilon:
         low, high = high, high * 1.5
     if low == 0 and not math.isfinite(spend(build(high), budget.delta).epsilon):
-        raise ValueError(
-            f"privacy.delta is {budget.delta}: this task needs a delta above 0 for its selections."
-        )
+        raise ValueError(f"privacy.delta is {budget.delta}: this task needs a larger delta.")
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         if spend(build(middle), budget.delta).epsilon <= budget.epsilon:
             low = middle
         else:
             high = middle
-    mechanisms = tuple(build(low))
-    total = spend(mechanisms, budget.delta)
-    if total.epsilon > budget.epsilon:
-        raise AssertionError("calibrated mechanisms spend more than the budget")
-    return mechanisms, total
+    return low
 
 
 def sampled(epsilon: float, rate: float) -> float:

@@ -1,0 +1,165 @@
+"""Shifted boxes: dyadic boxes at several offsets, in a space of at most six dimensions."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid, Points
+
+Ints = NDArray[np.int64]
+
+MAX_DIMENSION = 6  # beyond it, boxes live in a random projection
+PROJECTED = 4  # to so many dimensions
+_UNIT = 1 << 10  # projected units per grid step
+_INDEX_BITS = 51
+_OFFSET_BITS = 6
+_LATTICE = {1: 9, 2: 3, 3: 2}  # coarse offsets per axis, by dimension
+_COARSE, _FINE = 16, 64  # offsets in more dimensions
+_PUBLIC_SEED = 0x5110A1  # projection and offsets are public: privacy does not rest on them
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """All boxes of side 2^level at many offsets, over a grid or its projection.
+
+    A key names one box: level, offset and the index of the box packed into 63 bits, without
+    collisions. One record is in exactly one box of every (level, offset).
+
+    Args:
+        grid: the universe.
+    """
+
+    grid: Grid
+
+    @property
+    def dimension(self) -> int:
+        """Number of axes k of the space the boxes live in."""
+        return PROJECTED if self.projected else self.grid.dimension
+
+    @property
+    def projected(self) -> bool:
+        """Whether the boxes live in a projection."""
+        return self.grid.dimension > MAX_DIMENSION
+
+    @property
+    def unit(self) -> int:
+        """Units of the boxes' space per grid step."""
+        return _UNIT if self.projected else 1
+
+    @cached_property
+    def _matrix(self) -> NDArray[np.float64]:
+        """Public random projection, shape (d, k): nearly orthonormal columns times the unit, integers."""
+        gauss = np.random.default_rng(_PUBLIC_SEED).normal(size=(self.grid.dimension, self.dimension))
+        return np.rint(np.linalg.qr(gauss)[0] * _UNIT)
+
+    @cached_property
+    def _reach(self) -> int:
+        """Bound on the absolute value of a projected coordinate."""
+        longest = float(np.sqrt((self._matrix**2).sum(axis=0)).max())
+        return math.ceil(self.grid.bounding_radius * longest) + 1
+
+    @cached_property
+    def extent(self) -> int:
+        """Largest coordinate in the boxes' space; the smallest is 0."""
+        return 2 * self._reach if self.projected else max(self.grid.extents)
+
+    @property
+    def top(self) -> int:
+        """Level at which one box holds everything."""
+        return self.extent.bit_length()
+
+    @property
+    def bottom(self) -> int:
+        """Finest level whose box indices fit into a key."""
+        level = self.top
+        while level > 0 and self.dimension * self._bits(level - 1) <= _INDEX_BITS:
+            level -= 1
+        return level
+
+    @property
+    def index_bits(self) -> int:
+        """Bits that number the boxes of one offset of the finest level."""
+        return self.dimension * self._bits(self.bottom)
+
+    @property
+    def levels(self) -> range:
+        """Every level, from the finest."""
+        return range(self.bottom, self.top + 1)
+
+    def _bits(self, level: int) -> int:
+        return ((self.extent + (1 << level)) >> level).bit_length()
+
+    def coordinates(self, points: Points) -> Ints:
+        """Map grid points (n, d) to the boxes' space (n, k), exactly."""
+        if not self.projected:
+            return points
+        centered = (points - np.asarray(self.grid.bounding_center)).astype(np.float64)
+        # Integers below 2^53: the sums are exact in any order, so the result is the same on any worker.
+        return (centered @ self._matrix).astype(np.int64) + self._reach
+
+    @property
+    def _per_axis(self) -> int:
+        """Coarse offsets per axis m where they form a lattice, else 0."""
+        return _LATTICE.get(self.dimension, 0)
+
+    def offsets(self, *, fine: bool) -> NDArray[np.float64]:
+        """Offsets of the boxes as fractions of their side, shape (s, k); the fine ones include the coarse.
+
+        Up to three dimensions a lattice of m^k offsets (fine: (2m)^k). Beyond, the k + 1 diagonal
+        offsets and then public random ones.
+        """
+        k = self.dimension
+        if self._per_axis:
+            per_axis = self._per_axis * (2 if fine else 1)
+            axes = np.meshgrid(*[np.arange(per_axis) / per_axis] * k, indexing="ij")
+            return np.stack([axis.ravel() for axis in axes], axis=1)
+        count = _FINE if fine else _COARSE
+        diagonal = np.repeat(np.arange(k + 1)[:, None] / (k + 1), k, axis=1)
+        random = np.random.default_rng(_PUBLIC_SEED).uniform(size=(count - k - 1, k))
+        return np.concatenate([diagonal, random])
+
+    @property
+    def fits(self) -> float:
+        """Largest f such that any set of diameter f * side fits into some box of the coarse offsets.
+
+        On a lattice 1 - 1/m per axis; on the diagonal 1 / (k + 1), as every axis of the set is cut
+        by at most one of the k + 1 offsets (Chan 1998).
+        """
+        return 1 - 1 / self._per_axis if self._per_axis else 1 / (self.dimension + 1)
+
+    def keys(self, coordinates: Ints, level: int, offsets: NDArray[np.float64]) -> Ints:
+        """Keys of the boxes that hold each record.
+
+        Args:
+            coordinates: shape (n, k), from `coordinates`.
+            level: side of the boxes is 2^level.
+            offsets: shape (s, k), from `offsets`.
+
+        Returns:
+            Shape (s, n), int64, distinct between different offsets.
+        """
+        bits = self._bits(level)
+        keys = np.empty((len(offsets), len(coordinates)), dtype=np.int64)
+        for number, moved in enumerate(self._moved(level, offsets)):
+            keys[number] = ((level << _OFFSET_BITS) | number) << _INDEX_BITS
+            for axis in range(self.dimension):
+                keys[number] |= ((coordinates[:, axis] + moved[axis]) >> level) << (axis * bits)
+        return keys
+
+    @staticmethod
+    def _moved(level: int, offsets: NDArray[np.float64]) -> Ints:
+        return np.floor(offsets * (1 << level)).astype(np.int64)
+
+    def of_level(self, keys: Ints, level: int) -> NDArray[np.bool_]:
+        """Say which keys are of boxes of `level`, shape (m,)."""
+        return (keys >> (_OFFSET_BITS + _INDEX_BITS)) == level
+
+    def corner(self, key: int, level: int, offsets: NDArray[np.float64]) -> Ints:
+        """Lowest coordinates (k,) of the box that `key` names."""
+        bits = self._bits(level)
+        index = np.array([(key >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)])
+        number = (key >> _INDEX_BITS) & ((1 << _OFFSET_BITS) - 1)
+        return (index << level) - self._moved(level, offsets)[number]

@@ -1,0 +1,313 @@
+"""Plan of the practical 1-cluster: shares, noise scales, promises; from public parameters alone."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from core.budget import Budget, Mechanism, before_sampling, calibrate, gaussian, laplace, spend
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.one_cluster.boxes import Boxes
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical import FitRadius, GoodCenter, GoodRadius, NoisyAverage, Thinning
+from core.plan import Plan
+from core.rounds import Round
+from core.selection import above_threshold_error, bar_for
+
+_RADIUS_SAMPLE, _CENTER_SAMPLE = 2000, 8000  # records of the target that the samples keep, expected
+_SUM = 0.85  # an average spends this part on the sum and the rest on the count
+_AVERAGES = ("average_1", "average_2")
+_NAMES = ("good_radius", "good_center", *_AVERAGES, "fit_radius", "count")
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """Noise scale of every draw, and the epsilon that each share gets."""
+
+    epsilon: Mapping[str, float]
+    rhos: tuple[float, ...]
+    good_radius: float
+    good_center: float
+    bar: int
+    sums: tuple[float, ...]
+    counts: tuple[float, ...]
+    fit: float
+    count: float
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Everything a plan is made from."""
+
+    grid: Grid
+    params: OneCluster
+    budget: Budget
+    neighbors: Neighbors
+
+    @property
+    def boxes(self) -> Boxes:
+        return Boxes(self.grid)
+
+    def rate(self, sample: int) -> float:
+        """Poisson rate at which the target keeps about `sample` records."""
+        return min(1.0, sample / self.params.target)
+
+    def floor(self, sample: int) -> int:
+        return int(self.rate(sample) * self.params.target / 8)
+
+    @property
+    def choice_delta(self) -> float:
+        return self.budget.delta / 4
+
+    @property
+    def _gaussian_factor(self) -> float:
+        return math.sqrt(2 * math.log(1.25 / (self.budget.delta / 4)))
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether Gaussian noise is smaller than Laplace noise on a sum of d coordinates."""
+        return math.sqrt(2 * self.grid.dimension) > self._gaussian_factor
+
+    def shares(self) -> dict[str, float]:
+        """Shares of epsilon; by default the fit gets what makes its error a 20th of the target."""
+        fit = min(0.45, max(0.2, 200 / (self.params.target * self.budget.epsilon)))
+        average = (1 - 0.15 - 0.10 - 0.06 - fit) / 2
+        shares = dict(zip(_NAMES, (0.15, 0.10, average, average, fit, 0.06), strict=True))
+        for name, share in (self.params.shares or {}).items():
+            if name not in shares:
+                raise ValueError(f"params.shares has {name!r}: its keys are {', '.join(_NAMES)}.")
+            shares[name] = share
+        total = sum(shares.values())
+        return {name: share / total for name, share in shares.items()}
+
+    def scales(self, multiplier: float) -> _Scales:
+        """Return the noise scales at `multiplier` times the shares.
+
+        A replacement is `moves` = 2 additions or removals, so what is calibrated for one of these gets
+        epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
+        """
+        epsilon = {k: v * self.budget.epsilon * multiplier for k, v in self.shares().items()}
+        moves = self.neighbors.moves
+        center_rate = self.rate(_CENTER_SAMPLE)
+        radius = before_sampling(epsilon["good_radius"] / moves, self.rate(_RADIUS_SAMPLE))
+        center = before_sampling(epsilon["good_center"] / moves, center_rate)
+        per_move = self.choice_delta / sum(math.exp(i * epsilon["good_center"] / moves) for i in range(moves))
+        sums = [_SUM * epsilon[name] for name in _AVERAGES]
+        rhos = tuple((e / self._gaussian_factor) ** 2 / 2 for e in sums)
+        by_laplace = tuple(moves * math.sqrt(self.grid.dimension) / e for e in sums)
+        by_gaussian = tuple(moves / math.sqrt(2 * rho) for rho in rhos)
+        return _Scales(
+            epsilon=epsilon,
+            rhos=rhos,
+            good_radius=2 / radius,
+            good_center=1 / center,
+            bar=bar_for(len(self.boxes.offsets(fine=True)), center, per_move / center_rate),
+            sums=by_gaussian if self.gaussian else by_laplace,
+            counts=tuple(1 / ((1 - _SUM) * epsilon[name]) for name in _AVERAGES),
+            fit=2 * moves / epsilon["fit_radius"],
+            count=1 / epsilon["count"],
+        )
+
+    def mechanisms(self, multiplier: float) -> tuple[Mechanism, ...]:
+        """Every draw of a run, with what it costs; see the rounds for the sensitivities."""
+        s, moves = self.scales(multiplier), self.neighbors.moves
+        e, delta = s.epsilon, self.choice_delta
+        draws = [
+            Mechanism("good_radius", "AboveThreshold", s.good_radius, 1, epsilon=e["good_radius"]),
+            Mechanism("good_center", "choosing", s.good_center, 1, epsilon=e["good_center"], delta=delta),
+        ]
+        for i, name in enumerate(_AVERAGES):
+            what = "sum, per step of the ball's radius"
+            if self.gaussian:
+                draws.append(gaussian(name, what, s.rhos[i], moves))
+            else:
+                draws.append(laplace(name, what, _SUM * e[name], moves * math.sqrt(self.grid.dimension)))
+            draws.append(laplace(name, "count", (1 - _SUM) * e[name], self.neighbors.count()))
+        draws.append(Mechanism("fit_radius", "AboveThreshold", s.fit, 1, epsilon=e["fit_radius"]))
+        draws.append(laplace("fit_radius", "count", e["count"], self.neighbors.count()))
+        return tuple(draws)
+
+
+@dataclass(frozen=True)
+class _Accuracy:
+    """Thresholds, and what holds with probability 1 - failure (`found`: whether it is promised)."""
+
+    threshold: int
+    target: int
+    missing: int
+    found: bool
+    count_error: int
+
+
+def _at_least(count: float, rate: float, log: float) -> float:
+    """Return how many of `count` records a sample keeps, but for probability e^-log (Chernoff)."""
+    mean = max(0.0, count * rate)
+    return mean if rate >= 1 else mean - math.sqrt(2 * mean * log)
+
+
+def _fewest(sampled: float, rate: float, log: float) -> float:
+    """Return the fewest records of which `sampled` are kept, but for probability e^-log (Bernstein)."""
+    if rate >= 1:
+        return sampled
+    half = math.sqrt((1 - rate) * log / 2)
+    root = math.sqrt(max(0.0, half**2 + sampled - 2 * log / 3)) - half
+    return max(0.0, root) ** 2 / rate
+
+
+def _accuracy(setting: _Setting, scales: _Scales) -> _Accuracy:
+    """Derive thresholds and promises by a union bound over nine events, each of failure / 9.
+
+    Let t be the target and a the finest level whose boxes hold every ball of radius r_opt(t).
+    GoodRadius' sample keeps enough of that ball for it to stop by level a, and where it stops some box
+    shows the threshold less its error, hence truly holds `first`. GoodCenter's sample keeps enough of
+    that box; the chosen one shows at most its own loss less, hence truly holds `second`. FitRadius looks
+    as far as that box is wide, so its ball holds the fitted target less its error, or `second`.
+    """
+    t, boxes = setting.params.target, setting.boxes
+    log = math.log(9 / setting.params.failure)
+    # Every box of every level, or of one level and all offsets, at most.
+    every_box = log + math.log(2.0) * (boxes.index_bits + 1) + math.log(len(boxes.offsets(fine=True)))
+    q1, q2 = setting.rate(_RADIUS_SAMPLE), setting.rate(_CENTER_SAMPLE)
+    failure = math.exp(-log)
+
+    radius_error = above_threshold_error(
+        scales.good_radius, scales.good_radius, len(boxes.levels), failure
+    )
+    threshold = max(0.6 * q1 * t, _at_least(t, q1, log) - radius_error)
+    stops = threshold <= _at_least(t, q1, log) - radius_error + 1
+    first = _fewest(max(0.0, threshold - radius_error), q1, every_box)
+
+    shown = _at_least(first, q2, log)
+    chooses = shown - setting.floor(_CENTER_SAMPLE) >= scales.bar + scales.good_center * log
+    second = _fewest(max(0.0, shown - scales.good_center * every_box), q2, every_box)
+
+    slack = min(10 * scales.fit, max(4 * scales.fit, 0.05 * t))
+    target = max(1, round(t - slack))
+    held = target - above_threshold_error(scales.fit, scales.fit, FitRadius.most_radii(boxes), failure)
+    if not boxes.projected:
+        held = min(held, second)
+    return _Accuracy(
+        threshold=round(threshold),
+        target=target,
+        missing=math.ceil(t - held),
+        found=stops and chooses and held > 0,
+        count_error=math.ceil(scales.count * log),
+    )
+
+
+def _rounds(setting: _Setting, scales: _Scales, accuracy: _Accuracy, salt: bytes) -> tuple[Round, ...]:
+    boxes = setting.boxes
+    averages = [
+        NoisyAverage(
+            boxes,
+            in_box=boxes.projected and i == 0,
+            sum_scale=scales.sums[i],
+            gaussian=setting.gaussian,
+            count_scale=scales.counts[i],
+            smallest=math.ceil(3 * scales.counts[i]),
+            name=name,
+        )
+        for i, name in enumerate(_AVERAGES)
+    ]
+    radius_sample = Thinning(setting.rate(_RADIUS_SAMPLE), salt, 1)
+    center_sample = Thinning(setting.rate(_CENTER_SAMPLE), salt, 2)
+    radius_floor, center_floor = setting.floor(_RADIUS_SAMPLE), setting.floor(_CENTER_SAMPLE)
+    return (
+        GoodRadius(boxes, radius_sample, radius_floor, accuracy.threshold, scales.good_radius),
+        GoodCenter(boxes, center_sample, center_floor, scales.bar, scales.good_center),
+        *averages,
+        FitRadius(boxes, accuracy.target, scales.fit, scales.count),
+    )
+
+
+def _promises(setting: _Setting, accuracy: _Accuracy) -> dict[str, float | None]:
+    boxes, grid = setting.boxes, setting.grid
+    root = math.sqrt(grid.dimension)
+    radius = accuracy.found and not boxes.projected
+    return {
+        "missing": accuracy.missing if accuracy.found else None,
+        "radius_factor": 4 * root / boxes.fits if radius else None,
+        "resolution": (1 << boxes.bottom) * root * grid.step if radius else None,
+        "count_error": accuracy.count_error,
+    }
+
+
+def _smallest_target(setting: _Setting) -> int | None:
+    """Return the smallest target, to 1%, whose promise leaves at least half of it in the ball."""
+
+    def works(target: int) -> bool:
+        tried = replace(setting, params=replace(setting.params, target=target))
+        accuracy = _accuracy(tried, tried.scales(1.0))
+        return accuracy.found and accuracy.missing <= target / 2
+
+    high = 16
+    while not works(high):
+        high *= 2
+        if high > 1 << 40:
+            return None
+    low = high // 2
+    while high - low > max(1, low // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high
+
+
+def _notes(setting: _Setting, accuracy: _Accuracy) -> tuple[str, ...]:
+    notes = []
+    if not accuracy.found:
+        notes.append(
+            f"The target {setting.params.target} is too small for a promise at this budget: the run may "
+            "find nothing, or a wider ball. What is released is as private as ever."
+        )
+    if setting.boxes.projected:
+        notes.append(
+            f"With {setting.grid.dimension} columns the boxes live in a random projection: the number of "
+            "records in the ball is promised, its radius is not."
+        )
+    for what, sample in (("radius", _RADIUS_SAMPLE), ("center", _CENTER_SAMPLE)):
+        rate = setting.rate(sample)
+        if rate < 1:
+            notes.append(
+                f"The {what} round's box counts see a secret Poisson sample of rate {rate:.4g}; its "
+                "amplification is accounted."
+            )
+    return tuple(notes)
+
+
+def plan_practical(
+    grid: Grid, params: OneCluster, budget: Budget, neighbors: Neighbors, salt: bytes
+) -> Plan:
+    """Plan the practical 1-cluster.
+
+    Args:
+        grid: the universe.
+        params: target and failure probability.
+        budget: what the run may spend.
+        neighbors: the relation; the number of records is never used under either.
+        salt: 16 secret bytes that choose the samples.
+
+    Returns:
+        Rounds and promises: `missing` (the ball holds at least target - missing records),
+        `radius_factor` (its radius is at most this times that of the smallest ball holding the target),
+        `resolution` (or this in data units, where that is larger), `count_error`.
+
+    Raises:
+        ValueError: delta is 0, or a share has an unknown name.
+    """
+    if budget.delta <= 0:
+        raise ValueError("privacy.delta is 0: one_cluster chooses among boxes, which needs a delta above 0.")
+    setting = _Setting(grid, params, budget, neighbors)
+    multiplier = calibrate(budget, setting.mechanisms)
+    mechanisms, scales = setting.mechanisms(multiplier), setting.scales(multiplier)
+    accuracy = _accuracy(setting, scales)
+    return Plan(
+        method="practical",
+        rounds=_rounds(setting, scales, accuracy, salt),
+        start=None,
+        mechanisms=mechanisms,
+        spend=spend(mechanisms, budget.delta),
+        promises=_promises(setting, accuracy),
+        failure=params.failure,
+        smallest_target=_smallest_target(setting),
+        notes=_notes(setting, accuracy),
+    )
