@@ -1,0 +1,69 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# One thread per worker: the runner is what runs in parallel.
+export OMP_NUM_THREADS := 1
+# The working directory is on no one's path by accident: the editable install puts the checkout there.
+export PYTHONSAFEPATH := 1
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
+
+.PHONY: help install demo test audit bench bench-one-cluster bench-pass lint format lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## set everything up in .venv, from the locks
+
+# PYTHON=... picks the interpreter; without it, the first one on the path that is new enough.
+$(INSTALLED): requirements-dev.txt pyproject.toml
+	@if [ ! -x $(BIN)/python ]; then \
+		for python in $${PYTHON:-python3 python3.13 python3.12 python3.11}; do \
+			if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+				"$$python" -m venv .venv && break || rm -rf .venv; \
+			fi; \
+		done; \
+		[ -x $(BIN)/python ] || { echo "Shoal needs Python 3.11 or later: make install PYTHON=/path/to/python" >&2; exit 1; }; \
+	fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: install ## find the densest small region of the world's airports, privately
+	$(BIN)/shoal demo
+
+test: lint ## lint, types, import contracts, then every test but the audits
+	$(BIN)/pytest
+
+audit: install ## long statistical tests of privacy and accuracy
+	$(BIN)/pytest -m audit
+
+bench: bench-one-cluster bench-pass ## every benchmark
+
+bench-one-cluster: install ## success of the 1-cluster and of its alternatives on planted data
+	$(BIN)/python -m tests.benchmarks.one_cluster
+
+bench-pass: install ## cost of one pass against plain numpy
+	$(BIN)/python -m tests.benchmarks.pass_cost
+
+lint: install ## ruff, mypy and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install ## put the code in its canonical form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: install ## rewrite the locks from pyproject.toml; LOCKFLAGS=--upgrade takes newer versions
+	$(COMPILE) --output-file requirements.txt > /dev/null
+	$(COMPILE) --extra dev --output-file requirements-dev.txt > /dev/null
+
+clean: ## remove .venv and everything that was made
+	rm -rf .venv build demo-out bench-out *.egg-info .*_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

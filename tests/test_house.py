@@ -1,0 +1,104 @@
+"""Rules of the house that no linter knows."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("core", "transforms", "pipelines")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+PAGES = sorted(
+    page
+    for pattern in ("*.md", *(f"{folder}/**/*.md" for folder in (*PACKAGES, "deploy", "tests")))
+    for page in ROOT.glob(pattern)
+)
+
+GENERATORS = {"default_rng", "Generator", "PCG64", "Philox", "SeedSequence"}
+"""The parts of numpy.random that take an explicit seed."""
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def locked(lock: str) -> dict[str, str]:
+    """Return each requirement of a lock, `name==version ; marker`, and the hashes under it."""
+    entries = re.findall(r"^([a-z0-9].*?) \\\n((?:    --hash=.*\n)+)", (ROOT / lock).read_text(), re.M)
+    return dict(entries)
+
+
+def declared() -> list[str]:
+    """Return the runtime requirements in pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])
+def test_a_lock_holds_pinned_hashed_packages_and_nothing_else(lock: str) -> None:
+    entry = r"[a-z0-9][a-z0-9.,\[\]-]*==[^\s/]+( ; [^/]+)? \\"
+    line_of_a_lock = re.compile(entry + r"|    --hash=sha256:[0-9a-f]{64}( \\)?")
+    lines = (ROOT / lock).read_text().splitlines()
+    assert not [line for line in lines if not line_of_a_lock.fullmatch(line)]
+    assert locked(lock)
+
+
+def test_every_declared_dependency_is_locked_in_both_locks() -> None:
+    runtime, dev = locked("requirements.txt"), locked("requirements-dev.txt")
+    names = {re.split(r"[\[=]", entry)[0] for entry in runtime}
+    missing = [item for item in declared() if re.split(r"[^a-z0-9-]", item)[0] not in names]
+    assert not missing
+    assert runtime.items() <= dev.items(), "the tests would run other versions than a release"
+
+
+def numpy_random(tree: ast.AST) -> list[tuple[int, str, bool]]:
+    """Return line, name and whether it is called without arguments, for each use of np.random."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    bare = {id(call.func) for call in calls if not (call.args or call.keywords)}
+    return [
+        (node.lineno, node.attr, id(node) in bare)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random")
+    ]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_numpy_randomness_is_public_and_seeded(path: Path) -> None:
+    """Noise comes from core.noise alone; numpy may only expand an explicit, public seed."""
+    tree = ast.parse(path.read_text())
+    used = numpy_random(tree)
+    assert not [(line, name) for line, name, bare in used if name not in GENERATORS or bare]
+    imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    assert not [module for module in imported if module.startswith("numpy.random")], "write np.random.<name>"
+
+
+def test_the_rule_on_randomness_has_teeth() -> None:
+    code = "np.random.default_rng()\nnp.random.default_rng(7)\nnp.random.laplace(0, 1)\n"
+    assert sorted(numpy_random(ast.parse(code))) == [
+        (1, "default_rng", True),
+        (2, "default_rng", False),
+        (3, "laplace", False),
+    ]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_file_is_short_and_named_for_its_job(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+    assert path.stem not in {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_names_only_what_exists(page: Path) -> None:
+    """Relative links lead somewhere, and every `make` target that is named is one."""
+    text = page.read_text()
+    links = re.findall(r"(?:\]\(|src=\")([^)\s\"#]+)", text)
+    assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert set(re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)`", text)) <= targets
+
+
+def test_ci_runs_what_a_developer_runs() -> None:
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o100
+    assert script.read_text().splitlines()[-1] == "exec make test"
