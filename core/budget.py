@@ -8,7 +8,8 @@ from dp_accounting import dp_event, privacy_accountant
 from dp_accounting.pld import pld_privacy_accountant
 from dp_accounting.rdp import rdp_privacy_accountant
 
-_GRID = 1e-3  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
+_ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
+_GRID = 1e-4  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _pld(epsilons: Sequence[float], delta: float) -> float:
 
 
 def _zcdp(rho: float, delta: float) -> float:
-    accountant = rdp_privacy_accountant.RdpAccountant()
+    accountant = rdp_privacy_accountant.RdpAccountant(_ORDERS)
     accountant.compose(dp_event.ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))
 
@@ -152,7 +153,10 @@ def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> 
 
 
 def sampled(epsilon: float, rate: float) -> float:
-    """Epsilon of an epsilon-private (add or remove one) mechanism on a Poisson sample: ln(1 + q (e^eps - 1))."""
+    """Epsilon, to add or remove one, of an epsilon-private mechanism on a Poisson sample of rate q.
+
+    ln(1 + q (e^epsilon - 1)), and delta becomes q delta (Li, Qardaji and Su 2012; THEORY P7).
+    """
     return math.log1p(rate * math.expm1(epsilon))
 
 

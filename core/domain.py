@@ -51,9 +51,7 @@ class Grid:
                     f"domain.lower {low} and domain.upper {high} on axis {axis} must be finite numbers."
                 )
             if low >= high:
-                raise ValueError(
-                    f"domain.lower {low} must be below domain.upper {high} on axis {axis}."
-                )
+                raise ValueError(f"domain.lower {low} must be below domain.upper {high} on axis {axis}.")
         if not (math.isfinite(self.step) and self.step > 0):
             raise ValueError(f"domain.step is {self.step}: it must be a finite number above 0.")
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
@@ -97,7 +95,7 @@ class Grid:
     def extents(self) -> tuple[int, ...]:
         """Largest grid coordinate of each axis, in steps."""
         return tuple(
-            int(math.floor((high - low) / self.step + 1e-9))
+            math.floor((high - low) / self.step + 1e-9)
             for low, high in zip(self.lower, self.upper, strict=True)
         )
 

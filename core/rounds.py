@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Aggregate
 from core.domain import Points
 from core.noise import Noise
 
@@ -33,6 +32,7 @@ class Block:
 class Round(Protocol):
     """One pass over the data and one private release.
 
+    Each round names its own kind of `core.aggregate.Aggregate` and of state.
     `floor` is None where the aggregate is small. Otherwise the aggregate is `Counts`: it is merged in
     shards by key, and only what exceeds the floor, max(0, count - floor), reaches `release`.
     """
@@ -45,16 +45,14 @@ class Round(Protocol):
     def floor(self) -> int | None:
         """Clipping floor of a large sparse aggregate."""
 
-    def summarize(self, block: Block, state: State) -> Aggregate:
+    def summarize(self, block: Block, state: State) -> Any:
         """Aggregate one block on a worker: pure, integer, order-free."""
 
-    def release(self, aggregate: Aggregate, state: State, noise: Noise) -> State:
+    def release(self, aggregate: Any, state: State, noise: Noise) -> State:
         """Turn the merged aggregate into the next public state, privately; never raises on data."""
 
 
-def run_in_memory(
-    rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise
-) -> State:
+def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise) -> State:
     """Run `rounds` over `blocks` in this process: the twin of the Beam transform `RunRounds`.
 
     Args:

@@ -41,7 +41,10 @@ def _hash_chunk(words: U64, k0: np.uint64, k1: np.uint64) -> U64:
     v2 ^= np.uint64(0xFF)
     for _ in range(4):
         _sip_round(v0, v1, v2, v3)
-    return v0 ^ v1 ^ v2 ^ v3
+    v0 ^= v1
+    v0 ^= v2
+    v0 ^= v3
+    return v0
 
 
 def _rotate(v: U64, bits: int) -> None:

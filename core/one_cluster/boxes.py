@@ -16,7 +16,7 @@ PROJECTED = 4  # to so many dimensions
 _UNIT = 1 << 10  # projected units per grid step
 _INDEX_BITS = 51
 _OFFSET_BITS = 6
-_LATTICE = {1: 9, 2: 3, 3: 2}  # coarse offsets per axis, by dimension
+_LATTICE = {1: (4, 16), 2: (2, 6), 3: (2, 4)}  # coarse and fine offsets per axis, by dimension
 _COARSE, _FINE = 16, 64  # offsets in more dimensions
 _PUBLIC_SEED = 0x5110A1  # projection and offsets are public: privacy does not rest on them
 
@@ -53,7 +53,7 @@ class Boxes:
     def _matrix(self) -> NDArray[np.float64]:
         """Public random projection, shape (d, k): nearly orthonormal columns times the unit, integers."""
         gauss = np.random.default_rng(_PUBLIC_SEED).normal(size=(self.grid.dimension, self.dimension))
-        return np.rint(np.linalg.qr(gauss)[0] * _UNIT)
+        return np.asarray(np.rint(np.linalg.qr(gauss)[0] * _UNIT))
 
     @cached_property
     def _reach(self) -> int:
@@ -98,22 +98,17 @@ class Boxes:
             return points
         centered = (points - np.asarray(self.grid.bounding_center)).astype(np.float64)
         # Integers below 2^53: the sums are exact in any order, so the result is the same on any worker.
-        return (centered @ self._matrix).astype(np.int64) + self._reach
-
-    @property
-    def _per_axis(self) -> int:
-        """Coarse offsets per axis m where they form a lattice, else 0."""
-        return _LATTICE.get(self.dimension, 0)
+        return np.asarray((centered @ self._matrix).astype(np.int64) + self._reach)
 
     def offsets(self, *, fine: bool) -> NDArray[np.float64]:
         """Offsets of the boxes as fractions of their side, shape (s, k); the fine ones include the coarse.
 
-        Up to three dimensions a lattice of m^k offsets (fine: (2m)^k). Beyond, the k + 1 diagonal
-        offsets and then public random ones.
+        Up to three dimensions a lattice of m^k offsets. Beyond, the k + 1 diagonal offsets and then
+        public random ones.
         """
         k = self.dimension
-        if self._per_axis:
-            per_axis = self._per_axis * (2 if fine else 1)
+        if k in _LATTICE:
+            per_axis = _LATTICE[k][fine]
             axes = np.meshgrid(*[np.arange(per_axis) / per_axis] * k, indexing="ij")
             return np.stack([axis.ravel() for axis in axes], axis=1)
         count = _FINE if fine else _COARSE
@@ -128,7 +123,8 @@ class Boxes:
         On a lattice 1 - 1/m per axis; on the diagonal 1 / (k + 1), as every axis of the set is cut
         by at most one of the k + 1 offsets (Chan 1998).
         """
-        return 1 - 1 / self._per_axis if self._per_axis else 1 / (self.dimension + 1)
+        k = self.dimension
+        return 1 - 1 / _LATTICE[k][0] if k in _LATTICE else 1 / (k + 1)
 
     def keys(self, coordinates: Ints, level: int, offsets: NDArray[np.float64]) -> Ints:
         """Keys of the boxes that hold each record.
@@ -155,11 +151,11 @@ class Boxes:
 
     def of_level(self, keys: Ints, level: int) -> NDArray[np.bool_]:
         """Say which keys are of boxes of `level`, shape (m,)."""
-        return (keys >> (_OFFSET_BITS + _INDEX_BITS)) == level
+        return np.asarray((keys >> (_OFFSET_BITS + _INDEX_BITS)) == level)
 
     def corner(self, key: int, level: int, offsets: NDArray[np.float64]) -> Ints:
         """Lowest coordinates (k,) of the box that `key` names."""
         bits = self._bits(level)
         index = np.array([(key >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)])
         number = (key >> _INDEX_BITS) & ((1 << _OFFSET_BITS) - 1)
-        return (index << level) - self._moved(level, offsets)[number]
+        return np.asarray((index << level) - self._moved(level, offsets)[number])

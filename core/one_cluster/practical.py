@@ -165,13 +165,9 @@ class GoodCenter:
             return _EMPTY
         coordinates = self.boxes.coordinates(self.thinning.sample(block))
         offsets = self.boxes.offsets(fine=True)
-        return Counts.joined(
-            [Counts.of(keys) for keys in self.boxes.keys(coordinates, state.level, offsets)]
-        )
+        return Counts.joined([Counts.of(keys) for keys in self.boxes.keys(coordinates, state.level, offsets)])
 
-    def release(
-        self, aggregate: Counts, state: Scaled | NotFound, noise: Noise
-    ) -> Located | NotFound:
+    def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Noise) -> Located | NotFound:
         """Release one box, and the ball about it that holds everything projected into it."""
         if isinstance(state, NotFound):
             return state
@@ -225,9 +221,7 @@ class NoisyAverage:
         moved = moved[np.einsum("ij,ij->i", moved, moved) <= state.radius**2]
         return Tally(np.append(moved.sum(axis=0), len(moved)))
 
-    def release(
-        self, aggregate: Tally, state: Located | NotFound, noise: Noise
-    ) -> Located | NotFound:
+    def release(self, aggregate: Tally, state: Located | NotFound, noise: Noise) -> Located | NotFound:
         """Release the mean, kept inside the ball, and a smaller ball about it."""
         if isinstance(state, NotFound):
             return state
@@ -280,12 +274,13 @@ class FitRadius:
     def radii(self, level: int) -> Ints:
         """Candidate radii in grid steps, ascending, after boxes of side 2^level: public.
 
-        The widest is the box's diameter (all of the universe after a projection), the narrowest
+        The widest is the box's diameter (the universe's after a projection), the narrowest
         what a ball that no box of half the side could hold may have.
         """
         grid, side = self.boxes.grid, (1 << level) / self.boxes.unit
         diameter = side * math.sqrt(grid.dimension)
-        widest = 2 * grid.bounding_radius if self.boxes.projected else math.ceil(diameter)
+        everything = 2 * grid.bounding_radius
+        widest = everything if self.boxes.projected else min(everything, math.ceil(diameter))
         finest = level == self.boxes.bottom
         narrowest = 1.0 if finest else max(1.0, diameter / 24)
         steps = math.ceil(math.log(widest / narrowest) / math.log(self.ratio)) if widest > 1 else 0

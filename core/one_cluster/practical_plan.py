@@ -170,9 +170,7 @@ def _accuracy(setting: _Setting, scales: _Scales) -> _Accuracy:
     q1, q2 = setting.rate(_RADIUS_SAMPLE), setting.rate(_CENTER_SAMPLE)
     failure = math.exp(-log)
 
-    radius_error = above_threshold_error(
-        scales.good_radius, scales.good_radius, len(boxes.levels), failure
-    )
+    radius_error = above_threshold_error(scales.good_radius, scales.good_radius, len(boxes.levels), failure)
     threshold = max(0.6 * q1 * t, _at_least(t, q1, log) - radius_error)
     stops = threshold <= _at_least(t, q1, log) - radius_error + 1
     first = _fewest(max(0.0, threshold - radius_error), q1, every_box)
@@ -183,7 +181,7 @@ def _accuracy(setting: _Setting, scales: _Scales) -> _Accuracy:
 
     slack = min(10 * scales.fit, max(4 * scales.fit, 0.05 * t))
     target = max(1, round(t - slack))
-    held = target - above_threshold_error(scales.fit, scales.fit, FitRadius.most_radii(boxes), failure)
+    held: float = target - above_threshold_error(scales.fit, scales.fit, FitRadius.most_radii(boxes), failure)
     if not boxes.projected:
         held = min(held, second)
     return _Accuracy(
@@ -274,9 +272,7 @@ def _notes(setting: _Setting, accuracy: _Accuracy) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def plan_practical(
-    grid: Grid, params: OneCluster, budget: Budget, neighbors: Neighbors, salt: bytes
-) -> Plan:
+def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
     """Plan the practical 1-cluster.
 
     Args:

@@ -1,0 +1,224 @@
+"""RecConcave: privately find a point of high quasi-concave quality in a huge ordered range."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.noise import Noise
+from core.selection import select_in_runs
+
+Ints = NDArray[np.int64]
+
+_SMALL = 32  # a range up to here is searched by the exponential mechanism
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A step function on 0, ..., last: `values[i]` from `starts[i]` up to the next start.
+
+    A range of 2^40 solutions costs only as much as its k steps (Nissim, Stemmer and Vadhan, Remark 4.4).
+
+    Args:
+        starts: shape (k,), int64, ascending from 0.
+        values: shape (k,), int64.
+        last: end of the range, included.
+    """
+
+    starts: Ints
+    values: Ints
+    last: int
+
+    @property
+    def ends(self) -> Ints:
+        """One past the last point of each step, shape (k,)."""
+        return np.append(self.starts[1:], self.last + 1)
+
+    def merged(self) -> "Steps":
+        """Return the same function with neighboring steps of equal value joined."""
+        new = np.append(True, self.values[1:] != self.values[:-1])
+        return Steps(self.starts[new], self.values[new], self.last)
+
+    def at(self, points: Ints) -> Ints:
+        """Values at `points`, each in 0, ..., last."""
+        return self.values[np.searchsorted(self.starts, points, side="right") - 1]
+
+    def extended(self, last: int, value: int) -> "Steps":
+        """Continue with `value` up to the new `last`."""
+        if last == self.last:
+            return self
+        return Steps(np.append(self.starts, self.last + 1), np.append(self.values, value), last)
+
+    def window_minima(self, lengths: list[int]) -> list[int]:
+        """For each length, the largest m such that some window of that length stays at or above m.
+
+        Every step is the minimum of one widest window; a length is served by all windows at least
+        as long. One pass with a stack of rising steps: O(k + k log k).
+        """
+        windows: list[tuple[int, int]] = []
+        stack: list[tuple[int, int]] = []
+        for start, value in zip(self.starts.tolist(), self.values.tolist(), strict=True):
+            begin = start
+            while stack and stack[-1][1] >= value:
+                begin, higher = stack.pop()
+                windows.append((start - begin, higher))
+            stack.append((begin, value))
+        windows.extend((self.last + 1 - begin, value) for begin, value in stack)
+        width, minimum = np.array(windows, dtype=np.int64).T
+        order = np.argsort(width)
+        best = np.maximum.accumulate(minimum[order][::-1])[::-1]
+        return [int(b) for b in best[np.searchsorted(width[order], lengths)]]
+
+    def within(self, intervals: list[tuple[int, int]]) -> tuple[Ints, Ints, Ints]:
+        """Starts, lengths and values of the parts of the steps inside disjoint [begin, end)."""
+        low = np.concatenate([np.maximum(self.starts, begin) for begin, _ in intervals])
+        high = np.concatenate([np.minimum(self.ends, end) for _, end in intervals])
+        kept = high > low
+        return low[kept], (high - low)[kept], np.tile(self.values, len(intervals))[kept]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What one of the mechanisms inside RecConcave spends.
+
+    Args:
+        epsilon: pure part, of each A_dist and each exponential mechanism.
+        delta: additive part, of each A_dist.
+    """
+
+    epsilon: float
+    delta: float
+
+
+def log_star(x: float) -> int:
+    """How often log2 must be applied to x to get to 1 or below."""
+    times = 0
+    while x > 1:
+        x, times = math.log2(x), times + 1
+    return times
+
+
+def levels(last: int, depth: int) -> int:
+    """How often RecConcave calls itself on 0, ..., last: public; see `rec_concave`."""
+    count = 0
+    while depth > 1 and last > _SMALL:
+        last, depth, count = _doublings(last), depth - 1, count + 1
+    return count
+
+
+def _doublings(last: int) -> int:
+    return (last - 1).bit_length()
+
+
+def quality_promise(solutions: float, alpha: float, epsilon: float, delta: float, failure: float) -> float:
+    """Return the quality from which RecConcave's success is a theorem (Beimel, Nissim and Stemmer 2013; THEORY 000.4).
+
+    8^N 36 N / (alpha epsilon) ln(12 N / (failure delta)) with N = log* of the number of solutions.
+    """
+    n = log_star(solutions)
+    return float(8**n) * 36 * n / (alpha * epsilon) * math.log(12 * n / (failure * delta))
+
+
+def a_dist_threshold(epsilon: float, delta: float) -> int:
+    """Smallest gap threshold at which `a_dist` is (epsilon, delta)-private.
+
+    2 + ceil((2 / epsilon) ln(1 / (delta (1 + a)))), a = exp(-epsilon / 2); with continuous noise it would be
+    2 + (2 / epsilon) ln(1 / (2 delta)).
+    """
+    a = math.exp(-epsilon / 2)
+    return 2 + max(0, math.ceil(2 / epsilon * math.log(1 / (delta * (1 + a)))))
+
+
+def a_dist(gap: int, draw: Draw, noise: Noise) -> bool:
+    """Say whether the best of several candidates leads clearly enough to be released.
+
+    (epsilon, delta)-private for scores of sensitivity 1: the gap between best and second has sensitivity
+    2, so it gets discrete Laplace noise of scale 2 / epsilon. If neighbors have the same best candidate,
+    only the gap moves: epsilon. If not, both gaps are at most 2, and either best is released with
+    probability at most Pr[2 + Z >= threshold] = a^(threshold - 2) / (1 + a) <= delta (Smith and Thakurta
+    2013; THEORY F5: scale 1 / epsilon without the 2, as sometimes printed, is not private).
+
+    Args:
+        gap: score of the best minus that of the second.
+        draw: what is spent.
+        noise: where randomness comes from.
+    """
+    noisy = noise.laplace(np.array([gap], dtype=np.int64), 2 / draw.epsilon)[0]
+    return bool(noisy >= a_dist_threshold(draw.epsilon, draw.delta))
+
+
+def rec_concave(
+    quality: Steps, promise: int, alpha: float, draw: Draw, depth: int, noise: Noise
+) -> int | None:
+    """Find a point of quality at least (1 - alpha) promise, if some point has quality `promise`.
+
+    Beimel, Nissim and Stemmer 2013, for a quality of sensitivity 1 that is quasi-concave on every
+    database. The recursion finds the scale 2^j to which the high region extends; blocks of 8 times that
+    length, in two families shifted by half a block, then hold it in one piece.
+
+    Privacy: `levels` calls, each with two A_dist and one exponential mechanism, and one exponential
+    mechanism at the end, adaptively: ((3 levels + 1) epsilon, 2 levels delta) by basic composition.
+    L(j), the best minimum over windows of length 2^j, and the inner quality
+    min(L(j) - (1 - alpha) promise, promise - L(j + 1)) have sensitivity 1, being maxima and minima of
+    the quality plus constants; a block's largest quality has sensitivity 1 too.
+
+    Args:
+        quality: the step function.
+        promise: the quality some point has; success is likely only if that holds.
+        alpha: part of the promise that may be lost.
+        draw: what each inner mechanism spends.
+        depth: bound on the recursion, log* of the number of solutions.
+        noise: where randomness comes from.
+
+    Returns:
+        A point of the range, or None where no block led clearly.
+    """
+    if depth <= 1 or quality.last <= _SMALL:
+        return _choose(quality, [(0, quality.last + 1)], draw, noise)
+    doublings = _doublings(quality.last)
+    extended = quality.extended(1 << doublings, min(0, int(quality.values[-1])))
+    minima = extended.window_minima([1 << j for j in range(doublings + 1)])
+    minima.append(min(0, minima[-1]))
+    bar = math.ceil((1 - alpha) * promise)
+    inner = [min(minima[j] - bar, promise - minima[j + 1]) for j in range(doublings + 1)]
+    scale = Steps(np.arange(doublings + 1), np.array(inner, dtype=np.int64), doublings)
+    found = rec_concave(scale, math.floor(alpha * promise / 2), 0.25, draw, depth - 1, noise)
+    if found is None:
+        return None
+    block = 8 << found
+    families = [_leading_block(extended, block, shift, draw, noise) for shift in (0, block // 2)]
+    blocks = [b for b in families if b is not None]
+    if not blocks:
+        return None
+    chosen = _choose(extended, _joined(blocks), draw, noise)
+    return min(chosen, quality.last)
+
+
+def _leading_block(
+    quality: Steps, length: int, shift: int, draw: Draw, noise: Noise
+) -> tuple[int, int] | None:
+    """Release the block [begin, end) of largest quality, by A_dist; the first ends at length - shift."""
+    first = (quality.starts + shift) // length
+    last = (quality.ends - 1 + shift) // length
+    top = int(np.argmax(quality.values))
+    best = int(first[top])
+    if (quality.last + shift) // length > 0:
+        others = quality.values[(first != best) | (last != best)]
+        if not a_dist(int(quality.values[top] - others.max()), draw, noise):
+            return None
+    begin = max(0, best * length - shift)
+    return begin, min((best + 1) * length - shift, quality.last + 1)
+
+
+def _joined(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    intervals = sorted(intervals)
+    if len(intervals) == 2 and intervals[1][0] <= intervals[0][1]:
+        return [(intervals[0][0], max(intervals[0][1], intervals[1][1]))]
+    return intervals
+
+
+def _choose(quality: Steps, intervals: list[tuple[int, int]], draw: Draw, noise: Noise) -> int:
+    starts, lengths, values = quality.within(intervals)
+    run, offset = select_in_runs(values, lengths, draw.epsilon, noise)
+    return int(starts[run]) + offset

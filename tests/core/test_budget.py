@@ -1,0 +1,111 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.budget import (
+    Budget,
+    Mechanism,
+    before_sampling,
+    calibrate,
+    gaussian,
+    laplace,
+    sampled,
+    spend,
+)
+
+
+def exact_pure(epsilons, delta):
+    """Optimal composition of pure mechanisms (Kairouz, Oh and Viswanath 2015), by enumeration."""
+    losses = {0.0: 1.0}
+    for e in epsilons:
+        up = math.exp(e) / (1 + math.exp(e))
+        nxt: dict[float, float] = {}
+        for loss, p in losses.items():
+            for value, weight in ((loss + e, up), (loss - e, 1 - up)):
+                key = round(value, 9)
+                nxt[key] = nxt.get(key, 0.0) + p * weight
+        losses = nxt
+    low, high = 0.0, sum(epsilons)
+    for _ in range(60):
+        middle = (low + high) / 2
+        mass = sum(p * max(0.0, 1 - math.exp(middle - loss)) for loss, p in losses.items())
+        low, high = (middle, high) if mass > delta else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("epsilons", [(0.5, 0.5), (0.1,) * 12, (0.3, 0.1, 0.2, 0.4)])
+def test_pure_composition_is_the_optimal_one(epsilons):
+    mechanisms = [laplace("r", "x", e, 1) for e in epsilons]
+    spent = spend(mechanisms, 1e-5).epsilon
+    best = exact_pure(epsilons, 1e-5)
+    assert best - 1e-9 <= spent <= best + 0.02 * len(epsilons) * 0.1 + 0.01
+
+
+def test_gaussians_compose_by_zcdp_no_looser_than_the_closed_form():
+    rho = 0.02
+    spent = spend([gaussian("r", "x", rho / 2, 3.0)] * 2, 1e-6).epsilon
+    assert spent <= rho + 2 * math.sqrt(rho * math.log(1e6))
+    # The exact privacy of one continuous Gaussian with the same rho is below: the sum can't be.
+    assert spent >= 0.5
+
+
+def test_scales_follow_from_sensitivities():
+    assert laplace("r", "x", 0.5, 3).scale == 6
+    assert gaussian("r", "x", 0.02, 3).scale == pytest.approx(3 / math.sqrt(0.04))
+
+
+def test_deltas_are_taken_from_the_budget():
+    choice = Mechanism("r", "choosing", 1, 1, epsilon=0.1, delta=1e-6)
+    assert spend([choice], 1e-6).epsilon == pytest.approx(0.1)
+    assert spend([choice, laplace("r", "x", 0.2, 1)], 0.5e-6).epsilon == math.inf
+    assert spend([choice, gaussian("r", "x", 0.01, 1)], 1e-6).epsilon == math.inf
+
+
+def build(multiplier):
+    e = 0.3 * multiplier
+    return [laplace("a", "x", e, 1), gaussian("b", "y", e**2 / 50, 1), laplace("c", "z", e, 1)]
+
+
+def test_calibration_spends_exactly_the_budget():
+    for budget in (Budget(1.0, 1e-6), Budget(0.1, 1e-9), Budget(8.0, 1e-5)):
+        spent = spend(build(calibrate(budget, build)), budget.delta).epsilon
+        assert budget.epsilon * 0.999 <= spent <= budget.epsilon
+
+
+def test_calibration_without_enough_delta_is_refused():
+    with pytest.raises(ValueError, match=r"privacy\.delta is 0\.0"):
+        calibrate(Budget(1.0, 0.0), build)
+
+
+@given(st.floats(0.001, 3), st.floats(0.001, 1))
+@settings(max_examples=50)
+def test_amplification_inverts(epsilon, rate):
+    assert sampled(before_sampling(epsilon, rate), rate) == pytest.approx(epsilon)
+    assert before_sampling(epsilon, rate) >= epsilon - 1e-12
+
+
+def test_amplification_is_exact_for_a_sampled_randomized_response():
+    # One record sampled at rate q, answered by an epsilon-private coin: losses as P7 says.
+    epsilon, q = 1.0, 0.1
+    up, down = math.exp(epsilon) / (1 + math.exp(epsilon)), 1 / (1 + math.exp(epsilon))
+    loss = math.log(((1 - q) * down + q * up) / down)
+    assert loss == pytest.approx(sampled(epsilon, q))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "field"),
+    [
+        (0.0, 1e-6, "epsilon"),
+        (-1.0, 1e-6, "epsilon"),
+        (math.inf, 1e-6, "epsilon"),
+        (math.nan, 1e-6, "epsilon"),
+        (1.0, 1.0, "delta"),
+        (1.0, -0.1, "delta"),
+        (1.0, math.nan, "delta"),
+    ],
+)
+def test_bad_budgets_say_so(epsilon, delta, field):
+    with pytest.raises(ValueError, match=rf"privacy\.{field} is"):
+        Budget(epsilon, delta)
