@@ -102,7 +102,10 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
         candidates = [basic, Spend(_pld(pure, left), "privacy loss distribution")]
     else:
         joint = _zcdp(rho, left / 2)
-        candidates = [Spend(_pld([*pure, joint], left / 2), "privacy loss distribution and zCDP")]
+        candidates = [
+            Spend(_pld([*pure, joint], left / 2), "privacy loss distribution and zCDP"),
+            Spend(sum(pure) + _zcdp(rho, left), "basic composition and zCDP"),
+        ]
     if own == 0:
         total = rho + sum(e**2 / 2 for e in pure)
         candidates.append(Spend(_zcdp(total, left), "zCDP"))

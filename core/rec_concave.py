@@ -112,9 +112,10 @@ def _doublings(last: int) -> int:
 
 
 def quality_promise(solutions: float, alpha: float, epsilon: float, delta: float, failure: float) -> float:
-    """Return the quality from which RecConcave's success is a theorem (Beimel, Nissim and Stemmer 2013; THEORY 000.4).
+    """Return the quality from which RecConcave's success is a theorem.
 
-    8^N 36 N / (alpha epsilon) ln(12 N / (failure delta)) with N = log* of the number of solutions.
+    8^N 36 N / (alpha epsilon) ln(12 N / (failure delta)) with N = log* of the number of solutions
+    (Beimel, Nissim and Stemmer 2013; Nissim, Stemmer and Vadhan 2016, Theorem 4.3).
     """
     n = log_star(solutions)
     return float(8**n) * 36 * n / (alpha * epsilon) * math.log(12 * n / (failure * delta))
@@ -137,7 +138,7 @@ def a_dist(gap: int, draw: Draw, noise: Noise) -> bool:
     2, so it gets discrete Laplace noise of scale 2 / epsilon. If neighbors have the same best candidate,
     only the gap moves: epsilon. If not, both gaps are at most 2, and either best is released with
     probability at most Pr[2 + Z >= threshold] = a^(threshold - 2) / (1 + a) <= delta (Smith and Thakurta
-    2013; THEORY F5: scale 1 / epsilon without the 2, as sometimes printed, is not private).
+    2013; scale 1 / epsilon without the 2, as sometimes printed, is not private).
 
     Args:
         gap: score of the best minus that of the second.

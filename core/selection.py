@@ -53,7 +53,7 @@ def above_threshold(
 
     With values of sensitivity D, (epsilon_1 + epsilon_2)-private if scale_threshold >= D / epsilon_1 and
     scale_query >= s D / epsilon_2, where s = 1 if the values are monotone and the neighbors
-    `add_or_remove_one`, and s = 2 otherwise (Lyu, Su and Li 2017; THEORY P4).
+    `add_or_remove_one`, and s = 2 otherwise (Lyu, Su and Li 2017).
 
     Proof, for integers too: fix all query noise but that of the released index i, and move the
     threshold noise by +D, which costs D / scale_threshold. A value that stayed below stays below, as it
@@ -86,9 +86,9 @@ def above_threshold_error(scale_threshold: float, scale_query: float, queries: i
     """Bound the error alpha of AboveThreshold on at most `queries` integer values.
 
     With probability 1 - failure a released value is at least threshold - alpha, and every value passed
-    over at most threshold + alpha. Integer noise obeys Pr[|Z| > a] <= exp(-a / scale) for integers a; half of `failure` goes to the
-    threshold and half to all queries: scale_threshold ln(2 / failure) + scale_query ln(2 queries / failure),
-    each rounded up.
+    over at most threshold + alpha. Integer noise obeys Pr[|Z| > a] <= exp(-a / scale) for integers a; half
+    of `failure` goes to the threshold and half to all queries: scale_threshold ln(2 / failure) +
+    scale_query ln(2 queries / failure), each rounded up.
     """
     return math.ceil(scale_threshold * math.log(2 / failure)) + math.ceil(
         scale_query * math.log(2 * queries / failure)
@@ -183,7 +183,7 @@ def stability_threshold(epsilon: float, delta: float, neighbors: Neighbors) -> i
     Pr[1 + Z >= threshold] = a^(threshold - 1) / (1 + a), a = exp(-epsilon / moves), which must be at most
     delta; all other cells cost epsilon. Under `replace_one` one cell may vanish and another appear: what
     releases the first is impossible after, what releases the second impossible before, and both events
-    have that probability, so delta does not double (THEORY P5; Korolova et al. 2009; Vadhan 2017).
+    have that probability, so delta does not double (Korolova et al. 2009; Vadhan 2017).
 
     Args:
         epsilon: pure part.
@@ -210,8 +210,8 @@ def select_in_runs(scores: Ints, lengths: Ints, epsilon: float, noise: Noise) ->
     epsilon-private for scores of sensitivity 1 under either relation, even though the runs depend on the
     data: a candidate's probability depends only on the scores, Pr[f] proportional to exp(score(f) / scale)
     with scale = g / ln 2 >= 2 / epsilon. A run is cut into pieces of 2^b candidates, and a piece competes
-    with score + b g, which is 2^b times the weight, exactly and in integers (base-2 exponential
-    mechanism: Ilvento 2020); inside the piece fair coins decide.
+    with score + b g, which is 2^b times the weight (base-2 exponential mechanism: Ilvento 2020), up to
+    the rounding of ln 2 to a double; inside the piece fair coins decide.
 
     With failure, the chosen score is at least the largest minus scale ln(candidates / failure).
 

@@ -1,0 +1,31 @@
+"""Noise that notes what it is asked for."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.noise import Noise
+
+Ints = NDArray[np.int64]
+
+
+class RecordingNoise:
+    """Passes every draw on, and notes (kind, values, scale) in `calls`."""
+
+    def __init__(self, inner: Noise) -> None:
+        self._inner = inner
+        self.calls: list[tuple[str, Ints, float]] = []
+
+    def laplace(self, values: Ints, scale: float) -> Ints:
+        """See `core.noise.Noise.laplace`."""
+        self.calls.append(("laplace", np.array(values), scale))
+        return self._inner.laplace(values, scale)
+
+    def gaussian(self, values: Ints, scale: float) -> Ints:
+        """See `core.noise.Noise.gaussian`."""
+        self.calls.append(("gaussian", np.array(values), scale))
+        return self._inner.gaussian(values, scale)
+
+    def select(self, scores: Ints, scale: float) -> int:
+        """See `core.noise.Noise.select`."""
+        self.calls.append(("select", np.array(scores), scale))
+        return self._inner.select(scores, scale)
