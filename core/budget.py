@@ -158,7 +158,7 @@ def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> 
 def sampled(epsilon: float, rate: float) -> float:
     """Epsilon, to add or remove one, of an epsilon-private mechanism on a Poisson sample of rate q.
 
-    ln(1 + q (e^epsilon - 1)), and delta becomes q delta (Li, Qardaji and Su 2012; THEORY P7).
+    ln(1 + q (e^epsilon - 1)), and delta becomes q delta (Li, Qardaji and Su 2012).
     """
     return math.log1p(rate * math.expm1(epsilon))
 

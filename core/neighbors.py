@@ -59,6 +59,7 @@ class Neighbors:
         """Privacy of the exponential mechanism by Gumbel noise of `scale` on sensitivity-1 scores.
 
         Scores that all move the same way when a record is added are monotone: under
-        `add_or_remove_one` they cost 1 / scale, otherwise 2 / scale (THEORY P3).
+        `add_or_remove_one` they cost 1 / scale, otherwise 2 / scale
+        (McSherry and Talwar 2007).
         """
         return (1 if monotone and self.name == "add_or_remove_one" else 2) / scale

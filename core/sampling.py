@@ -71,7 +71,7 @@ def poisson_sample(ids: U64, rate: float, salt: bytes, tweak: int) -> NDArray[np
 
     Every record is kept independently with probability `rate`, by the keyed hash of its identity:
     the same under any split, order or repetition. Hashing the content instead would keep or drop
-    equal records together, and the amplification of THEORY P7 would not hold.
+    equal records together, and amplification by sampling would not hold.
 
     Args:
         ids: shape (n,), uint64 identities, distinct per record.
