@@ -1,0 +1,44 @@
+"""The demo: where the world's airports are densest, found without telling of any one of them."""
+
+import json
+import os
+
+import airportsdata
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_JOB = """\
+# The smallest region that holds about 500 of the world's airports.
+task: one_cluster
+input:
+  path: {points}
+  columns: [lat, lon]
+domain: {{lower: [-90, -180], upper: [90, 180], step: 0.01}}   # degrees, as if the earth were flat
+privacy: {{epsilon: 1.0, delta: 1.0e-6, neighbors: add_or_remove_one}}
+params: {{target: 500}}
+output: {output}
+"""
+
+
+def write_demo(folder: str) -> str:
+    """Write the airports as Parquet, and a job about them, where they are not there yet.
+
+    Args:
+        folder: made where it doesn't exist.
+
+    Returns:
+        Path of the job file.
+    """
+    folder = os.path.abspath(os.path.expanduser(folder))
+    os.makedirs(folder, exist_ok=True)
+    points, job = os.path.join(folder, "airports.parquet"), os.path.join(folder, "job.yaml")
+    if not os.path.exists(points):
+        airports = list(airportsdata.load().values())
+        names = ("icao", "name", "country", "lat", "lon")
+        table = pa.table({name: [airport[name] for airport in airports] for name in names})
+        pq.write_table(table, points, row_group_size=8192)
+    if not os.path.exists(job):
+        output = os.path.join(folder, "releases", "{run_id}")
+        with open(job, "w", encoding="utf-8") as file:
+            file.write(_JOB.format(points=json.dumps(points), output=json.dumps(output)))
+    return job

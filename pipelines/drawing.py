@@ -1,0 +1,204 @@
+"""Draw a ball as inline SVG: in its domain, close up, and as one interval per column."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from pipelines.words import number, on_grid
+
+_WIDTH = 460.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 14.0, 12.0, 46.0
+_ROW = 30.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column of the domain, and where the ball lies on it; data units."""
+
+    name: str
+    low: float
+    high: float
+    center: float
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The part of the plane that a plot shows, and the way from data units to pixels."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    width: float
+    height: float
+
+    def across(self, value: float) -> float:
+        return _LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * self.width
+
+    def down(self, value: float) -> float:
+        return _TOP + (self.y[1] - value) / (self.y[1] - self.y[0]) * self.height
+
+    def pixels(self, length: float) -> tuple[float, float]:
+        """Return how long `length` is on both axes."""
+        return (
+            length / (self.x[1] - self.x[0]) * self.width,
+            length / (self.y[1] - self.y[0]) * self.height,
+        )
+
+
+def axes(domain: Mapping[str, Any], center: Sequence[float]) -> list[Axis]:
+    """Return the axes of a release's domain with the ball's center on each."""
+    columns = zip(domain["columns"], domain["lower"], domain["upper"], center, strict=True)
+    return [Axis(*column) for column in columns]
+
+
+def draw_overview(x: Axis, y: Axis, radius: float) -> Markup:
+    """Draw the ball at its true size in the whole domain, with a ring around it where it is tiny."""
+    spans = x.high - x.low, y.high - y.low
+    width = _WIDTH - _LEFT - _RIGHT
+    height = width * min(1.0, max(0.4, spans[1] / spans[0]))
+    window = _Window((x.low, x.high), (y.low, y.high), width, height)
+    at = window.across(x.center), window.down(y.center)
+    rx, ry = window.pixels(radius)
+    parts = [_frame(window, x.name, y.name)]
+    for value, line in ((at[0], "M{0:.1f} {1:.1f}V{2:.1f}"), (at[1], "M{3:.1f} {0:.1f}H{4:.1f}")):
+        path = line.format(value, _TOP, _TOP + height, _LEFT, _LEFT + width)
+        parts.append(_tag("path", "hair", d=path))
+    parts.append(_tag("ellipse", "ball", cx=at[0], cy=at[1], rx=max(rx, 1.2), ry=max(ry, 1.2)))
+    if max(rx, ry) < 9:
+        parts.append(_tag("circle", "ring", cx=at[0], cy=at[1], r=13))
+    title = f"The ball in the whole domain, {x.name} to the right and {y.name} upwards"
+    return _svg(title, _WIDTH, height + _TOP + _BOTTOM, parts)
+
+
+def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
+    """Draw the ball close up, both axes to one scale, with its radius and a scale bar."""
+    size = _WIDTH - _LEFT - _RIGHT
+    reach = 1.45 * radius if radius > 0 else 4 * step
+    window = _Window((x.center - reach, x.center + reach), (y.center - reach, y.center + reach), size, size)
+    at = window.across(x.center), window.down(y.center)
+    r = window.pixels(radius)[0]
+    inside = (
+        max(window.x[0], x.low),
+        max(window.y[0], y.low),
+        min(window.x[1], x.high),
+        min(window.y[1], y.high),
+    )
+    corner = window.across(inside[0]), window.down(inside[3])
+    parts = [
+        _tag("rect", "outside", x=_LEFT, y=_TOP, width=size, height=size),
+        _tag(
+            "rect",
+            "inside",
+            x=corner[0],
+            y=corner[1],
+            width=window.across(inside[2]) - corner[0],
+            height=window.down(inside[1]) - corner[1],
+        ),
+        _frame(window, x.name, y.name),
+        _tag("circle", "ball", cx=at[0], cy=at[1], r=max(r, 3)),
+    ]
+    if radius > 0:
+        parts.append(_tag("path", "radius", d=f"M{at[0]:.1f} {at[1]:.1f}H{at[0] + r:.1f}"))
+        label = escape(f"radius {on_grid(radius, step)}")
+        parts.append(
+            f'<text class="strong" x="{at[0] + r / 2:.1f}" y="{at[1] - 9:.1f}" '
+            f'text-anchor="middle">{label}</text>'
+        )
+    parts.append(_tag("circle", "dot", cx=at[0], cy=at[1], r=4))
+    parts.append(_scale_bar(window))
+    title = f"The ball close up, {x.name} to the right and {y.name} upwards, to one scale"
+    return _svg(title, _WIDTH, size + _TOP + _BOTTOM, parts)
+
+
+def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Markup:
+    """Draw per column what the ball spans of the domain."""
+    label, value, width = 130.0, 110.0, 940.0
+    track = width - label - value
+    parts = []
+    for i, axis in enumerate(columns):
+        y = 24 + i * _ROW
+        scale = track / (axis.high - axis.low)
+        low = label + (max(axis.low, axis.center - radius) - axis.low) * scale
+        high = label + (min(axis.high, axis.center + radius) - axis.low) * scale
+        name = axis.name if len(axis.name) <= 16 else f"{axis.name[:15]}…"
+        parts += [
+            f'<text x="{label - 14}" y="{y + 4}" text-anchor="end">{escape(name)}</text>',
+            _tag("rect", "track", x=label, y=y - 5, width=track, height=10, rx=5),
+            _tag(
+                "rect", "span", x=min(low, high - 3), y=y - 5, width=max(3.0, high - low), height=10, rx=1.5
+            ),
+            _tag("circle", "dot", cx=label + (axis.center - axis.low) * scale, cy=y, r=4),
+            f'<text class="strong" x="{width}" y="{y + 4}" text-anchor="end">'
+            f"{escape(on_grid(axis.center, step))}</text>",
+            f'<text class="small" x="{label}" y="{y + 19}">{escape(number(axis.low))}</text>',
+            f'<text class="small" x="{label + track}" y="{y + 19}" text-anchor="end">'
+            f"{escape(number(axis.high))}</text>",
+        ]
+    return _svg("What the ball spans of each column", width, 24 + len(columns) * _ROW, parts)
+
+
+def ticks(low: float, high: float, most: int = 7) -> list[float]:
+    """Return round numbers between `low` and `high`: multiples of 1, 2, 3 or 5 times a power of ten, or 45."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 3, 5, 10) if m * power >= rough * (1 - 1e-9))
+    if 30 < rough <= 60 and (low % 45 == 0 or high % 45 == 0):
+        step = 60.0 if low % 60 == 0 else 45.0
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def _frame(window: _Window, x_name: str, y_name: str) -> str:
+    right, bottom = _LEFT + window.width, _TOP + window.height
+    parts = []
+    for tick in ticks(*window.x, most=6):
+        at = window.across(tick)
+        parts.append(_tag("path", "grid", d=f"M{at:.1f} {_TOP}V{bottom:.1f}"))
+        parts.append(f'<text x="{at:.1f}" y="{bottom + 17:.1f}" text-anchor="middle">{_tick(tick)}</text>')
+    for tick in ticks(*window.y, most=max(2, int(window.height / 45))):
+        at = window.down(tick)
+        parts.append(_tag("path", "grid", d=f"M{_LEFT} {at:.1f}H{right:.1f}"))
+        parts.append(f'<text x="{_LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_tick(tick)}</text>')
+    parts.append(_tag("rect", "frame", x=_LEFT, y=_TOP, width=window.width, height=window.height))
+    x_label, y_label = escape(x_name), escape(y_name)
+    middle = _TOP + window.height / 2
+    parts.append(
+        f'<text class="axis" x="{_LEFT + window.width / 2:.1f}" y="{bottom + 37:.1f}" '
+        f'text-anchor="middle">{x_label}</text>'
+        f'<text class="axis" transform="translate(13 {middle:.1f}) rotate(-90)" '
+        f'text-anchor="middle">{y_label}</text>'
+    )
+    return "".join(parts)
+
+
+def _scale_bar(window: _Window) -> str:
+    length = ticks(0, window.x[1] - window.x[0], most=5)[1]
+    pixels = window.pixels(length)[0]
+    x, y = _LEFT + 14, _TOP + window.height - 14
+    return (
+        _tag("path", "rule", d=f"M{x} {y - 5}V{y}H{x + pixels:.1f}V{y - 5}")
+        + f'<text class="strong" x="{x + pixels / 2:.1f}" y="{y - 8}" text-anchor="middle">{_tick(length)}</text>'
+    )
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.10g}".replace("-", "−")
+
+
+def _tag(name: str, style: str, **attributes: float | str) -> str:
+    written = " ".join(
+        f'{key}="{value:.2f}"' if isinstance(value, float) else f'{key}="{value}"'
+        for key, value in attributes.items()
+    )
+    return f'<{name} class="{style}" {written}/>'
+
+
+def _svg(title: str, width: float, height: float, parts: Sequence[str]) -> Markup:
+    safe = escape(title)
+    return Markup(
+        f'<svg role="img" aria-label="{safe}" viewBox="0 0 {width:.0f} {height:.0f}"><title>{safe}</title>'
+        + "".join(parts)
+        + "</svg>"
+    )

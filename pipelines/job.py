@@ -1,0 +1,239 @@
+"""The job file: what to find, in which data, at what price, and where the release goes."""
+
+import hashlib
+import inspect
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Literal, Self, get_type_hints
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+    model_validator,
+)
+
+from core.budget import Budget
+from core.domain import Ball, Grid
+from core.neighbors import Name, Neighbors
+from pipelines.job_text import read_job_text
+from pipelines.refusal import JobError, say
+from pipelines.storage import open_folder
+from pipelines.tasks import TASKS
+
+_RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+
+
+def _absolute(path: str) -> str:
+    """Make a local path absolute: workers run elsewhere."""
+    return path if "://" in path or not path else os.path.abspath(os.path.expanduser(path))
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Input(_Part):
+    """Where the rows are."""
+
+    path: Annotated[str, AfterValidator(_absolute)] = Field(
+        description="A Parquet file, a folder of them or a glob; relative to the current directory."
+    )
+    columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.path:
+            raise ValueError("input.path is empty: give a Parquet file, a folder of them or a glob.")
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"input.columns is {list(self.columns)}: give at least one column, each once.")
+        return self
+
+
+class DomainBall(_Part):
+    """A public L2 ball that rows are moved onto: it helps in many dimensions."""
+
+    center: tuple[float, ...] = Field(description="Data units, one value per column.")
+    radius: float = Field(description="Data units.")
+
+
+class Domain(_Part):
+    """The finite universe: public, chosen without looking at the data. Rows are clamped and rounded to it."""
+
+    lower: tuple[float, ...] = Field(description="Lower bound of each column, data units.")
+    upper: tuple[float, ...] = Field(description="Upper bound of each column, data units.")
+    step: float = Field(description="Distance between neighboring grid points, data units.")
+    ball: DomainBall | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.grid()
+        return self
+
+    def grid(self) -> Grid:
+        """Return the universe as core knows it."""
+        ball = Ball(self.ball.center, self.ball.radius) if self.ball else None
+        return Grid(self.lower, self.upper, self.step, ball)
+
+
+class Privacy(_Part):
+    """What the run may spend, and on which promise."""
+
+    epsilon: float = Field(description="Above 0; 1 is common.")
+    delta: float = Field(description="From 0 to below 1; well below 1 / number of rows.")
+    neighbors: Name = Field(
+        default="add_or_remove_one",
+        description="What the promise hides: one row more or less, or one row replaced (n is then public).",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.budget()
+        return self
+
+    def budget(self) -> Budget:
+        """Return the budget as core knows it."""
+        return Budget(self.epsilon, self.delta)
+
+
+class Job(_Part):
+    """A job of Shoal."""
+
+    task: str
+    input: Input
+    domain: Domain
+    privacy: Privacy
+    params: Any
+    output: Annotated[str, AfterValidator(_absolute)] = Field(
+        description="Folder of the release, made once; {run_id} is filled in."
+    )
+    run_id: str | None = Field(
+        default=None, pattern=f"^{_RUN_ID}$", description="Default: the hash of the job."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        columns, axes = len(self.input.columns), len(self.domain.lower)
+        if columns != axes:
+            raise ValueError(
+                f"input.columns has {columns} columns and domain.lower {axes} values: "
+                "give one value per column."
+            )
+        if not self.output:
+            raise ValueError("output is empty: give the folder of the release.")
+        unfilled = re.sub(r"\{run_id\}", "", self.output)
+        if "{" in unfilled or "}" in unfilled:
+            raise ValueError(f"output is {self.output}: only {{run_id}} is filled in.")
+        open_folder(self.output)
+        return self
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """The neighbor relation as core knows it."""
+        return Neighbors(self.privacy.neighbors)
+
+    @property
+    def task_params(self) -> Any:
+        """The task's parameters as core knows them."""
+        return self.params.build()
+
+    def hash(self) -> str:
+        """Return what tells this job from every other: SHA-256 of its canonical JSON, 64 hex digits."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def named(self) -> Self:
+        """Return the job with its run id (by default from its hash), and the output folder with it."""
+        run_id = self.run_id or self.hash()[:16]
+        return self.model_copy(update={"run_id": run_id, "output": self.output.replace("{run_id}", run_id)})
+
+
+def _params_model(cls: type[Any]) -> type[BaseModel]:
+    """Return the model of a task's parameters: keys, types and descriptions from the dataclass of core."""
+    lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", inspect.cleandoc(cls.__doc__ or ""), re.M)
+    words = {name: " ".join(text.split()) for name, text in lines}
+    hints = get_type_hints(cls)
+    known = {
+        field.name: (
+            hints[field.name],
+            Field(
+                default=... if field.default is MISSING else field.default, description=words.get(field.name)
+            ),
+        )
+        for field in fields(cls)
+    }
+
+    class Params(_Part):
+        def build(self) -> Any:
+            return cls(**{name: getattr(self, name) for name in known})
+
+        @model_validator(mode="after")
+        def _check(self) -> Self:
+            self.build()
+            return self
+
+    return create_model(
+        cls.__name__, __base__=Params, __doc__=inspect.cleandoc(cls.__doc__ or "").split("\n")[0], **known
+    )
+
+
+_MODELS: dict[str, type[Job]] = {
+    name: create_model(
+        f"Job of {name}", __base__=Job, task=(Literal[name], ...), params=(_params_model(task.params), ...)
+    )
+    for name, task in TASKS.items()
+}
+
+
+def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
+    """Read, override and check a job file; nothing else is looked at.
+
+    Args:
+        path: the YAML file.
+        overrides: each `dotted.key=value`.
+
+    Returns:
+        The job, with its run id and with absolute paths.
+
+    Raises:
+        JobError: one sentence for each problem.
+    """
+    return check_job(read_job_text(path, overrides))
+
+
+def check_job(raw: dict[str, Any]) -> Job:
+    """Check a job given as a mapping; see `load_job`."""
+    task = raw.get("task")
+    tasks = f"the tasks are {', '.join(TASKS)}"
+    if task is None:
+        raise JobError(f"task is missing: {tasks}.")
+    if not isinstance(task, str) or task not in TASKS:
+        raise JobError(f"task is {task!r}: {tasks}.")
+    try:
+        # As JSON, because there strict means: no text for a number, no true for 1, but a list for a tuple.
+        job = _MODELS[task].model_validate_json(json.dumps(raw), strict=True)
+    except ValidationError as error:
+        raise JobError(say(error, _MODELS[task])) from None
+    except (TypeError, ValueError):
+        raise JobError("The job file holds something that is no text, number, list or mapping.") from None
+    return job.named()
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the job file."""
+    kinds = tuple(_MODELS.values())
+    union: Any = kinds[0]
+    for kind in kinds[1:]:
+        union |= kind
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Shoal job",
+        **TypeAdapter(union).json_schema(),
+    }

@@ -1,0 +1,114 @@
+"""Read a job's text: YAML 1.2, where 1e-6 is a number and 2026-11-20 is text."""
+
+import re
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipelines.refusal import JobError
+
+_INTEGERS_BELOW = 2**53  # beyond it, 1e16 may not be the number that was meant
+
+
+class _Loader(yaml.SafeLoader):
+    """The core schema of YAML 1.2 (section 10.3), where every key stands once and a run id is text."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Refuse a key that stands twice; YAML would keep the last one."""
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value} is given twice", key.start_mark
+                )
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
+            if key.value == "run_id":
+                _as_text(value)
+        return super().construct_mapping(node, deep)
+
+
+def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
+    """Return 1e3 as 1000, so that it may stand for a whole number."""
+    text = node.value.lower().replace(".inf", "inf").replace(".nan", "nan")
+    value = float(text)
+    exact = "e" in text and value.is_integer() and abs(value) < _INTEGERS_BELOW
+    return int(value) if exact else value
+
+
+def _as_text(node: yaml.Node) -> None:
+    if isinstance(node, yaml.ScalarNode) and node.tag != "tag:yaml.org,2002:null":
+        node.tag = "tag:yaml.org,2002:str"
+
+
+for _tag, _pattern, _starts in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"({_pattern})$"), _starts)
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+
+
+def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Read the job file at `path` and apply the overrides, each `dotted.key=value` with a YAML value.
+
+    Raises:
+        JobError: no such file, not YAML, a key that stands twice, or an override that is none.
+    """
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise JobError(f"The job file {path} does not exist.") from None
+    except (OSError, UnicodeDecodeError):
+        raise JobError(f"The job file {path} cannot be read: give a YAML file in UTF-8.") from None
+    job = _parse(text, f"The job file {path}")
+    if not isinstance(job, dict):
+        raise JobError(
+            f"The job file {path} is not a mapping: its first line should be like `task: one_cluster`."
+        )
+    for override in overrides:
+        _override(job, override)
+    return job
+
+
+def _parse(text: str, where: str, key: str = "") -> Any:
+    loader = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if key == "run_id" and node is not None:
+            _as_text(node)
+        return None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        raise JobError(f"{where} is not valid YAML:{place} {error.problem}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise JobError(f"{where} is not valid YAML.") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _override(job: dict[str, Any], override: str) -> None:
+    name, equals, text = override.partition("=")
+    *parents, key = name.strip().split(".")
+    if not equals or not all([*parents, key]):
+        raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
+    where: Any = job
+    for parent in parents:
+        if where.get(parent) is None:
+            where[parent] = {}
+        where = where[parent]
+        if not isinstance(where, dict):
+            raise JobError(f"--set {override}: {parent} is not a mapping, so nothing can be set below it.")
+    where[key] = _parse(text, f"--set {override}", key)

@@ -1,0 +1,180 @@
+"""What a job is going to do and to promise, from public parameters alone."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from core.budget import Budget, Mechanism, spend
+from core.plan import Plan
+from pipelines.job import Job
+from pipelines.refusal import JobError
+from pipelines.tasks import TASKS
+from pipelines.words import NEIGHBORS, confidence, number, promises, unpromised
+
+_ROUNDING = 1e-9
+
+
+def make_plan(job: Job, salt: bytes) -> Plan:
+    """Plan `job`.
+
+    Args:
+        job: the checked job.
+        salt: 16 secret bytes that choose samples.
+
+    Raises:
+        JobError: the task doesn't support what the job asks for.
+    """
+    try:
+        plan = TASKS[job.task].plan(
+            job.domain.grid(), job.task_params, job.privacy.budget(), job.neighbors, salt
+        )
+    except ValueError as error:
+        raise JobError(str(error)) from None
+    check_spend(plan, job.privacy.budget())
+    return plan
+
+
+def check_spend(plan: Plan, budget: Budget) -> None:
+    """Recompute what the plan spends, from its noise scales where they alone decide, and compare.
+
+    Raises:
+        JobError: more than the budget.
+    """
+    spent = spend([_as_drawn(mechanism) for mechanism in plan.mechanisms], budget.delta).epsilon
+    if not spent <= budget.epsilon * (1 + _ROUNDING):
+        raise JobError(
+            f"privacy.epsilon is {budget.epsilon}: the planned noise would spend {spent}, so nothing was run."
+        )
+
+
+def _as_drawn(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with at least the cost that its scale and sensitivity have."""
+    ratio = mechanism.sensitivity / mechanism.scale
+    if mechanism.mechanism.startswith("discrete Laplace"):
+        return replace(mechanism, epsilon=max(mechanism.epsilon, ratio))
+    if mechanism.mechanism.startswith("discrete Gaussian") and mechanism.rho > 0:
+        return replace(mechanism, rho=max(mechanism.rho, ratio**2 / 2))
+    return mechanism
+
+
+def describe(job: Job, plan: Plan) -> dict[str, Any]:
+    """Return the plan as JSON values, named as in release.json."""
+    job_values = job.model_dump(mode="json")
+    budget = job.privacy.budget()
+    return {
+        "task": job.task,
+        "run_id": job.run_id,
+        "output": job.output,
+        "method": plan.method,
+        "why": _why(job, plan),
+        "privacy": {
+            **job_values["privacy"],
+            "spent": plan.spend.epsilon,
+            "accountant": plan.spend.accountant,
+        },
+        "domain": job_values["domain"],
+        "params": job_values["params"],
+        "rounds": [{"round": step.name, "share": _share(step.name, plan, budget)} for step in plan.rounds],
+        "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
+        "accuracy": {
+            "failure": plan.failure,
+            "promises": dict(plan.promises),
+            "smallest_target": plan.smallest_target,
+        },
+        "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
+        "notes": notes(job, plan),
+    }
+
+
+def notes(job: Job, plan: Plan) -> list[str]:
+    """Return what a person should know before trusting the plan."""
+    return [
+        "Each row is a person: there is no privacy unit, so the promise is for one row.",
+        f"What it hides is {NEIGHBORS[job.neighbors.name]}.",
+        *plan.notes,
+    ]
+
+
+def _share(name: str, plan: Plan, budget: Budget) -> float:
+    """Return the part of the rounds' costs, each by itself at the run's delta, that `name` has."""
+    costs: dict[str, float] = {}
+    for draw in plan.mechanisms:
+        cost = draw.epsilon if draw.rho == 0 else spend([draw], budget.delta).epsilon
+        costs[draw.round] = costs.get(draw.round, 0.0) + cost
+    return costs.get(name, 0.0) / sum(costs.values())
+
+
+def _why(job: Job, plan: Plan) -> str:
+    if job.task_params.method == plan.method:
+        return "params.method asks for it."
+    others = {name: values.get("smallest_target") for name, values in plan.alternatives.items()}
+    if not others:
+        return f"It is the only method for {job.neighbors.name}."
+    than = " and ".join(
+        f"{name} would need {number(target) if target else 'more than any'}"
+        for name, target in others.items()
+    )
+    own = f"{plan.smallest_target:,}" if plan.smallest_target else "no target"
+    return f"Its promise begins at the smallest target, {own}; {than}."
+
+
+def show(plan: Mapping[str, Any], console: Console) -> None:
+    """Print a described plan for a person."""
+    privacy, accuracy = plan["privacy"], plan["accuracy"]
+    console.print(f"[bold]{plan['task']}[/] by the method [bold]{plan['method']}[/]. {plan['why']}")
+    console.print(
+        f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
+        f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']}).\n"
+    )
+    shares = {entry["round"]: entry["share"] for entry in plan["rounds"]}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in ("round", "share", "draws", "noise scale", "sensitivity", "costs"):
+        numeric = header not in ("round", "draws", "costs")
+        table.add_column(header, justify="right" if numeric else "left")
+    for draw, times in grouped(plan["mechanisms"]):
+        share = shares.pop(draw["round"], None)
+        table.add_row(
+            draw["round"] if share is not None else "",
+            f"{100 * share:.0f}%" if share is not None else "",
+            draw["mechanism"] + (f"  × {times}" if times > 1 else ""),
+            number(draw["scale"]),
+            number(draw["sensitivity"]),
+            cost(draw),
+        )
+    console.print(table)
+    console.print(f"[bold]Promised[/], with probability {confidence(accuracy['failure'])} or more:")
+    for sentence in promises(plan):
+        console.print(f"  • {sentence}")
+    if unpromised(plan):
+        console.print(f"  • {unpromised(plan)}")
+    if accuracy["smallest_target"]:
+        console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
+    console.print("[bold]Notes[/]")
+    for note in plan["notes"]:
+        console.print(f"  • {note}")
+    console.print(f"Release: {plan['output']}", soft_wrap=True)
+
+
+def grouped(mechanisms: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
+    """Return equal draws of noise once, with how many there are, in order."""
+    found: list[tuple[dict[str, Any], int]] = []
+    for draw in mechanisms:
+        for i, (known, times) in enumerate(found):
+            if known == draw:
+                found[i] = (known, times + 1)
+                break
+        else:
+            found.append((draw, 1))
+    return found
+
+
+def cost(draw: Mapping[str, Any]) -> str:
+    """Return what one draw costs, in the terms of its own guarantee."""
+    if draw["rho"]:
+        return f"ρ {number(draw['rho'])}"
+    delta = f", δ {number(draw['delta'])}" if draw["delta"] else ""
+    return f"ε {number(draw['epsilon'])}{delta}"

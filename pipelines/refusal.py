@@ -1,0 +1,74 @@
+"""Say in one sentence what is wrong with a job: which field, its value, and what is allowed."""
+
+from collections.abc import Sequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+_TYPES = {
+    "string": "text (in quotes, where YAML would read it as something else)",
+    "float": "a number",
+    "finite": "a number",
+    "int": "a whole number",
+    "bool": "true or false",
+    "tuple": "a list",
+    "list": "a list",
+    "mapping": "a mapping (key: value)",
+    "dict": "a mapping (key: value)",
+    "model": "a mapping (key: value)",
+}
+
+
+class JobError(ValueError):
+    """The job is wrong, and nothing was read, written or spent; the text is one sentence per problem."""
+
+
+def say(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return one sentence for each problem that pydantic found in a job of `model`, a line each."""
+    return "\n".join(dict.fromkeys(_sentence(problem, model) for problem in error.errors()))
+
+
+def _sentence(problem: Any, model: type[BaseModel]) -> str:
+    path = [part for part in problem["loc"] if part != "[key]"]
+    name = _name(path)
+    value = _shown(problem["input"])
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        parent = _model_at(model, path[:-1])
+        keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
+        return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}."
+    if kind == "missing":
+        parent = _model_at(model, path[:-1])
+        needed = [key for key, field in parent.model_fields.items() if field.is_required()]
+        return f"{name} is missing: {_name(path[:-1]) or 'a job'} needs {', '.join(needed)}."
+    if kind == "value_error":
+        return str(problem["ctx"]["error"])
+    if kind == "literal_error":
+        return f"{name} is {value}: it must be {problem['ctx']['expected']}."
+    if kind == "string_pattern_mismatch":
+        return f"{name} is {value}: it must be letters, digits, dots, dashes and underscores, at most 128."
+    allowed = _TYPES.get(kind.split("_")[0])
+    if allowed is None:
+        return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}."
+    return f"{name} is {value}: it must be {allowed}."
+
+
+def _name(path: Sequence[str | int]) -> str:
+    """Return the field's dotted name, with list positions in brackets: `domain.lower[1]`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _shown(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _model_at(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:
+    """Return the model that validates what lies at `path` below `model`."""
+    for part in path:
+        kinds = [model.model_fields[str(part)].annotation]
+        if get_origin(kinds[0]) in (Union, UnionType):
+            kinds = list(get_args(kinds[0]))
+        model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+    return model

@@ -1,0 +1,108 @@
+"""The release: everything a run publishes, as one JSON value that is written once."""
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from core.domain import Grid
+from core.plan import Finding, Plan
+from pipelines.job import Job
+from pipelines.plan import notes
+from pipelines.refusal import JobError
+from pipelines.storage import Folder
+
+RELEASE = "release.json"
+REPORT = "report.html"
+SCHEMA = 1
+
+_PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "opendp": "opendp", "dp-accounting": "dp-accounting"}
+
+
+def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
+    """Return the release as it is known before data is read: without outcome and result."""
+    values = job.model_dump(mode="json")
+    software = {name: version(package) for name, package in (_PACKAGES | {"numpy": "numpy"}).items()}
+    return {
+        "schema": SCHEMA,
+        "task": job.task,
+        "run_id": job.run_id,
+        "job": job.hash(),
+        "method": plan.method,
+        "privacy": {
+            "epsilon": job.privacy.epsilon,
+            "delta": job.privacy.delta,
+            "neighbors": job.privacy.neighbors,
+            "unit": None,
+            "policy": None,
+            "spent": plan.spend.epsilon,
+            "accountant": plan.spend.accountant,
+        },
+        "domain": {"columns": list(job.input.columns), **values["domain"]},
+        "params": values["params"],
+        "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
+        "accuracy": {
+            "failure": plan.failure,
+            "promises": dict(plan.promises),
+            "smallest_target": plan.smallest_target,
+        },
+        "notes": notes(job, plan),
+        "software": {**software, "python": platform.python_version()},
+    }
+
+
+def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:
+    """Return the bytes of release.json: the draft with what was found.
+
+    No answer found is an answer, `not_found`.
+    """
+    result = finding.result(grid)
+    order = ("schema", "task", "run_id", "outcome")
+    release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
+    ordered = {key: release[key] for key in order} | release
+    return (json.dumps(finite(ordered), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def finite(value: Any) -> Any:
+    """Return JSON's `value` with null for numbers that JSON doesn't have."""
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def parse_release(data: bytes, where: str) -> dict[str, Any]:
+    """Return the release in `data`.
+
+    Raises:
+        JobError: it is none.
+    """
+    try:
+        release = json.loads(data)
+    except ValueError:
+        release = None
+    if not isinstance(release, dict) or release.get("schema") != SCHEMA or "outcome" not in release:
+        raise JobError(f"{where} is not a release of schema {SCHEMA}.")
+    return release
+
+
+def find_release(folder: Folder, job: Job) -> dict[str, Any] | None:
+    """Return the release that `folder` already holds of this very job, or None where it holds none.
+
+    Raises:
+        JobError: it holds the release of another job, or something else by that name.
+    """
+    data = folder.read(RELEASE)
+    if data is None:
+        return None
+    release = parse_release(data, f"output: {folder.locate(RELEASE)}")
+    if release.get("job") != job.hash():
+        raise JobError(
+            f"output: {folder.locate('')} already holds a release of another job (run "
+            f"{release.get('run_id')}); give another folder, for example with {{run_id}} in its name."
+        )
+    return release

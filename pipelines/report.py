@@ -1,0 +1,146 @@
+"""The report: one HTML file that holds everything it shows, made from the release alone."""
+
+import math
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from pipelines.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
+from pipelines.plan import cost, grouped
+from pipelines.words import NEIGHBORS, ROUNDS, confidence, number, on_grid, promises, unpromised
+
+_COVERS = (
+    "Everything on this page, and everything that anyone will ever work out from it.",
+    "Every row alike, also one that is far from all others.",
+    "Against anyone: whatever they know of the other rows, whatever they have, now or later.",
+    "Also whether anything was found at all: an empty answer is protected the same way.",
+)
+_COVERS_NOT = (
+    "<b>A person with several rows.</b> The promise is for one row, and fades with every further row of the same "
+    "person.",
+    "<b>Several releases together.</b> Each run on the same data spends its own budget; the budgets add up.",
+    "<b>What is true of many.</b> That this place is dense may say something about those who belong there, "
+    "whether or not their rows were used; nor does it hide what rows of others tell about them.",
+    "<b>What is public.</b> That the run took place, and its settings: columns, bounds, step, target and "
+    "budget. They must have been chosen without looking at the data.",
+    "<b>The machine.</b> Rows and memory are as safe as the place the run was made in, and the time it took is "
+    "not hidden.",
+)
+
+
+def render(release: Mapping[str, Any]) -> str:
+    """Return the report of `release`, a value as in release.json, as one HTML page without outside parts."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = number
+    environment.filters["cost"] = cost
+    template = environment.from_string(files("pipelines").joinpath("report.html").read_text(encoding="utf-8"))
+    privacy, accuracy = release["privacy"], release["accuracy"]
+    return template.render(
+        release=release,
+        privacy=privacy,
+        domain=release["domain"],
+        ball=_ball(release),
+        confidence=confidence(accuracy["failure"]),
+        promises=promises(release),
+        rounds=_rounds(release),
+        neighbors=NEIGHBORS[privacy["neighbors"]],
+        unpromised=unpromised(release),
+        factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
+        odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
+        sure=_sure(privacy["epsilon"]),
+        covers=_COVERS,
+        covers_not=[Markup(sentence) for sentence in _COVERS_NOT],
+        settings=_settings(release),
+    )
+
+
+def _ball(release: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the released ball as text and drawings, or None where none was found."""
+    result, domain = release["result"], release["domain"]
+    if result is None:
+        return None
+    step, radius = domain["step"], result["radius"]
+    columns = axes(domain, result["center"])
+    figures = []
+    if len(columns) == 2:
+        x, y = _upright(columns)
+        figures = [
+            (draw_overview(x, y, radius), "In the whole domain, at its true size", _shape(x, y)),
+            (draw_close_up(x, y, radius, step), "Close up, both axes to one scale", 1.0),
+        ]
+    return {
+        "center": [(axis.name, on_grid(axis.center, step)) for axis in columns],
+        "radius": on_grid(radius, step),
+        "count": f"{result['count']:,}",
+        "figures": figures,
+        "intervals": draw_intervals(columns, radius, step) if len(columns) != 2 else None,
+    }
+
+
+def _upright(columns: list[Axis]) -> tuple[Axis, Axis]:
+    """Return what goes to the right and what goes upwards: maps have their longitude to the right."""
+    first, second = columns
+    is_map = first.name.lower().startswith("lat") and second.name.lower().startswith(("lon", "lng"))
+    return (second, first) if is_map else (first, second)
+
+
+def _shape(x: Axis, y: Axis) -> float:
+    """Return the width that a map of the domain deserves beside a square one."""
+    return min(1.6, max(1.0, ((x.high - x.low) / (y.high - y.low)) ** 0.5))
+
+
+def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return per round its draws of noise and its part of the costs, each draw taken by itself."""
+    delta = release["privacy"]["delta"]
+    rounds: dict[str, dict[str, Any]] = {}
+    for draw, times in grouped(release["mechanisms"]):
+        entry = rounds.setdefault(draw["round"], {"name": draw["round"], "cost": 0.0, "draws": []})
+        entry["cost"] += times * _alone(draw, delta)
+        entry["draws"].append((draw, times))
+    total = sum(entry["cost"] for entry in rounds.values())
+    return [
+        {**entry, "what": ROUNDS.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
+        for entry in rounds.values()
+    ]
+
+
+def _alone(draw: Mapping[str, Any], delta: float) -> float:
+    """Return the epsilon of one draw at `delta`; for zCDP rho + 2 sqrt(rho ln(1 / delta))."""
+    rho = draw["rho"]
+    return float(rho + 2 * math.sqrt(rho * math.log(1 / delta)) if rho else draw["epsilon"])
+
+
+def _sure(epsilon: float) -> str:
+    """Return how sure an even guess can become, in percent."""
+    percent = 100 / (1 + math.exp(-min(epsilon, 700)))
+    return f"{percent:.0f}%" if percent < 99 else f"{min(percent, 99.99):.2f}%"
+
+
+def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
+    domain, privacy = release["domain"], release["privacy"]
+    bounds = [
+        f"{name} from {number(low)} to {number(high)}"
+        for name, low, high in zip(domain["columns"], domain["lower"], domain["upper"], strict=True)
+    ]
+    shown = bounds if len(bounds) <= 6 else [*bounds[:5], f"and {len(bounds) - 5} more"]
+    params = [f"{name} {value}" for name, value in release["params"].items() if value is not None]
+    settings = [
+        ("Task and method", f"{release['task']}, {release['method']}"),
+        ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
+        ("Parameters", ", ".join(params)),
+        ("Neighbors", f"{privacy['neighbors']}: {NEIGHBORS[privacy['neighbors']]}"),
+        ("Privacy unit", privacy["unit"] or "none: each row is a person"),
+        ("Composed by", privacy["accountant"]),
+        ("Software", ", ".join(f"{name} {number_}" for name, number_ in release["software"].items())),
+        ("Run", release["run_id"]),
+        ("Job (SHA-256)", release["job"]),
+    ]
+    if domain.get("ball"):
+        ball = domain["ball"]
+        settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
+    return settings

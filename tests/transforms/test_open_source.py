@@ -1,0 +1,142 @@
+import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.transforms.tables import write
+from transforms.open_source import InputError, open_source
+
+
+def names(path: Path | str) -> list[str]:
+    return [file.name for file in open_source(str(path), ["x"]).files]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "data"
+    for name in ("b", "a", "deep/er/c", "_tmp/d", ".e", "f[1]"):
+        write(root / f"{name}.parquet", x=[1.0])
+    (root / "_SUCCESS").touch()
+    (root / "notes.txt").write_text("not a table")
+    return root
+
+
+def test_a_single_file_is_named_by_its_base_name(tree: Path) -> None:
+    assert names(tree / "deep/er/c.parquet") == ["c.parquet"]
+    assert names(tree / "f[1].parquet") == ["f[1].parquet"]
+
+
+def test_a_folder_is_all_its_parquet_files_in_order_of_name(tree: Path) -> None:
+    assert names(tree) == ["a.parquet", "b.parquet", "deep/er/c.parquet", "f[1].parquet"]
+
+
+@pytest.mark.parametrize(
+    "pattern, expected",
+    [
+        ("*.parquet", ["a.parquet", "b.parquet", "f[1].parquet"]),
+        ("[ab].parquet", ["a.parquet", "b.parquet"]),
+        ("[!a].parquet", ["b.parquet"]),
+        ("?.parquet", ["a.parquet", "b.parquet"]),
+        ("deep/*/*.parquet", ["er/c.parquet"]),
+        ("**/*.parquet", ["_tmp/d.parquet", "a.parquet", "b.parquet", "deep/er/c.parquet", "f[1].parquet"]),
+        ("**/c.parquet", ["deep/er/c.parquet"]),
+        ("*/d.parquet", ["_tmp/d.parquet"]),
+    ],
+)
+def test_a_glob_names_files_below_its_fixed_part(tree: Path, pattern: str, expected: list[str]) -> None:
+    assert names(f"{tree}/{pattern}") == expected
+
+
+def test_paths_become_absolute(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree.parent)
+    for path in ("data", "data/*.parquet", "data/a.parquet"):
+        assert open_source(path, ["x"]).files[0].path == str(tree / "a.parquet")
+
+
+def test_other_columns_may_differ(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1], y=["text"])
+    write(tmp_path / "b.parquet", y=[2], x=[1])
+    assert names(tmp_path) == ["a.parquet", "b.parquet"]
+
+
+def test_the_unit_may_be_of_any_type(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1], user=["me"])
+    assert open_source(str(tmp_path), ["x"], unit="user").unit == "user"
+
+
+def refusal(path: Path | str, columns: list[str], unit: str | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        open_source(str(path), columns, unit)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    message = str(caught.value)
+    assert "\n" not in message and message.endswith(".")
+    return message
+
+
+@pytest.mark.parametrize(
+    "path, expected",
+    [
+        ("nowhere", "does not exist"),
+        ("nowhere/a.parquet", "does not exist"),
+        ("nowhere/*.parquet", "matches no files"),
+        ("data/*.csv", "matches no files"),
+        ("empty", "is a folder without *.parquet files"),
+        ("data/notes.txt", "notes.txt is not Parquet"),
+        ("data/_SUCCESS", "_SUCCESS is not Parquet"),
+    ],
+)
+def test_what_is_not_there_or_not_parquet_is_refused(tree: Path, path: str, expected: str) -> None:
+    (tree.parent / "empty").mkdir()
+    message = refusal(tree.parent / path, ["x"])
+    assert expected in message
+    assert "give a Parquet file, a folder of *.parquet files or a glob" in message
+
+
+def test_a_scheme_that_is_not_served_is_refused() -> None:
+    assert "ftp://host/a.parquet has a scheme that is not supported" in refusal("ftp://host/a.parquet", ["x"])
+
+
+@pytest.mark.parametrize("keep", [5, 0.5, -1])
+def test_a_truncated_file_is_refused(tmp_path: Path, keep: float) -> None:
+    path = write(tmp_path / "a.parquet", x=list(range(1000)))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
+    assert "a.parquet is truncated or damaged" in refusal(tmp_path, ["x"])
+
+
+def test_a_missing_column_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1], y=[1])
+    write(tmp_path / "b.parquet", x=[1])
+    expected = "input.columns: y is missing from b.parquet; its columns are x."
+    assert refusal(tmp_path, ["x", "y"]) == expected
+    assert "input.unit: user is missing from a.parquet" in refusal(tmp_path, ["x"], unit="user")
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        ("1", "string"),
+        (b"1", "binary"),
+        ([1.0], "list<"),
+        (datetime.date(2026, 1, 1), "date32"),
+        (datetime.datetime(2026, 1, 1), "timestamp"),
+        (None, "null"),
+    ],
+)
+def test_a_column_that_is_not_numeric_is_refused(tmp_path: Path, value: object, kind: str) -> None:
+    write(tmp_path / "a.parquet", x=[value])
+    message = refusal(tmp_path, ["x"])
+    assert f"input.columns: x is {kind}" in message
+    assert "in a.parquet; used columns must be integers, floats, decimals or booleans." in message
+
+
+def test_a_column_of_two_types_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1])
+    write(tmp_path / "b.parquet", x=[1.5])
+    assert "x is int64 in a.parquet but double in b.parquet" in refusal(tmp_path, ["x"])
+
+
+@pytest.mark.parametrize("columns", [[], ["x", "x"]])
+def test_columns_are_at_least_one_and_each_once(tmp_path: Path, columns: list[str]) -> None:
+    write(tmp_path / "a.parquet", x=[1])
+    assert "give at least one column, each once" in refusal(tmp_path, columns)

@@ -1,0 +1,113 @@
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from core.aggregate import Counts, Tally
+from core.noise import Noise, SecureNoise
+from core.rounds import Block
+from tests.transforms.tables import UNIT_SQUARE, write_points
+from transforms.open_source import Source, open_source
+from transforms.read_blocks import ReadBlocks, Reader
+from transforms.run_rounds import RunRounds, _Sum
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Workers send back the state they saw; the release keeps it, and draws the next."""
+
+    name: str
+    floor: None = None
+
+    def summarize(self, block: Block, state: tuple[int, ...]) -> Tally:
+        return Tally(np.array([1, *state]))
+
+    def release(self, aggregate: Tally, state: tuple[int, ...], noise: Noise) -> tuple[int, ...]:
+        blocks, *seen = aggregate.totals.tolist()
+        assert seen == [blocks * value for value in state]
+        return (*state, int(noise.laplace(np.zeros(1, np.int64), 1e9)[0]))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return open_source(str(write_points(tmp_path / "data", [600], 4)), ["x", "y"])
+
+
+REPEATED = {
+    "one_thread": {},
+    "two_threads": {"direct_num_workers": 2, "direct_running_mode": "multi_threading"},
+}
+
+
+def append_to(path: Path) -> beam.PTransform:
+    """Note what a consumer saw, once per time that it ran."""
+
+    def append(state: object) -> None:
+        with path.open("a") as file:
+            file.write(f"{state}\n")
+
+    return path.name >> beam.Map(append)
+
+
+@pytest.mark.parametrize("options", REPEATED.values(), ids=REPEATED)
+def test_repeated_bundles_leave_one_value_visible(source: Source, tmp_path: Path, options: dict) -> None:
+    """The noise is secure and wide: two draws are equal with probability below 1e-9."""
+    options = PipelineOptions([], direct_runner_bundle_repeat=3, **options)
+    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+        rounds = [Echo("first"), Echo("second"), Echo("third")]
+        reader = Reader.of(source, UNIT_SQUARE)
+        last = pipeline | ReadBlocks(source) | RunRounds(rounds, (), SecureNoise(), reader)
+        last | append_to(tmp_path / "one")
+        last | "Again" >> beam.Reshuffle() | append_to(tmp_path / "two")
+    one, two = ((tmp_path / name).read_text().splitlines() for name in ("one", "two"))
+    assert len(one) >= 4 and len(two) >= 4
+    assert len({*one, *two}) == 1
+
+
+def test_without_a_reshuffle_repeated_bundles_would_show_many_values(tmp_path: Path) -> None:
+    """The power of the test above: this is what it would see."""
+    options = PipelineOptions([], direct_runner_bundle_repeat=3)
+    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+        start = pipeline | beam.Create([()], reshuffle=False)
+        last = start | "Draw" >> beam.Map(lambda _: int(SecureNoise().laplace(np.zeros(1, np.int64), 1e9)[0]))
+        last | append_to(tmp_path / "one")
+    assert len(set((tmp_path / "one").read_text().splitlines())) == 4
+
+
+def parts(n: int, seed: int) -> list[Counts]:
+    rng = np.random.default_rng(seed)
+    return [Counts.of(rng.integers(0, 50, rng.integers(0, 30))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 100])
+def test_sums_do_not_depend_on_how_they_are_bracketed(n: int) -> None:
+    """Any tree of accumulators, compacted or not, gives the plain sum."""
+    aggregates, expected = parts(n, seed=n), parts(n, seed=n)
+    total = expected[0]
+    for part in expected[1:]:
+        total += part
+    tree, shuffle = _Sum(), random.Random(n)
+    accumulators = []
+    while aggregates:
+        accumulator = tree.create_accumulator()
+        for _ in range(shuffle.randint(0, 9)):
+            if aggregates:
+                accumulator = tree.add_input(accumulator, aggregates.pop(shuffle.randrange(len(aggregates))))
+        if accumulator:
+            accumulators.append(tree.compact(accumulator) if shuffle.random() < 0.5 else accumulator)
+    merged = tree.merge_accumulators([tree.create_accumulator(), *accumulators])
+    assert tree.extract_output(merged) == total
+    assert tree.extract_output(tree.compact(merged)) == total
+
+
+def test_few_sums_are_open_at_a_time() -> None:
+    tree, accumulator = _Sum(), _Sum().create_accumulator()
+    for _ in range(1000):
+        accumulator = tree.add_input(accumulator, Tally(np.ones(1, np.int64)))
+        assert len(accumulator) <= 10
+    assert tree.extract_output(accumulator) == Tally(np.array([1000]))

@@ -1,0 +1,163 @@
+"""List the input and check it at the edge: from names and Parquet footers alone, before any row is read."""
+
+import os
+import posixpath
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+_ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
+_NUMERIC = "used columns must be integers, floats, decimals or booleans"
+
+
+class InputError(ValueError):
+    """The input is not what the job says: one sentence that names the field or file and what is allowed."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One Parquet file.
+
+    Args:
+        path: absolute, readable by every worker.
+        name: path below the folder or below the fixed part of the glob (for a single file its base
+            name), so that a record's identity does not depend on where the folder lies.
+    """
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """The listed input. It knows no number of rows: nothing made from it can depend on one.
+
+    Args:
+        files: sorted by name, at least one.
+        columns: used columns, one per axis.
+        unit: column that says whose row it is, or None where every row is one person's.
+    """
+
+    files: tuple[File, ...]
+    columns: tuple[str, ...]
+    unit: str | None = None
+
+
+def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> Source:
+    """List the files at `path` and check the footer of each.
+
+    Args:
+        path: a Parquet file, a folder (all `*.parquet` below it, but nothing whose name starts with
+            `.` or `_`) or a glob (`*`, `?`, `[...]`, and `**` for any depth).
+        columns: used columns, at least one, all different.
+        unit: optional column of the privacy unit.
+
+    Returns:
+        The source, files sorted by name.
+
+    Raises:
+        InputError: nothing there, not Parquet, truncated, or a used column is missing, not numeric,
+            or of another type than in the other files.
+    """
+    if not columns or len(set(columns)) < len(columns):
+        raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
+    files = _list(path)
+    with ThreadPoolExecutor(16) as threads:
+        schemas = list(threads.map(_schema, files))
+    for file, schema in zip(files, schemas, strict=True):
+        _check_columns(file, schema, columns, unit)
+        _check_same(files[0], schemas[0], file, schema, [*columns, *([unit] if unit else [])])
+    return Source(tuple(files), tuple(columns), unit)
+
+
+def filesystem(path: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system that holds `path`, and the absolute path in it: only here are schemes known.
+
+    Raises:
+        InputError: a scheme that is not served.
+    """
+    if "://" in path:
+        raise InputError(f"input.path {path} has a scheme that is not supported: {_ALLOWED} on a local path.")
+    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
+
+
+def _list(path: str) -> list[File]:
+    system, absolute = filesystem(path)
+    found = system.get_file_info(absolute)
+    if found.type == fs.FileType.File:
+        return [File(absolute, posixpath.basename(absolute))]
+    if found.type == fs.FileType.Directory:
+        root, pattern = absolute, r"([^._/][^/]*/)*[^._/][^/]*\.parquet"
+        missing = "is a folder without *.parquet files"
+    elif re.search(r"[*?[]", absolute):
+        root, pattern = _parse_glob(absolute)
+        missing = "matches no files"
+    else:
+        raise InputError(f"input.path {path} does not exist: {_ALLOWED}.")
+    below = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
+    names = sorted(posixpath.relpath(f.path, root) for f in below if f.type == fs.FileType.File)
+    files = [File(posixpath.join(root, name), name) for name in names if re.fullmatch(pattern, name)]
+    if not files:
+        raise InputError(f"input.path {path} {missing}: {_ALLOWED}.")
+    return files
+
+
+def _parse_glob(path: str) -> tuple[str, str]:
+    """Split a glob into its fixed root and a regular expression for what lies below."""
+    parts = path.split("/")
+    fixed = next(i for i, part in enumerate(parts) if re.search(r"[*?[]", part))
+    tokens = {"**/": r"([^./][^/]*/)*", "*": r"[^/]*", "?": r"[^/]"}
+    pattern = ""
+    for token in re.findall(r"\*\*/|\*|\?|\[[^]/]+\]|.", "/".join(parts[fixed:])):
+        charset = "[" + token[1:-1].replace("\\", r"\\").replace("[", r"\[").replace("!", "^", 1) + "]"
+        translated = charset if len(token) > 2 and token[0] == "[" else tokens.get(token, re.escape(token))
+        hides = token in ("*", "?") and (not pattern or pattern.endswith(("/", "/)*")))
+        pattern += (r"(?!\.)" if hides else "") + translated
+    return "/".join(parts[:fixed]) or "/", pattern
+
+
+def _schema(file: File) -> pa.Schema:
+    system, path = filesystem(file.path)
+    try:
+        with system.open_input_file(path) as opened:
+            starts_right = opened.read(4) == b"PAR1"
+            try:
+                return pq.ParquetFile(opened).schema_arrow
+            except (pa.ArrowException, OSError):
+                fault = "is truncated or damaged" if starts_right else "is not Parquet"
+    except OSError:
+        fault = "cannot be opened"
+    raise InputError(f"input.path: {file.name} {fault}; {_ALLOWED}.")
+
+
+def _check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None) -> None:
+    for field, column in [*(("columns", c) for c in columns), *([("unit", unit)] if unit else [])]:
+        times = len(schema.get_all_field_indices(column))
+        if times != 1:
+            had = "is missing from" if not times else "stands more than once in"
+            raise InputError(
+                f"input.{field}: {column} {had} {file.name}; its columns are {', '.join(schema.names)}."
+            )
+        kind = schema.field(column).type
+        if field == "columns" and not _is_numeric(kind):
+            raise InputError(f"input.columns: {column} is {kind} in {file.name}; {_NUMERIC}.")
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(test(kind) for test in tests)
+
+
+def _check_same(first: File, expected: pa.Schema, file: File, schema: pa.Schema, used: Sequence[str]) -> None:
+    for column in used:
+        kinds = expected.field(column).type, schema.field(column).type
+        if kinds[0] != kinds[1]:
+            raise InputError(
+                f"input.columns: {column} is {kinds[0]} in {first.name} but {kinds[1]} in {file.name}; "
+                "a used column must have one type in all files."
+            )
