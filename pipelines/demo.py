@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _JOB = """\
-# The smallest region that holds about 500 of the world's airports.
+# The smallest region that holds about 1,500 of the world's airports.
 task: one_cluster
 input:
   path: {points}
   columns: [lat, lon]
 domain: {{lower: [-90, -180], upper: [90, 180], step: 0.01}}   # degrees, as if the earth were flat
 privacy: {{epsilon: 1.0, delta: 1.0e-6, neighbors: add_or_remove_one}}
-params: {{target: 500}}
+params: {{target: 1500}}
 output: {output}
 """
 
@@ -33,9 +33,8 @@ def write_demo(folder: str) -> str:
     os.makedirs(folder, exist_ok=True)
     points, job = os.path.join(folder, "airports.parquet"), os.path.join(folder, "job.yaml")
     if not os.path.exists(points):
-        airports = list(airportsdata.load().values())
-        names = ("icao", "name", "country", "lat", "lon")
-        table = pa.table({name: [airport[name] for airport in airports] for name in names})
+        airports = pa.Table.from_pylist([dict(airport) for airport in airportsdata.load().values()])
+        table = airports.select(["icao", "name", "country", "lat", "lon"])
         pq.write_table(table, points, row_group_size=8192)
     if not os.path.exists(job):
         output = os.path.join(folder, "releases", "{run_id}")

@@ -140,7 +140,7 @@ def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Marku
 
 
 def ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Return round numbers between `low` and `high`: multiples of 1, 2, 3 or 5 times a power of ten, or 45."""
+    """Return round numbers from `low` to `high`: multiples of 1, 2, 3 or 5 times a power of ten, or 45."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 3, 5, 10) if m * power >= rough * (1 - 1e-9))
@@ -179,7 +179,8 @@ def _scale_bar(window: _Window) -> str:
     x, y = _LEFT + 14, _TOP + window.height - 14
     return (
         _tag("path", "rule", d=f"M{x} {y - 5}V{y}H{x + pixels:.1f}V{y - 5}")
-        + f'<text class="strong" x="{x + pixels / 2:.1f}" y="{y - 8}" text-anchor="middle">{_tick(length)}</text>'
+        + f'<text class="strong" x="{x + pixels / 2:.1f}" y="{y - 8}" text-anchor="middle">'
+        + f"{_tick(length)}</text>"
     )
 
 

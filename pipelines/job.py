@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
-from typing import Annotated, Any, Literal, Self, get_type_hints
+from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -160,7 +160,7 @@ def _params_model(cls: type[Any]) -> type[BaseModel]:
     lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", inspect.cleandoc(cls.__doc__ or ""), re.M)
     words = {name: " ".join(text.split()) for name, text in lines}
     hints = get_type_hints(cls)
-    known = {
+    known: dict[str, Any] = {
         field.name: (
             hints[field.name],
             Field(
@@ -179,14 +179,16 @@ def _params_model(cls: type[Any]) -> type[BaseModel]:
             self.build()
             return self
 
-    return create_model(
-        cls.__name__, __base__=Params, __doc__=inspect.cleandoc(cls.__doc__ or "").split("\n")[0], **known
-    )
+    doc = inspect.cleandoc(cls.__doc__ or "").split("\n")[0]
+    return create_model(cls.__name__, __base__=Params, __doc__=doc, **known)
 
 
 _MODELS: dict[str, type[Job]] = {
     name: create_model(
-        f"Job of {name}", __base__=Job, task=(Literal[name], ...), params=(_params_model(task.params), ...)
+        f"Job of {name}",
+        __base__=Job,
+        task=(cast(Any, Literal[name]), ...),
+        params=(_params_model(task.params), ...),
     )
     for name, task in TASKS.items()
 }

@@ -19,15 +19,15 @@ _COVERS = (
     "Also whether anything was found at all: an empty answer is protected the same way.",
 )
 _COVERS_NOT = (
-    "<b>A person with several rows.</b> The promise is for one row, and fades with every further row of the same "
-    "person.",
+    "<b>A person with several rows.</b> The promise is for one row, and fades with every further row of the "
+    "same person.",
     "<b>Several releases together.</b> Each run on the same data spends its own budget; the budgets add up.",
     "<b>What is true of many.</b> That this place is dense may say something about those who belong there, "
     "whether or not their rows were used; nor does it hide what rows of others tell about them.",
     "<b>What is public.</b> That the run took place, and its settings: columns, bounds, step, target and "
     "budget. They must have been chosen without looking at the data.",
-    "<b>The machine.</b> Rows and memory are as safe as the place the run was made in, and the time it took is "
-    "not hidden.",
+    "<b>The machine.</b> Rows and memory are as safe as the place the run was made in, and the time it took "
+    "is not hidden.",
 )
 
 

@@ -132,7 +132,7 @@ def test_records_outside_the_ball_or_box_move_no_average():
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 40])
 @pytest.mark.parametrize("seed", range(3))
 def test_good_radius_costs_what_the_plan_charges(relation, d, seed):
-    """Every level's largest count moves by at most 1 per move, all one way: AboveThreshold costs 1/s + 1/s."""
+    """Every level's largest count moves by at most 1, all one way: AboveThreshold costs 1/s + 1/s."""
     grid = unit_cube(d, 2.0**-10)
     plan = plan_for(grid, relation)
     round_ = replace(plan.rounds[0], threshold=10**12)  # never stops: every query is seen

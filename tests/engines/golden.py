@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 
 from core.aggregate import Aggregate, Counts, Tally
+from core.budget import Budget
 from core.domain import Grid
+from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.paper_plan import plan_paper
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical_plan import plan_practical
 from core.rounds import Block, Round, State
 from core.sampling import poisson_sample
 from tests.core.seeded import SeededNoise
@@ -98,10 +103,44 @@ class Rings:
         return state, noise.laplace(aggregate.totals, 1.0).tolist()
 
 
+@dataclass(frozen=True)
+class Coarse:
+    """The round `step` on a grid of 16 x 16 points, so that many records share one."""
+
+    step: Round
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def floor(self) -> int | None:
+        return self.step.floor
+
+    def summarize(self, block: Block, state: State) -> Aggregate:
+        return self.step.summarize(Block(block.points >> 6, block.ids), state)
+
+    def release(self, aggregate: Aggregate, state: State, noise: Noise) -> State:
+        return self.step.release(aggregate, state, noise)
+
+
+BUDGET = Budget(1.0, 1e-6)
+PRACTICAL = plan_practical(
+    GRID, OneCluster(target=3000), BUDGET, Neighbors("add_or_remove_one"), b"a salt of 16 byt"
+)
+PAPER = plan_paper(
+    Grid((0.0, 0.0), (1.0, 1.0), 2.0**-4),
+    OneCluster(target=10**10),
+    BUDGET,
+    Neighbors("replace_one"),
+    b"salt",
+)
+
 TASKS: Mapping[str, tuple[Sequence[Round], Any]] = {
     "every_kind": ([HeaviestBox(), SampledMean(), Rings()], None),
     "all_below_the_floor": ([HeaviestBox(floor=10**9), Rings()], None),
-    # One line per task: its rounds and the state before the first, on points of `GRID`.
+    "one_cluster": (PRACTICAL.rounds, PRACTICAL.start),
+    "one_cluster_paper": ([Coarse(step) for step in PAPER.rounds], PAPER.start),
 }
 
 

@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from core.aggregate import Counts
+from core.one_cluster.practical import Found
 from core.rounds import run_in_memory
 from tests.engines.golden import GRID, NOISELESS, TASKS, Trace, recorded
 from tests.transforms.tables import write_points
@@ -65,7 +66,7 @@ def assert_equal(got: Trace, expected: Trace) -> None:
     for ours, theirs in zip(got.aggregates, expected.aggregates, strict=True):
         assert type(ours) is type(theirs)
         assert ours == theirs
-    assert got.state == expected.state
+    assert repr(got.state) == repr(expected.state)  # the states hold small arrays
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -120,7 +121,10 @@ def test_the_golden_aggregates_are_not_trivial(data: Path) -> None:
     records = sum(ROWS) - 180 - 1 - 120  # one row in 50 is bad
     assert isinstance(boxes, Counts) and len(boxes.keys) > 100
     assert rings.totals.sum() == records
-    assert np.count_nonzero(rings.totals) > 50
+    assert np.count_nonzero(rings.totals) > 20
     assert abs(sample.totals[-1] - 0.3 * records) < 5 * np.sqrt(0.21 * records)
     clipped, _ = in_memory(data / "1", "all_below_the_floor").aggregates
     assert not len(clipped.keys)
+    cluster = in_memory(data / "1", "one_cluster")
+    assert len(cluster.aggregates) == 5
+    assert isinstance(cluster.state, Found)
