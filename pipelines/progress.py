@@ -71,7 +71,7 @@ def shown(rounds: Sequence[Round]) -> Iterator[Sequence[Round]]:
     )
     listener = uuid.uuid4().hex
     names = [step.name for step in rounds]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
 
         def finish(name: str) -> None:

@@ -64,7 +64,7 @@ def run_job(job: Job, runner: str = _EMBEDDED, beam_options: Sequence[str] = ())
         source = open_source(job.input.path, job.input.columns)
         plan = make_plan(job, secret_salt())
         folder.prepare()
-        with quiet(), shown(plan.rounds) as rounds:
+        with shown(plan.rounds) as rounds, quiet(), redirect_stderr(io.StringIO()):
             _run_pipeline(job, plan, rounds, source, folder, options)
         release = find_release(folder, job)
         if release is None:

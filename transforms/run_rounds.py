@@ -1,7 +1,10 @@
 """Run the rounds of a task as one Beam pipeline: each a pass over the data and one private release."""
 
 import dataclasses
+import os
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
@@ -12,10 +15,16 @@ from apache_beam.typehints.decorators import no_annotations
 from core.aggregate import Aggregate, Counts
 from core.noise import Noise
 from core.rounds import Round, State
+from transforms.open_source import InputError
 from transforms.read_blocks import Descriptor, Reader, read_blocks
 
 Sums = list[tuple[int, Any]]
 """How many aggregates were added, and their sum; several where few were added to many."""
+
+
+class RoundError(RuntimeError):
+    """A round failed; the text holds nothing that depends on rows."""
+
 
 _NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -132,8 +141,9 @@ class _Sum(beam.CombineFn):
 
 @no_annotations
 def _summarize(descriptor: Descriptor, reader: Reader, step: Round, state: State) -> Iterator[Aggregate]:
-    for block in read_blocks(reader, descriptor):
-        yield step.summarize(block, state)
+    with _untold(step.name):
+        for block in read_blocks(reader, descriptor):
+            yield step.summarize(block, state)
 
 
 @no_annotations
@@ -148,4 +158,18 @@ def _clip(shard: tuple[int, Counts], floor: int) -> Counts:
 
 @no_annotations
 def _release(aggregate: Aggregate, step: Round, state: State, noise: Noise) -> State:
-    return step.release(aggregate, state, noise)
+    with _untold(step.name):
+        return step.release(aggregate, state, noise)
+
+
+@contextmanager
+def _untold(name: str) -> Iterator[None]:
+    """Tell of an error its kind and place alone: runners log what it says, and it may quote rows."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(last.filename)}:{last.lineno}"
+        raise RoundError(f"Round {name} failed with {type(error).__name__} at {place}.") from None

@@ -1,0 +1,170 @@
+"""Every wrong job or input: exit code 2, one clear sentence that names the field or file, nothing written."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tests.pipelines.conftest import write_rows
+
+WRONG_JOBS = [
+    ({"task": "one_clusters"}, "task"),
+    ({"task": ...}, "task is missing"),
+    ({"surprise": 1}, "surprise is not a known key"),
+    ({"params.targte": 5}, "params.targte is not a known key"),
+    ({"input.unit": "user"}, "input.unit is not a known key"),
+    ({"privacy.ledger": "ledger.json"}, "privacy.ledger is not a known key"),
+    ({"params.method": "magic"}, "params.method"),
+    ({"params.target": ...}, "params.target is missing"),
+    ({"params.target": 0}, "params.target"),
+    ({"params.target": "many"}, "params.target"),
+    ({"params.failure": 1.5}, "params.failure"),
+    ({"params.shares": {"luck": 1.0}}, "params.shares"),
+    ({"privacy.epsilon": 0}, "privacy.epsilon is 0"),
+    ({"privacy.epsilon": -1}, "privacy.epsilon is -1"),
+    ({"privacy.epsilon": math.inf}, "privacy.epsilon is inf"),
+    ({"privacy.epsilon": math.nan}, "privacy.epsilon is nan"),
+    ({"privacy.delta": 1}, "privacy.delta is 1"),
+    ({"privacy.delta": 0}, "privacy.delta is 0"),
+    ({"privacy.neighbors": "friends"}, "privacy.neighbors"),
+    ({"params.method": "paper"}, "replace_one"),
+    ({"domain.lower": [1, 0], "domain.upper": [0, 1]}, "domain.lower 1"),
+    ({"domain.lower": [math.nan, 0]}, "domain.lower nan"),
+    ({"domain.step": 2}, "domain.step 2"),
+    ({"domain.step": 1e-12}, "too large"),
+    ({"domain.upper": [1]}, "domain"),
+    ({"input.columns": []}, "input.columns"),
+    ({"input.columns": ["x", "x"]}, "input.columns"),
+    ({"input.columns": ["x"]}, "input.columns has 1"),
+    ({"output": "gs://bucket/folder"}, "output is gs://bucket/folder"),
+    ({"input.path": "gs://bucket/folder"}, "input.path gs://bucket/folder"),
+    ({"run_id": "../other"}, "run_id"),
+]
+
+
+@pytest.mark.parametrize(("changes", "says"), WRONG_JOBS, ids=[str(changes) for changes, _ in WRONG_JOBS])
+def test_wrong_jobs(bench, refused, changes, says):
+    assert says in refused(bench.run(changes))
+
+
+@pytest.mark.parametrize("text", ["", "just words", "a: [1", "- 1\n- 2", "task: one_cluster\ntask: other"])
+def test_files_that_are_no_jobs(bench, refused, text):
+    assert "job" in refused(bench.shoal("run", bench.write(text)))
+
+
+def test_missing_job_file(bench, refused):
+    assert "nowhere.yaml" in refused(bench.shoal("run", str(bench.folder / "nowhere.yaml")))
+
+
+@pytest.mark.parametrize("override", ["privacy.epsilon", "privacy.epsilon=0", "privacy.epsilon.x=1", "x=1"])
+def test_wrong_overrides(bench, refused, override):
+    refused(bench.run({}, "--set", override))
+
+
+def test_missing_path(bench, refused):
+    assert "nowhere does not exist" in refused(bench.run({"input.path": str(bench.folder / "nowhere")}))
+
+
+def test_empty_glob(bench, refused):
+    assert "matches no files" in refused(bench.run({"input.path": str(bench.folder / "rows" / "*.csv")}))
+
+
+def test_empty_folder(bench, refused):
+    (bench.folder / "empty").mkdir()
+    assert "without *.parquet files" in refused(bench.run({"input.path": str(bench.folder / "empty")}))
+
+
+def test_not_parquet(bench, refused):
+    bench.rows.write_text("x,y\n1,2\n")
+    assert "part.parquet is not Parquet" in refused(bench.run())
+
+
+def test_truncated_parquet(bench, refused):
+    bench.rows.write_bytes(bench.rows.read_bytes()[:-200])
+    assert "part.parquet is truncated" in refused(bench.run())
+
+
+def test_parquet_damaged_in_the_middle(bench, refused):
+    """Found while reading, not at the footer: still a sentence about the file, and no release."""
+    data = bytearray(bench.rows.read_bytes())
+    data[4:2000] = bytes(1996)
+    bench.rows.write_bytes(data)
+    assert "part.parquet" in refused(bench.run())
+
+
+def test_missing_column(bench, refused):
+    assert "z is missing from part.parquet" in refused(bench.run({"input.columns": ["x", "z"]}))
+
+
+def test_text_column(bench, refused):
+    pq.write_table(pa.table({"x": ["a", "b"], "y": [1.0, 2.0]}), bench.rows)
+    assert "x is string in part.parquet" in refused(bench.run())
+
+
+def test_different_schemas(bench, refused):
+    pq.write_table(pa.table({"x": [1, 2], "y": [1.0, 2.0]}), bench.rows.with_name("other.parquet"))
+    said = refused(bench.run())
+    assert "other.parquet" in said
+    assert "part.parquet" in said
+
+
+@pytest.mark.parametrize("runner", ["DaskRunner", "SparkRunner", "nonsense"])
+def test_runners_that_may_draw_again(bench, refused, runner):
+    assert f"--runner is {runner}" in refused(bench.run({}, "--runner", runner))
+
+
+def test_output_of_another_job(bench):
+    assert bench.run().exit_code == 0
+    before = (bench.folder / "out" / "release.json").read_bytes()
+    result = bench.run({"privacy.epsilon": 2.0})
+    assert result.exit_code == 2
+    assert "already holds a release of another job" in result.stderr
+    assert (bench.folder / "out" / "release.json").read_bytes() == before
+
+
+def test_output_that_is_a_file(bench):
+    (bench.folder / "taken").write_text("mine")
+    result = bench.run({"output": str(bench.folder / "taken")})
+    assert result.exit_code == 2
+    assert (bench.folder / "taken").read_text() == "mine"
+
+
+ODD_ROWS = {
+    "nan": np.full((50, 2), np.nan),
+    "infinite": np.full((50, 2), np.inf),
+    "out of bounds": np.full((50, 2), 1e300),
+    "empty": np.empty((0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", ODD_ROWS)
+def test_odd_rows_are_no_errors(bench, name):
+    write_rows(bench.rows, ODD_ROWS[name])
+    result = bench.run()
+    assert result.exit_code == 0, result.output
+    assert bench.release()["outcome"] == "not_found"
+    assert bench.release()["result"] is None
+    assert (bench.folder / "out" / "report.html").exists()
+
+
+def test_null_rows_are_no_records(bench):
+    columns = {name: pa.array([None] * 100 + [0.5] * 100, pa.float32()) for name in ("x", "y")}
+    pq.write_table(pa.table(columns), bench.rows)
+    result = bench.run({"params.target": 10_000})
+    assert result.exit_code == 0, result.output
+    assert bench.release()["outcome"] == "not_found"
+
+
+def test_target_beyond_the_rows_is_no_error(bench):
+    result = bench.run({"params.target": 10**9})
+    assert result.exit_code == 0, result.output
+    assert bench.release()["outcome"] == "not_found"
+
+
+def test_numbers_without_a_dot_are_numbers(bench):
+    text = yaml.safe_dump(bench.changed({})).replace("delta: 1.0e-06", "delta: 1e-6")
+    assert "delta: 1e-6" in text
+    assert bench.shoal("plan", bench.write(text)).exit_code == 0
