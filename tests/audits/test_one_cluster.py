@@ -1,0 +1,88 @@
+"""Attack the practical 1-cluster with neighboring databases and the real noise, and bound epsilon from below.
+
+Nearly all of epsilon goes to one round at a time, so that an attack on it can come close: the bound must
+not exceed what was promised, and must exceed it when that round's noise is halved (the power of the test).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.budget import Budget
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.noise import SecureNoise
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical import Found, Located, NotFound
+from core.one_cluster.practical_plan import plan_practical
+from core.rounds import Block
+
+pytestmark = pytest.mark.audit
+
+EPSILON, DELTA = 1.0, 1e-6
+RUNS = 20_000
+LEVEL = 1e-7  # of each one-sided confidence bound: the flake rate of a test is at most 2e-7
+GRID = Grid((0.0,), (1.0,), 2.0**-10)
+
+
+@dataclass(frozen=True)
+class Halved:
+    """The real noise at half its scale: what a factor of two gone wrong would draw."""
+
+    noise: SecureNoise
+
+    def laplace(self, values, scale):
+        return self.noise.laplace(values, scale / 2)
+
+    def gaussian(self, values, scale):
+        return self.noise.gaussian(values, scale / 2)
+
+    def select(self, scores, scale):
+        return self.noise.select(scores, scale / 2)
+
+
+def bound(with_record: int, without: int) -> float:
+    """Bound ln((p - delta) / q) from below, p and q known from RUNS draws each (Clopper and Pearson)."""
+    p = stats.beta.ppf(LEVEL, with_record, RUNS - with_record + 1) if with_record else 0.0
+    q = stats.beta.ppf(1 - LEVEL, without + 1, RUNS - without)
+    return math.log((p - DELTA) / q) if p > DELTA else -math.inf
+
+
+def attack(
+    number: int, share: str, state: object, extra: int, seen: Callable[[object], bool], noise
+) -> float:
+    """Release round `number` on two neighbors and bound epsilon by how often `seen` tells them apart."""
+    params = OneCluster(target=50, shares={share: 1e6})
+    plan = plan_practical(GRID, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
+    step = plan.rounds[number]
+    points = np.full((40, 1), 512)
+    counts = []
+    for database in (np.append(points, [[extra]], axis=0), points):
+        block = Block(database, np.arange(len(database), dtype=np.uint64))
+        aggregate = step.summarize(block, state)
+        if step.floor is not None:
+            aggregate = aggregate.above(step.floor)
+        counts.append(sum(seen(step.release(aggregate, state, noise)) for _ in range(RUNS)))
+    return bound(*counts)
+
+
+BALL = Located(np.array([512]), 100, 10, np.array([0]))
+ATTACKS = {
+    "count": (4, "count", BALL, 512, lambda s: isinstance(s, Found) and s.count >= 41),
+    "average": (2, "average_1", BALL, 612, lambda s: isinstance(s, Located) and s.center[0] >= 515),
+    "good_radius": (0, "good_radius", None, 512, lambda s: not isinstance(s, NotFound)),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_beats_the_promise(name):
+    assert attack(*ATTACKS[name], SecureNoise()) <= EPSILON
+
+
+@pytest.mark.parametrize("name", ["count", "average"])
+def test_halved_noise_would_be_caught(name):
+    assert attack(*ATTACKS[name], Halved(SecureNoise())) > EPSILON
