@@ -79,8 +79,10 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
 
     Pure mechanisms are composed by their privacy loss distribution (randomized response dominates
     every epsilon-private mechanism), Gaussians by zCDP, whose total then enters the former as one
-    (epsilon, delta) mechanism with half of the delta that is left. Without additive deltas,
-    zCDP alone (epsilon^2 / 2 for a pure mechanism) is tried too, and the smaller one counts.
+    (epsilon, delta) mechanism with half of the delta that is left, or is added to the sum of the pure
+    ones. That they are drawn in turn does no harm: interactive mechanisms compose concurrently as they
+    do one after the other (Lyu 2022). Without additive deltas, zCDP alone (epsilon^2 / 2 for a pure
+    mechanism) is tried too. The smallest counts.
 
     Args:
         mechanisms: every draw of the run.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ class Thinning:
     """Poisson sampling of a round: the public rate, the secret salt, and what tells rounds apart."""
 
     rate: float
-    salt: bytes
+    salt: bytes = field(repr=False)
     tweak: int
 
     def sample(self, block: Block) -> Points:

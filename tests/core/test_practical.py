@@ -316,3 +316,8 @@ def test_shares_are_taken():
     plan = plan_practical(unit_cube(2), params, BUDGET, ONE, SALT)
     default = plan_for(unit_cube(2), ONE, target=1000)
     assert plan.mechanisms[0].epsilon > 1.5 * default.mechanisms[0].epsilon
+
+
+def test_the_salt_is_not_shown():
+    plan = plan_for(unit_cube(2), ONE, target=20_000)
+    assert repr(SALT) not in repr(plan)
