@@ -114,7 +114,7 @@ def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
 
 def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Markup:
     """Draw per column what the ball spans of the domain."""
-    label, value, width = 130.0, 110.0, 940.0
+    label, value, width = 172.0, 110.0, 940.0
     track = width - label - value
     parts = []
     for i, axis in enumerate(columns):
@@ -122,7 +122,7 @@ def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Marku
         scale = track / (axis.high - axis.low)
         low = label + (max(axis.low, axis.center - radius) - axis.low) * scale
         high = label + (min(axis.high, axis.center + radius) - axis.low) * scale
-        name = axis.name if len(axis.name) <= 16 else f"{axis.name[:15]}…"
+        name = axis.name if len(axis.name) <= 18 else f"{axis.name[:17]}…"
         parts += [
             f'<text x="{label - 14}" y="{y + 4}" text-anchor="end">{escape(name)}</text>',
             _tag("rect", "track", x=label, y=y - 5, width=track, height=10, rx=5),
@@ -185,7 +185,8 @@ def _scale_bar(window: _Window) -> str:
 
 
 def _tick(value: float) -> str:
-    return f"{value:,.10g}".replace("-", "−")
+    plain = f"{value:,.12f}".rstrip("0").rstrip(".")
+    return (plain if 1e-9 <= abs(value) < 1e12 or value == 0 else f"{value:g}").replace("-", "−")
 
 
 def _tag(name: str, style: str, **attributes: float | str) -> str:

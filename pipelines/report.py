@@ -69,9 +69,12 @@ def _ball(release: Mapping[str, Any]) -> dict[str, Any] | None:
     figures = []
     if len(columns) == 2:
         x, y = _upright(columns)
+        caption = "Close up, both axes to one scale" + (
+            "; shaded: outside the domain" if _leaves(x, y, radius) else ""
+        )
         figures = [
             (draw_overview(x, y, radius), "In the whole domain, at its true size", _shape(x, y)),
-            (draw_close_up(x, y, radius, step), "Close up, both axes to one scale", 1.0),
+            (draw_close_up(x, y, radius, step), caption, 1.0),
         ]
     return {
         "center": [(axis.name, on_grid(axis.center, step)) for axis in columns],
@@ -87,6 +90,10 @@ def _upright(columns: list[Axis]) -> tuple[Axis, Axis]:
     first, second = columns
     is_map = first.name.lower().startswith("lat") and second.name.lower().startswith(("lon", "lng"))
     return (second, first) if is_map else (first, second)
+
+
+def _leaves(x: Axis, y: Axis, radius: float) -> bool:
+    return any(axis.center - radius < axis.low or axis.center + radius > axis.high for axis in (x, y))
 
 
 def _shape(x: Axis, y: Axis) -> float:
