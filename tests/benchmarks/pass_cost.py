@@ -15,7 +15,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import argparse
 import logging
 import multiprocessing
-import resource
+import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -126,7 +126,9 @@ def peak_megabytes(run: Callable[[], None]) -> float:
 def _run_and_weigh(run: Callable[[], None]) -> float:
     pa.set_cpu_count(1)
     run()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Not ru_maxrss, which a new process takes over from the one that starts it.
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
 def main() -> None:
