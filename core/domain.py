@@ -108,13 +108,17 @@ class Grid:
         return tuple(int(c) for c in center)
 
     @property
+    def diameter(self) -> int:
+        """Distance between opposite corners, in steps, rounded down: its square is exact in int64."""
+        return math.isqrt(sum(extent**2 for extent in self.extents))
+
+    @property
     def bounding_radius(self) -> int:
         """Radius about `bounding_center` that holds every grid point a record can take, in steps."""
-        box = math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
         if self.ball is None:
-            return box
+            return math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
         rounding = math.sqrt(self.dimension)  # half a step per axis for the point and for the center
-        return min(math.ceil(self.ball.radius / self.step + rounding), 2 * box)
+        return min(math.ceil(self.ball.radius / self.step + rounding), self.diameter + 1)
 
     def quantize(self, values: NDArray[np.float64]) -> Points:
         """Clamp finite values to the bounds (and the ball) and round them to the grid.
@@ -130,7 +134,11 @@ class Grid:
         if self.ball is not None:
             center = np.asarray(self.ball.center)
             clamped -= center
-            norm = np.sqrt(np.einsum("ij,ij->i", clamped, clamped))
+            # Axis by axis: sums in an order that depends on the number of rows would let a row move another.
+            squares = np.zeros(len(clamped))
+            for axis in range(self.dimension):
+                squares += clamped[:, axis] ** 2
+            norm = np.sqrt(squares)
             clamped *= np.minimum(1.0, self.ball.radius / np.maximum(norm, self.ball.radius))[:, None]
             clamped += center
         clamped -= low

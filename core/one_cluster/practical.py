@@ -279,7 +279,7 @@ class FitRadius:
         """
         grid, side = self.boxes.grid, (1 << level) / self.boxes.unit
         diameter = side * math.sqrt(grid.dimension)
-        everything = 2 * grid.bounding_radius
+        everything = min(2 * grid.bounding_radius, grid.diameter + 1)  # squares of radii must not wrap
         widest = everything if self.boxes.projected else min(everything, math.ceil(diameter))
         finest = level == self.boxes.bottom
         narrowest = 1.0 if finest else max(1.0, diameter / 24)

@@ -62,3 +62,32 @@ def test_bad_domains_say_so_in_one_sentence(arguments, says):
     with pytest.raises(ValueError, match=says) as caught:
         Grid(*arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 9, 33])
+def test_no_row_moves_another(d: int) -> None:
+    """The ball's norm is summed in one order whatever else is in the block, down to the last bit."""
+    rng = np.random.default_rng(d)
+    grid = Grid((0.0,) * d, (100.0,) * d, 2.0**-18, Ball((50.0,) * d, 10.0))
+    rows = np.asfortranarray(rng.uniform(0, 100, (2000, d)))
+    together = grid.quantize(rows)
+    alone = np.concatenate([grid.quantize(np.asfortranarray(row[None, :])) for row in rows])
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 16])
+def test_squares_of_the_widest_distances_do_not_wrap(d: int) -> None:
+    side = float(math.isqrt((2**62 - 1) // d)) if d > 1 else 2.0**31 - 1
+    grid = Grid((0.0,) * d, (side,) * d, 1.0, Ball((0.0,) * d, 1e12))
+    assert grid.diameter**2 < 2**62
+    assert (grid.bounding_radius + 1) ** 2 < 2**63
+
+
+def test_a_row_on_the_edge_of_rounding_stays_where_it_was() -> None:
+    """Two rows whose norms einsum, for one row and for two, sums in different orders."""
+    first = [float.fromhex(x) for x in ("0x1.809cc9eea9e71p+5", "0x1.2a88e53ec7086p+3", "0x1.b565de806fb12p+5")]
+    other = [float.fromhex(x) for x in ("0x1.70922c0f8c8cbp+6", "0x1.c256705aec352p+5", "0x1.299067bd5478bp+6")]
+    grid = Grid((0.0,) * 3, (100.0,) * 3, float.fromhex("0x1.985716d4a1f3ap-2"), Ball((50.0,) * 3, 10.0))
+    alone = grid.quantize(np.asfortranarray([first]))
+    together = grid.quantize(np.asfortranarray([first, other]))
+    np.testing.assert_array_equal(alone[0], together[0])

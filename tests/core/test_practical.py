@@ -192,6 +192,18 @@ def test_fit_radius_costs_what_the_plan_charges(relation, d):
     assert 1 / first[-1][2] == pytest.approx(charged(plan, "fit_radius", "count")[0].epsilon)
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 16])
+def test_rings_ascend_on_the_largest_domains(d):
+    """Squares of radii that wrapped would let one record decide the ring of the next."""
+    side = float(math.isqrt((2**62 - 1) // d)) if d > 1 else 2.0**31 - 1
+    grid = Grid((0.0,) * d, (side,) * d, 1.0, Ball((0.0,) * d, 1e12))
+    round_ = plan_for(grid, RELATIONS[0], target=20_000).rounds[4]
+    for level in round_.boxes.levels:
+        squares = round_.radii(level) ** 2
+        assert (squares >= 0).all()
+        assert (np.diff(squares) > 0).all()
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("d", "target"), [(2, 100), (2, 50_000), (40, 2_000), (784, 10_000)])
 @pytest.mark.parametrize("budget", [BUDGET, Budget(0.1, 1e-9), Budget(5.0, 1e-5)])
