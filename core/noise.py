@@ -1,13 +1,18 @@
 """Integer noise from a secure source. The only file that draws randomness in a real run."""
 
+import math
 import secrets
-from typing import Protocol
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import Any, Protocol
 
 import numpy as np
 import opendp.prelude as dp
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Lengths = Ints | NDArray[np.object_] | Sequence[int]
+"""Positive integers, shape (m,); Python integers of any size where int64 does not hold them."""
 
 dp.enable_features("contrib")
 
@@ -24,9 +29,18 @@ class Noise(Protocol):
     def select(self, scores: Ints, scale: float) -> int:
         """Index of the largest score (m,) after Gumbel noise of `scale`: exponential mechanism."""
 
+    def select_run(self, scores: Ints, lengths: Lengths, scale: float) -> int:
+        """Index i with probability proportional to lengths[i] exp(scores[i] / scale).
+
+        The exponential mechanism over sum(lengths) candidates that come in m runs of equal score.
+        """
+
+    def below(self, bound: int) -> int:
+        """Uniform integer from 0 to bound - 1; the bound may be of any size."""
+
 
 class SecureNoise:
-    """OpenDP's exact samplers, seeded by the operating system; never seeded by us."""
+    """Exact samplers (OpenDP's, and rejection for runs), seeded by the operating system; never by us."""
 
     def laplace(self, values: Ints, scale: float) -> Ints:
         """See `Noise.laplace`."""
@@ -44,9 +58,68 @@ class SecureNoise:
         gumbel = dp.zero_concentrated_divergence()
         return int(dp.m.make_noisy_max(*space, output_measure=gumbel, scale=scale)(scores.tolist()))
 
+    def select_run(self, scores: Ints, lengths: Lengths, scale: float) -> int:
+        """See `Noise.select_run`; exact, by rejection.
+
+        Integers that surely exceed the true weights propose a run, by a uniform integer below their
+        sum. The run is kept with probability true weight / proposal, a real number that is compared
+        with a uniform one in as many digits as it takes to tell. Floating point only makes the
+        proposals, whose margin is 2^-20 of the weight and one unit: far more than it errs.
+        """
+        scores, weights = np.asarray(scores), log_weights(scores, lengths, scale)
+        anchor = int(np.argmax(weights))
+        unit = 1 << (61 - len(weights).bit_length())
+        over = np.exp(weights - weights[anchor]) * (unit * (1 + 2.0**-20))
+        bounds = np.cumsum(over.astype(np.int64) + 1)
+        while True:
+            run = int(np.searchsorted(bounds, secrets.randbelow(int(bounds[-1])), side="right"))
+            proposal = int(bounds[run]) - (int(bounds[run - 1]) if run else 0)
+            ratio = unit * int(lengths[run]), proposal * int(lengths[anchor])
+            if _happens(*ratio, int(scores[run]) - int(scores[anchor]), scale):
+                return run
+
+    def below(self, bound: int) -> int:
+        """See `Noise.below`."""
+        return secrets.randbelow(bound)
+
     @staticmethod
     def _apply(measurement: dp.Measurement, values: Ints) -> Ints:
-        return np.asarray(measurement(values.tolist()), dtype=np.int64).reshape(values.shape)
+        # Drawn for zeros and added modulo 2^64: a sum that wrapped is hidden as well as one that did not,
+        # while OpenDP's own addition saturates, and would tell one from the other.
+        return values + np.asarray(measurement([0] * values.size), dtype=np.int64).reshape(values.shape)
+
+
+def log_weights(scores: Ints, lengths: Lengths, scale: float) -> NDArray[np.float64]:
+    """Logarithms of lengths exp((scores - max score) / scale), shape (m,), as floats."""
+    scores = np.asarray(scores)
+    whole: Any = np.asarray(lengths)
+    if whole.dtype == object:
+        logs = np.array([math.log(length) for length in whole])
+    else:
+        logs = np.log(whole.astype(np.float64))
+    return np.asarray(logs + (scores - scores.max()) / scale)
+
+
+def _happens(numerator: int, denominator: int, score: int, scale: float) -> bool:
+    """Draw a coin of probability numerator / denominator exp(score / scale), which is at most 1, exactly.
+
+    The bits of a uniform number are drawn until they decide. With d digits the probability is known to a
+    relative 10^-(d - 24): the exponent is below 10^20 in size and every operation is correctly rounded.
+    """
+    top, bottom = scale.as_integer_ratio()
+    drawn, bits, digits = 0, 0, 48
+    while True:
+        drawn, bits = (drawn << 64) | secrets.randbits(64), bits + 64
+        exact = Context(prec=digits, Emin=-(10**17), Emax=10**17)
+        exponent = exact.divide(Decimal(score * bottom), Decimal(top))
+        ratio = exact.divide(Decimal(numerator), Decimal(denominator))
+        chance = exact.multiply(exact.multiply(ratio, exact.exp(exponent)), Decimal(1 << bits))
+        slack = exact.add(exact.scaleb(chance, 24 - digits), Decimal(f"1e-{digits}"))
+        if exact.add(chance, slack) <= drawn:
+            return False
+        if exact.subtract(chance, slack) >= drawn + 1:
+            return True
+        digits += 48
 
 
 def secret_salt() -> bytes:

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from core.noise import Lengths, log_weights
+
 Ints = NDArray[np.int64]
 
 
@@ -41,3 +43,19 @@ class SeededNoise:
         scores = np.asarray(scores)
         noise = self._rng.gumbel(scale=scale * self._factor, size=scores.shape)
         return int(np.argmax((scores - scores.max()) + noise))
+
+    def select_run(self, scores: Ints, lengths: Lengths, scale: float) -> int:
+        """Index of the largest logarithm of a run's weight after standard Gumbel noise."""
+        if self._factor == 0:
+            return int(np.argmax(scores))
+        weights = log_weights(scores, lengths, scale * self._factor)
+        return int(np.argmax(weights + self._rng.gumbel(size=weights.shape)))
+
+    def below(self, bound: int) -> int:
+        """Uniform integer, by rejection."""
+        size = (bound.bit_length() + 7) // 8
+        most = (1 << 8 * size) // bound * bound
+        while True:
+            drawn = int.from_bytes(self._rng.bytes(size), "little")
+            if drawn < most:
+                return drawn % bound
