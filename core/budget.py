@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dp_accounting import dp_event, privacy_accountant
 from dp_accounting.pld import pld_privacy_accountant
@@ -51,6 +51,15 @@ class Mechanism:
     epsilon: float = 0.0
     delta: float = 0.0
     rho: float = 0.0
+
+    def under_replacement(self) -> "Mechanism":
+        """Return what a guarantee for one record more or less is worth where one is replaced.
+
+        A replacement is a removal and an addition: (epsilon, delta) becomes
+        (2 epsilon, (1 + e^epsilon) delta), and rho becomes 4 rho (group privacy; Bun and Steinke 2016, Proposition 27).
+        """
+        epsilon, delta = 2 * self.epsilon, (1 + math.exp(self.epsilon)) * self.delta
+        return replace(self, epsilon=epsilon, delta=delta, rho=4 * self.rho)
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,62 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
         total = rho + sum(e**2 / 2 for e in pure)
         candidates.append(Spend(_zcdp(total, left), "zCDP"))
     return min(candidates, key=lambda s: s.epsilon)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one run spends of a ledger.
+
+    Args:
+        budget: the run's guarantee, by whatever accountant of its own.
+        mechanisms: every draw of the run.
+    """
+
+    budget: Budget
+    mechanisms: tuple[Mechanism, ...]
+
+    def under_replacement(self) -> "Charge":
+        """Return the charge as it counts where a record is replaced; see `Mechanism.under_replacement`."""
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        group = Budget(2 * epsilon, (1 + math.exp(epsilon)) * delta)
+        return Charge(group, tuple(mechanism.under_replacement() for mechanism in self.mechanisms))
+
+
+def spend_in_turn(charges: Sequence[Charge], delta: float) -> Spend:
+    """Compose runs that are decided one after the other, perhaps on what the ones before have answered.
+
+    Two accountants remain valid for that (privacy filters), and the smaller epsilon counts:
+
+    - basic composition of the runs, sum of epsilons, where the sum of deltas is at most `delta`;
+    - zCDP of all draws, where half of `delta` covers their own deltas and half the conversion
+      (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1): an (epsilon, delta') draw is
+      delta'-approximately epsilon^2 / 2-zCDP.
+
+    A total of epsilon then is an (epsilon, delta) guarantee where the runs' budgets don't depend on
+    answers, and (epsilon, 2 delta) where someone picks budgets by answers so that now this accountant
+    admits them and now that one: the failures of both add up at most.
+
+    Args:
+        charges: the runs, in order.
+        delta: the ledger's.
+
+    Returns:
+        The spend; epsilon is infinite where delta does not suffice.
+    """
+    if not charges:
+        return Spend(0.0, "basic composition")
+    candidates = [Spend(math.inf, "none")]
+    if _at_most(sum(charge.budget.delta for charge in charges), delta):
+        candidates.append(Spend(math.fsum(charge.budget.epsilon for charge in charges), "basic composition"))
+    draws = [draw for charge in charges for draw in charge.mechanisms]
+    if delta > 0 and _at_most(sum(draw.delta for draw in draws), delta / 2):
+        rho = math.fsum(draw.rho + draw.epsilon**2 / 2 for draw in draws)
+        candidates.append(Spend(_zcdp(rho, delta / 2), "zCDP"))
+    return min(candidates, key=lambda s: s.epsilon)
+
+
+def _at_most(value: float, limit: float) -> bool:
+    return value <= limit * (1 + 1e-9)  # a sum of equal parts may not be refused for its rounding
 
 
 def _pld(epsilons: Sequence[float], delta: float) -> float:

@@ -2,11 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from pipelines.events import Events
 
 app = typer.Typer(
     name="shoal",
@@ -16,7 +19,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")]
+ledger = typer.Typer(
+    help="The ledger of a dataset: what may be spent on it in all, and every charge.", no_args_is_help=True
+)
+app.add_typer(ledger, name="ledger")
+
+_CODES = {"JobError": 2, "InputError": 2, "LedgerRefusal": 3, "StorageError": 1, "RunError": 1}
+"""Exit codes of the errors whose text holds nothing that depends on rows."""
+
+JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: gs://... or a local path.")]
+LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER.json", help="gs://... or a local path.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as privacy.epsilon=2."),
@@ -32,13 +44,30 @@ def run(
     ] = None,
     overrides: Overrides = None,
     runner: Runner = "FnApiRunner",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all that can be checked; read no rows, spend nothing.")
+    ] = False,
+    json_logs: Annotated[
+        bool, typer.Option("--json-logs", help="One JSON line an event on the standard error stream.")
+    ] = False,
 ) -> None:
     """Run a job and write its release. The same run id again returns the same release."""
-    with _exit_codes():
+    from pipelines.events import Events
+    from pipelines.ledger import now
+
+    events = Events(sys.stderr if json_logs else None, now)
+    with _exit_codes(events):
         from pipelines.job import load_job
 
         checked = load_job(job, overrides or [])
-        _summarize(_run_job()(checked, runner, beam_options or []), checked.output)
+        events = events.of(run_id=checked.run_id, task=checked.task)
+        with _exit_codes(events):
+            if dry_run:
+                _runs().prepare_run(checked, runner, beam_options or [])
+                typer.echo(f"Run {checked.run_id} would start. No row was read, nothing spent or written.")
+            else:
+                release = _runs().run_job(checked, runner, beam_options or [], events)
+                _summarize(release, checked.output)
 
 
 @app.command()
@@ -76,10 +105,9 @@ def report(
         from pipelines.refusal import JobError
         from pipelines.release import RELEASE, REPORT, parse_release
         from pipelines.report import render
-        from pipelines.storage import open_folder
+        from pipelines.storage import absolute, open_folder
 
-        path = os.path.abspath(os.path.expanduser(release))
-        folder = open_folder(os.path.dirname(path) if os.path.basename(path) == RELEASE else path)
+        folder = open_folder(absolute(release).removesuffix(f"/{RELEASE}"))
         data = folder.read(RELEASE)
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
@@ -108,50 +136,105 @@ def demo(
         from pipelines.job import load_job
 
         checked = load_job(write_demo(out))
-        _summarize(_run_job()(checked), checked.output)
+        _summarize(_runs().run_job(checked), checked.output)
 
 
-def _run_job() -> Callable[..., dict[str, Any]]:
-    """Import Beam, which logs while it is imported."""
+@ledger.command("create")
+def create(
+    path: LedgerFile,
+    epsilon: Annotated[float, typer.Option(help="What all runs may spend together.")],
+    delta: Annotated[float, typer.Option(help="At least the sum of the runs' own.")],
+    neighbors: Annotated[
+        str, typer.Option(help="What it promises to hide: add_or_remove_one or replace_one.")
+    ] = "add_or_remove_one",
+) -> None:
+    """Make a dataset's ledger, once."""
+    with _exit_codes():
+        from pydantic import ValidationError
+
+        from pipelines.ledger import Ledger, create_ledger
+        from pipelines.refusal import JobError, say
+        from pipelines.storage import absolute
+
+        try:
+            made = Ledger.model_validate({"neighbors": neighbors, "epsilon": epsilon, "delta": delta})
+        except ValidationError as error:
+            raise JobError(f"--{say(error, Ledger)}") from None
+        create_ledger(absolute(path), made)
+        typer.echo(path)
+
+
+@ledger.command("show")
+def show_ledger(
+    path: LedgerFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Show what is left, and every charge."""
+    with _exit_codes():
+        import json
+
+        from rich.console import Console
+
+        from pipelines.ledger import describe_ledger, read_ledger
+        from pipelines.ledger_table import show_charges
+        from pipelines.storage import absolute
+
+        described = describe_ledger(read_ledger(absolute(path)))
+        if as_json:
+            typer.echo(json.dumps(described, indent=2, ensure_ascii=False))
+        else:
+            show_charges(described, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
+
+
+def _runs() -> Any:
+    """Import what runs jobs, and Beam with it, which logs while it is imported."""
     import logging
 
     logging.disable(logging.CRITICAL)
-    from pipelines.run import run_job
+    from pipelines import run
 
-    return run_job
+    return run
 
 
-def _summarize(release: dict[str, Any], output: str) -> None:
+def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.words import summary
 
+    if release is None:
+        typer.echo(f"Submitted; the release will be in {output}.")
+        return
     for line in summary(release):
         typer.echo(line)
     typer.echo(f"\n{os.path.join(output, 'release.json')}\n{os.path.join(output, 'report.html')}")
 
 
 @contextmanager
-def _exit_codes() -> Iterator[None]:
-    """Say in a sentence what went wrong, with 2 where the job is wrong and 1 otherwise; never a traceback.
+def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
+    """Say in a sentence what went wrong, with an exit code of its kind; never a traceback.
 
-    Every error that is the job's is a ValueError with such a sentence, and is told apart by its name, so
-    that nothing heavy is imported to say it. Of other errors only kind and place are said: their text may
-    quote rows.
+    Errors whose sentence may be said are told apart by their names, so that nothing heavy is imported to
+    say it. Of other errors only kind and place are said: their text may quote rows.
     """
     try:
         yield
+    except typer.Exit:
+        raise
     except Exception as error:
         name = type(error).__name__
-        if name in ("JobError", "InputError", "RunError"):
-            typer.echo(f"shoal: {error}", err=True)
-        else:
+        said = str(error)
+        if name not in _CODES:
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
                 trace = trace.tb_next
             place = (
                 f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
             )
-            typer.echo(f"shoal: unexpected {name} at {place}; nothing was released by this run.", err=True)
-        raise typer.Exit(2 if name in ("JobError", "InputError") else 1) from None
+            said = f"unexpected {name} at {place}; nothing was released by this run."
+        code = _CODES.get(name, 1)
+        if events is not None and events.stream is not None:
+            events.tell("refused" if code == 3 else "failed", "ERROR", message=said, exit_code=code)
+        else:
+            typer.echo(f"shoal: {said}", err=True)
+        raise typer.Exit(code) from None
 
 
 def main() -> None:

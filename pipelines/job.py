@@ -3,7 +3,6 @@
 import hashlib
 import inspect
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
@@ -25,15 +24,10 @@ from core.domain import Ball, Grid
 from core.neighbors import Name, Neighbors
 from pipelines.job_text import read_job_text
 from pipelines.refusal import JobError, say
-from pipelines.storage import open_folder
+from pipelines.storage import absolute, open_file, open_folder
 from pipelines.tasks import TASKS
 
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
-
-
-def _absolute(path: str) -> str:
-    """Make a local path absolute: workers run elsewhere."""
-    return path if "://" in path or not path else os.path.abspath(os.path.expanduser(path))
 
 
 class _Part(BaseModel):
@@ -43,8 +37,8 @@ class _Part(BaseModel):
 class Input(_Part):
     """Where the rows are."""
 
-    path: Annotated[str, AfterValidator(_absolute)] = Field(
-        description="A Parquet file, a folder of them or a glob; relative to the current directory."
+    path: Annotated[str, AfterValidator(absolute)] = Field(
+        description="A Parquet file, a folder of them or a glob: gs://... or local."
     )
     columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
 
@@ -93,9 +87,15 @@ class Privacy(_Part):
         description="What the promise hides: one row more or less, or one row replaced (n is then public).",
     )
 
+    ledger: Annotated[str, AfterValidator(absolute)] | None = Field(
+        default=None, description="The dataset's ledger, gs://... or local, which the run is charged to."
+    )
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         self.budget()
+        if self.ledger is not None:
+            open_file(self.ledger)
         return self
 
     def budget(self) -> Budget:
@@ -111,7 +111,7 @@ class Job(_Part):
     domain: Domain
     privacy: Privacy
     params: Any
-    output: Annotated[str, AfterValidator(_absolute)] = Field(
+    output: Annotated[str, AfterValidator(absolute)] = Field(
         description="Folder of the release, made once; {run_id} is filled in."
     )
     run_id: str | None = Field(

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Hashable, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from pipelines.refusal import JobError
+from pipelines.storage import absolute, open_file
 
 _INTEGERS_BELOW = 2**53  # beyond it, 1e16 may not be the number that was meant
 
@@ -59,15 +59,21 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Read the job file at `path` and apply the overrides, each `dotted.key=value` with a YAML value.
+    """Read the job file at `path`, `gs://...` or local, and apply the overrides.
+
+    Args:
+        path: the YAML file.
+        overrides: each `dotted.key=value`, with a YAML value.
 
     Raises:
         JobError: no such file, not YAML, a key that stands twice, or an override that is none.
     """
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise JobError(f"The job file {path} does not exist.") from None
+        folder, name = open_file(absolute(path))
+        data = folder.read(name)
+        if data is None:
+            raise JobError(f"The job file {path} does not exist.")
+        text = data.decode()
     except (OSError, UnicodeDecodeError):
         raise JobError(f"The job file {path} cannot be read: give a YAML file in UTF-8.") from None
     job = _parse(text, f"The job file {path}")

@@ -19,6 +19,7 @@ from rich.progress import (
 
 from core.noise import Noise
 from core.rounds import Block, Round, State
+from pipelines.events import Events
 
 _LISTENERS: dict[str, Callable[[str], None]] = {}
 
@@ -57,8 +58,12 @@ class Announced:
 
 
 @contextmanager
-def shown(rounds: Sequence[Round]) -> Iterator[Sequence[Round]]:
-    """Return the rounds, announced one by one on a terminal; as they are where there is none."""
+def shown(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
+    """Return the rounds, announced one by one to `events` or on a terminal, where one of them listens."""
+    if events.stream is not None:
+        with _heard(rounds, lambda name: events.tell("round_released", round=name)) as announced:
+            yield announced
+        return
     if not sys.stderr.isatty():
         yield rounds
         return
@@ -69,7 +74,6 @@ def shown(rounds: Sequence[Round]) -> Iterator[Sequence[Round]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    listener = uuid.uuid4().hex
     names = [step.name for step in rounds]
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
@@ -78,8 +82,15 @@ def shown(rounds: Sequence[Round]) -> Iterator[Sequence[Round]]:
             done = names.index(name) + 1
             progress.update(bar, completed=done, description=names[min(done, len(names) - 1)])
 
-        _LISTENERS[listener] = finish
-        try:
-            yield [Announced(step, listener) for step in rounds]
-        finally:
-            del _LISTENERS[listener]
+        with _heard(rounds, finish) as announced:
+            yield announced
+
+
+@contextmanager
+def _heard(rounds: Sequence[Round], hear: Callable[[str], None]) -> Iterator[Sequence[Round]]:
+    listener = uuid.uuid4().hex
+    _LISTENERS[listener] = hear
+    try:
+        yield [Announced(step, listener) for step in rounds]
+    finally:
+        del _LISTENERS[listener]

@@ -90,8 +90,8 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
     return release
 
 
-def find_release(folder: Folder, job: Job) -> dict[str, Any] | None:
-    """Return the release that `folder` already holds of this very job, or None where it holds none.
+def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
+    """Return the release that `folder` already holds of the job with this hash, or None where it holds none.
 
     Raises:
         JobError: it holds the release of another job, or something else by that name.
@@ -100,7 +100,7 @@ def find_release(folder: Folder, job: Job) -> dict[str, Any] | None:
     if data is None:
         return None
     release = parse_release(data, f"output: {folder.locate(RELEASE)}")
-    if release.get("job") != job.hash():
+    if release.get("job") != job:
         raise JobError(
             f"output: {folder.locate('')} already holds a release of another job (run "
             f"{release.get('run_id')}); give another folder, for example with {{run_id}} in its name."

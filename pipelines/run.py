@@ -1,13 +1,14 @@
 """Run a job: one Beam pipeline, from the checked job to a release that is written once."""
 
+import hashlib
 import io
-import logging
 import os
 import re
 import traceback
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import apache_beam as beam
@@ -18,144 +19,208 @@ from apache_beam.typehints.decorators import no_annotations
 from core.domain import Grid
 from core.noise import SecureNoise, secret_salt
 from core.plan import Finding, Plan
+from pipelines.events import Events
 from pipelines.job import Job
+from pipelines.ledger import LedgerRefusal, charge_run, check_room, mark_released, now
 from pipelines.plan import make_plan
 from pipelines.progress import shown
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, REPORT, complete_release, draft_release, find_release
 from pipelines.report import render
-from pipelines.storage import Folder, open_folder
+from pipelines.runners import EMBEDDED, make_options, quiet
+from pipelines.storage import Folder, StorageError, open_folder
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.run_rounds import RunRounds
 
-RUNNERS = ("FnApiRunner", "FlinkRunner", "DataflowRunner", "PrismRunner")
-_EMBEDDED = "FnApiRunner"
+_SAID = re.compile(r"(InputError|JobError|StorageError): (.+?)(?: \[while running|\n|$)")
+_SAYS = {"InputError": InputError, "JobError": JobError, "StorageError": StorageError}
+"""Errors whose text holds nothing that depends on rows, so that it may be said."""
+
+_SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
 
 
 class RunError(RuntimeError):
     """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
 
 
-def run_job(job: Job, runner: str = _EMBEDDED, beam_options: Sequence[str] = ()) -> dict[str, Any]:
-    """Run `job`, or find that it has already been run.
+@dataclass(frozen=True)
+class Delivery:
+    """Where the release of a run goes: small, since it travels to the worker that writes it.
 
-    The output folder is looked at before anything else: where it holds this job's release, that one is
-    returned, and no data is read. What a job spends is checked before data is read.
+    Args:
+        folder: the job's output.
+        run_id: the run's id.
+        job: the job's hash.
+        ledger: path of the ledger that the run is charged to.
+    """
+
+    folder: Folder
+    run_id: str
+    job: str
+    ledger: str | None
+
+    def find(self) -> dict[str, Any] | None:
+        """Return the release that is there of this very job, or None; see `find_release`."""
+        return find_release(self.folder, self.job)
+
+    def finish(self) -> dict[str, Any] | None:
+        """Mark the charge as released and make the report; return the release, or None if there is none.
+
+        It may be done again at any time, by anyone.
+        """
+        release = self.find()
+        if release is not None:
+            if self.ledger is not None:
+                digest = hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
+                mark_released(self.ledger, self.run_id, digest)
+            if self.folder.read(REPORT) is None:
+                self.folder.replace(REPORT, render(release).encode())
+        return release
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job that was checked as far as that goes without reading rows, spending or writing anything."""
+
+    job: Job
+    options: PipelineOptions
+    source: Source
+    plan: Plan
+
+
+def prepare_run(
+    job: Job,
+    runner: str = EMBEDDED,
+    beam_options: Sequence[str] = (),
+    clock: Callable[[], datetime] = now,
+) -> Prepared:
+    """Check everything about `job` that can be checked before it is charged.
 
     Args:
         job: the checked job.
-        runner: name of a Beam runner from `RUNNERS`; DirectRunner stands for the embedded one.
+        runner: name of a Beam runner; see `pipelines.runners`.
         beam_options: further options of Beam.
-
-    Returns:
-        The stored release.
+        clock: tells the time.
 
     Raises:
         JobError: the job, the runner or the output folder is wrong.
         InputError: the input is not what the job says.
+        LedgerRefusal: the ledger has no room for it.
+    """
+    options = make_options(runner, job, beam_options)
+    source = open_source(job.input.path, job.input.columns)
+    plan = make_plan(job, secret_salt())
+    if job.privacy.ledger is not None:
+        check_room(job.privacy.ledger, job, plan, clock)
+    open_folder(job.output).prepare()
+    return Prepared(job, options, source, plan)
+
+
+def run_job(
+    job: Job,
+    runner: str = EMBEDDED,
+    beam_options: Sequence[str] = (),
+    events: Events | None = None,
+    clock: Callable[[], datetime] = now,
+) -> dict[str, Any] | None:
+    """Run `job`, or find that it has already been run.
+
+    The output folder is looked at first: where it holds this job's release, that one is returned, and no
+    data is read. Otherwise the job is charged before data is read, and charged once however often it is
+    tried. What writes the release, on a worker, also marks the charge and makes the report, so that
+    nothing is left to a submitting process that may have ended.
+
+    Args:
+        job: the checked job.
+        runner: name of a Beam runner; see `pipelines.runners`.
+        beam_options: further options of Beam.
+        events: told what happens.
+        clock: tells the time.
+
+    Returns:
+        The stored release; None where the runner only takes the job, and will run it by itself.
+
+    Raises:
+        JobError: the job, the runner or the output folder is wrong.
+        InputError: the input is not what the job says.
+        LedgerRefusal: the ledger has no room for it.
+        StorageError: storage keeps failing.
         RunError: anything else.
     """
-    runner = _check_runner(runner)
-    folder = open_folder(job.output)
-    release = find_release(folder, job)
+    events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
+    delivery = Delivery(open_folder(job.output), str(job.run_id), job.hash(), job.privacy.ledger)
+    if delivery.find() is None:
+        prepared = prepare_run(job, runner, beam_options, clock)
+        events.tell("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
+        if not _charge(job, prepared.plan, delivery, clock):
+            events.tell("started", runner=runner, ledger=job.privacy.ledger)
+            if not _run_pipeline(prepared, delivery, events):
+                events.tell("submitted", output=job.output)
+                return None
+    release = delivery.finish()
     if release is None:
-        options = _options(runner, beam_options)
-        source = open_source(job.input.path, job.input.columns)
-        plan = make_plan(job, secret_salt())
-        folder.prepare()
-        with shown(plan.rounds) as rounds, quiet(), redirect_stderr(io.StringIO()):
-            _run_pipeline(job, plan, rounds, source, folder, options)
-        release = find_release(folder, job)
-        if release is None:
-            raise RunError(f"The pipeline ended, but {folder.locate(RELEASE)} cannot be seen from here.")
-    if folder.read(REPORT) is None:
-        folder.replace(REPORT, render(release).encode())
+        raise RunError(f"The pipeline ended, but {delivery.folder.locate(RELEASE)} cannot be seen from here.")
+    events.tell(release["outcome"], output=job.output)
     return release
 
 
-def _check_runner(name: str) -> str:
-    """Return the runner to use; others might draw noise once per consumer, and so publish it twice."""
-    name = _EMBEDDED if name == "DirectRunner" else name
-    if name not in RUNNERS:
-        raise JobError(
-            f"--runner is {name}: it must be {', '.join(RUNNERS[:-1])} or {RUNNERS[-1]}, which are known to "
-            "keep one draw of noise for all who read it; others may draw again, and so overspend."
+def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], datetime]) -> bool:
+    """Charge the job to its ledger; return whether its release has become visible meanwhile."""
+    if delivery.ledger is None or charge_run(delivery.ledger, job, plan, clock).release is None:
+        return False
+    if delivery.find() is None:
+        raise LedgerRefusal(
+            f"privacy.ledger {delivery.ledger} knows run {job.run_id} as released, but its release is not "
+            f"in {job.output} any more: put it back, or give another run_id, which is charged by itself."
         )
-    return name
+    return True
 
 
-def _options(runner: str, extra: Sequence[str]) -> PipelineOptions:
-    """Return Beam's options: ours first, so that the given ones win."""
-    if extra and not extra[0].startswith("-"):
-        raise JobError(
-            f"{extra[0]} is not a Beam option: after -- give options such as --direct_num_workers=1."
-        )
-    embedded = ["--direct_running_mode=multi_threading", f"--direct_num_workers={os.cpu_count() or 1}"]
-    complaint = io.StringIO()
-    try:
-        with redirect_stderr(complaint), quiet():
-            if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
-                raise JobError("--runner stands after --: give it before, where it is checked.")
-            options = PipelineOptions(
-                [f"--runner={runner}", *(embedded if runner == _EMBEDDED else []), *extra]
-            )
-            options.get_all_options()
-    except SystemExit:
-        said = complaint.getvalue().strip().rpartition("error: ")[2]
-        raise JobError(f"The Beam options after -- are wrong: {said}.") from None
-    return options
-
-
-def _run_pipeline(
-    job: Job, plan: Plan, rounds: Sequence[Any], source: Source, folder: Folder, options: PipelineOptions
-) -> None:
+def _run_pipeline(prepared: Prepared, delivery: Delivery, events: Events) -> bool:
+    """Run the pipeline; return False where it was only submitted."""
+    job, plan, options = prepared.job, prepared.plan, prepared.options
     grid = job.domain.grid()
     draft = draft_release(job, plan)
     try:
-        pipeline = beam.Pipeline(options=options)
-        state = (
-            pipeline
-            | "Read" >> ReadBlocks(source)
-            | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), Reader.of(source, grid))
-        )
-        _ = state | "Write" >> beam.Map(_write, draft, grid, folder)
-        ended = pipeline.run().wait_until_finish()
+        with shown(plan.rounds, events) as rounds, quiet(), redirect_stderr(io.StringIO()):
+            pipeline = beam.Pipeline(options=options)
+            state = (
+                pipeline
+                | "Read" >> ReadBlocks(prepared.source)
+                | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), Reader.of(prepared.source, grid))
+            )
+            _ = state | "Write" >> beam.Map(_write, draft, grid, delivery)
+            running = pipeline.run()
+            if options.view_as(StandardOptions).no_wait_until_finish:
+                return False
+            ended = running.wait_until_finish()
     except InputError:
         raise
     except Exception as error:
         raise _translated(error) from None
+    if ended in _SUBMITTED:
+        return False
     if ended not in (None, PipelineState.DONE):
         raise RunError(f"The pipeline ended as {ended}; nothing was released by it.")
+    return True
 
 
 @no_annotations  # Beam would check protocols as types
-def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, folder: Folder) -> None:
+def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
     """Write the release where there is none; a step that is repeated leaves the first one."""
-    folder.create(RELEASE, complete_release(draft, state, grid))
+    delivery.folder.create(RELEASE, complete_release(draft, state, grid))
+    delivery.finish()
 
 
 def _translated(error: Exception) -> Exception:
     """Return what may be said of an error in the pipeline: its kind and place, never its text.
 
-    The text may quote rows; that of an InputError cannot.
+    The text may quote rows; those of `_SAYS` cannot.
     """
-    said = re.search(r"InputError: (.+?)(?: \[while running|\n|$)", str(error))
+    said = _SAID.search(str(error))
     if said:
-        return InputError(said[1])
+        return _SAYS[said[1]](said[2])
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
     place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     return RunError(f"The pipeline failed with {type(error).__name__}{place}; nothing was released.")
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep Beam's logs and warnings to itself: they may quote what it works on."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

@@ -1,15 +1,29 @@
-"""Where releases are kept: a folder whose files are written whole, and only once."""
+"""Where releases and ledgers are kept: folders whose files are written whole, or not at all."""
 
+import fcntl
 import os
+import posixpath
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from pipelines.refusal import JobError
 
+GCS = "gs://"
+
+
+class StorageError(RuntimeError):
+    """Storage failed for a reason that is not the job's; the text holds nothing that depends on rows."""
+
 
 class Folder(Protocol):
-    """A place for one release. Values that name it travel to workers, so it is small and picklable."""
+    """A place for files. Values that name it travel to workers, so it is small and picklable.
+
+    Every method raises JobError where the job names a place that isn't there or isn't allowed, and
+    StorageError where storage keeps failing.
+    """
 
     def read(self, name: str) -> bytes | None:
         """Return the file's bytes, or None where there is no such file."""
@@ -20,12 +34,11 @@ class Folder(Protocol):
     def replace(self, name: str, data: bytes) -> None:
         """Write the file whole, whether or not there is one."""
 
-    def prepare(self) -> None:
-        """Check that files can be created here, and leave no trace.
+    def swap(self, name: str, seen: bytes, data: bytes) -> bool:
+        """Write the file whole if it still holds `seen`; return whether it now holds `data`."""
 
-        Raises:
-            JobError: they cannot.
-        """
+    def prepare(self) -> None:
+        """Check that files can be created here, and leave no trace."""
 
     def locate(self, name: str) -> str:
         """Return what a person opens to see the file."""
@@ -37,9 +50,30 @@ def open_folder(path: str) -> Folder:
     Raises:
         JobError: a scheme that is not served.
     """
+    if path.startswith(GCS):
+        from pipelines.object_storage import ObjectFolder
+
+        return ObjectFolder(path.rstrip("/"))
     if "://" in path:
-        raise JobError(f"output is {path}: only local folders are supported.")
+        raise JobError(f"{path} has a scheme that is not served: give a local path or one of {GCS}.")
     return LocalFolder(path)
+
+
+def open_file(path: str) -> tuple[Folder, str]:
+    """Return the folder of the file at `path`, and its name there.
+
+    Raises:
+        JobError: a scheme that is not served, or no name.
+    """
+    folder, name = (posixpath if "://" in path else os.path).split(path)
+    if not name:
+        raise JobError(f"{path} is a folder: give a file's name.")
+    return open_folder(folder), name
+
+
+def absolute(path: str) -> str:
+    """Return a local path made absolute, since workers run elsewhere; another as it is."""
+    return path if "://" in path or not path else os.path.abspath(os.path.expanduser(path))
 
 
 @dataclass(frozen=True)
@@ -73,6 +107,15 @@ class LocalFolder:
         """See `Folder.replace`."""
         os.replace(self._write_draft(data), self.locate(name))
 
+    def swap(self, name: str, seen: bytes, data: bytes) -> bool:
+        """See `Folder.swap`: the file system keeps others who swap out meanwhile."""
+        with self._locked(name):
+            if self.read(name) != seen:
+                return False
+            self.replace(name, data)
+            self._sync()
+        return True
+
     def prepare(self) -> None:
         """See `Folder.prepare`: what exists of the path is tried, so that nothing is left behind."""
         existing = self.path
@@ -101,6 +144,13 @@ class LocalFolder:
             file.flush()
             os.fsync(file.fileno())
         return draft
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        """Hold the lock beside a file; the system lets go of it when the process ends, however it ends."""
+        with open(self.locate(f".{name}.lock"), "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _sync(self) -> None:
         """Make the new name itself last."""

@@ -6,11 +6,18 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from urllib.parse import urlsplit
 
+import google.auth
+import google.auth.exceptions
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+_GCS = "gs://"
+_RETRIED = timedelta(seconds=120)
 _ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 
@@ -81,16 +88,60 @@ def filesystem(path: str) -> tuple[fs.FileSystem, str]:
     Raises:
         InputError: a scheme that is not served.
     """
+    if path.startswith(_GCS):
+        return _object_storage(), path.removeprefix(_GCS).rstrip("/")
     if "://" in path:
-        raise InputError(f"input.path {path} has a scheme that is not supported: {_ALLOWED} on a local path.")
+        raise InputError(
+            f"input.path {path} has a scheme that is not served: {_ALLOWED}, {_GCS}... or local."
+        )
     return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
 
 
+@cache
+def _object_storage() -> fs.FileSystem:
+    """Return Google Cloud Storage, or what stands for it in tests, as its own client library finds it."""
+    emulator = urlsplit(os.environ.get("STORAGE_EMULATOR_HOST", ""))
+    if emulator.netloc:
+        return fs.GcsFileSystem(
+            anonymous=True,
+            scheme=emulator.scheme,
+            endpoint_override=emulator.netloc,
+            retry_time_limit=_RETRIED,
+        )
+    try:
+        google.auth.default()  # answers at once where there are none; pyarrow would go on trying
+    except google.auth.exceptions.GoogleAuthError:
+        raise InputError(
+            f"input.path: {_GCS}... needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS "
+            "or run gcloud auth application-default login."
+        ) from None
+    return fs.GcsFileSystem(retry_time_limit=_RETRIED)
+
+
 def _list(path: str) -> list[File]:
+    try:
+        return _list_files(path)
+    except OSError as error:
+        raise InputError(f"input.path {path} cannot be listed: {_why(error)}.") from None
+
+
+def _why(error: OSError) -> str:
+    """Return what object storage or the system gives as its reason, in a few words."""
+    reasons = {
+        "UNAUTHENTICATED": "the bucket does not know who asks (401), give valid credentials",
+        "PERMISSION_DENIED": "the bucket does not allow it (403), grant roles/storage.objectViewer",
+        "NOT_FOUND": "there is no such bucket (404)",
+    }
+    known = (reason for code, reason in reasons.items() if code in str(error))
+    return next(known, error.strerror or "the storage does not answer")
+
+
+def _list_files(path: str) -> list[File]:
     system, absolute = filesystem(path)
+    scheme = _GCS if path.startswith(_GCS) else ""
     found = system.get_file_info(absolute)
     if found.type == fs.FileType.File:
-        return [File(absolute, posixpath.basename(absolute))]
+        return [File(scheme + absolute, posixpath.basename(absolute))]
     if found.type == fs.FileType.Directory:
         root, pattern = absolute, r"([^._/][^/]*/)*[^._/][^/]*\.parquet"
         missing = "is a folder without *.parquet files"
@@ -101,7 +152,7 @@ def _list(path: str) -> list[File]:
         raise InputError(f"input.path {path} does not exist: {_ALLOWED}.")
     below = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
     names = sorted(posixpath.relpath(f.path, root) for f in below if f.type == fs.FileType.File)
-    files = [File(posixpath.join(root, name), name) for name in names if re.fullmatch(pattern, name)]
+    files = [File(scheme + posixpath.join(root, name), name) for name in names if re.fullmatch(pattern, name)]
     if not files:
         raise InputError(f"input.path {path} {missing}: {_ALLOWED}.")
     return files

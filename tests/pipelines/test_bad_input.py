@@ -16,7 +16,9 @@ WRONG_JOBS = [
     ({"surprise": 1}, "surprise is not a known key"),
     ({"params.targte": 5}, "params.targte is not a known key"),
     ({"input.unit": "user"}, "input.unit is not a known key"),
-    ({"privacy.ledger": "ledger.json"}, "privacy.ledger is not a known key"),
+    ({"privacy.ledger": "/nowhere/ledger.json"}, "privacy.ledger /nowhere/ledger.json does not exist"),
+    ({"privacy.ledger": "s3://bucket/ledger.json"}, "s3://bucket has a scheme that is not served"),
+    ({"privacy.ledger": "gs://bucket/"}, "gs://bucket/ is a folder"),
     ({"params.method": "magic"}, "params.method"),
     ({"params.target": ...}, "params.target is missing"),
     ({"params.target": 0}, "params.target"),
@@ -39,8 +41,9 @@ WRONG_JOBS = [
     ({"input.columns": []}, "input.columns"),
     ({"input.columns": ["x", "x"]}, "input.columns"),
     ({"input.columns": ["x"]}, "input.columns has 1"),
-    ({"output": "gs://bucket/folder"}, "output is gs://bucket/folder"),
-    ({"input.path": "gs://bucket/folder"}, "input.path gs://bucket/folder"),
+    ({"output": "s3://bucket/folder"}, "s3://bucket/folder has a scheme that is not served"),
+    ({"output": "gs:///folder"}, "gs:///folder names no bucket"),
+    ({"input.path": "s3://bucket/folder"}, "input.path s3://bucket/folder has a scheme"),
     ({"run_id": "../other"}, "run_id"),
 ]
 

@@ -1,5 +1,7 @@
 """Progress: each round once on a terminal, nothing elsewhere, and never a change to the round."""
 
+import io
+import json
 import pickle
 import sys
 from dataclasses import dataclass
@@ -7,6 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from pipelines import progress
+from pipelines.events import Events
+from pipelines.ledger import now
 from pipelines.progress import Announced, shown
 
 
@@ -40,7 +44,7 @@ def test_a_worker_in_another_process_has_no_listener():
 @pytest.mark.parametrize("terminal", [True, False])
 def test_shown_only_on_a_terminal(monkeypatch, capsys, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with shown([Step("one"), Step("two")]) as rounds:
+    with shown([Step("one"), Step("two")], Events(None, now)) as rounds:
         assert [type(step) for step in rounds] == [Announced if terminal else Step] * 2
         for step in rounds:
             step.release(1, 1, None)
@@ -48,3 +52,17 @@ def test_shown_only_on_a_terminal(monkeypatch, capsys, terminal):
     said = capsys.readouterr()
     assert said.out == ""
     assert terminal or said.err == ""
+
+
+def test_events_hear_of_rounds_by_name_alone(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    heard = io.StringIO()
+    with shown([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
+        for step in rounds:
+            step.release(1, 1, None)
+    lines = [json.loads(line) for line in heard.getvalue().splitlines()]
+    assert [(line["event"], line["run_id"], line["round"]) for line in lines] == [
+        ("round_released", "r", "one"),
+        ("round_released", "r", "two"),
+    ]
+    assert all(set(line) == {"time", "severity", "event", "run_id", "round"} for line in lines)

@@ -1,0 +1,35 @@
+"""Tell whoever watches from afar what a run does: a JSON line an event, no figure that depends on rows."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TextIO
+
+
+@dataclass(frozen=True)
+class Events:
+    """Where events go, and what each of them says of the run.
+
+    The keys are those that cloud loggers read by themselves: time, severity, message.
+
+    Args:
+        stream: takes a line an event; None keeps silent.
+        clock: tells the time.
+        about: facts in every line, such as the run id.
+    """
+
+    stream: TextIO | None
+    clock: Callable[[], datetime]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, **about: Any) -> "Events":
+        """Return the same with more facts in every line."""
+        return Events(self.stream, self.clock, {**self.about, **about})
+
+    def tell(self, event: str, severity: str = "INFO", **facts: Any) -> None:
+        """Write one event."""
+        if self.stream is not None:
+            line = {"time": self.clock().isoformat(), "severity": severity, "event": event}
+            self.stream.write(json.dumps({**line, **self.about, **facts}, ensure_ascii=False) + "\n")
+            self.stream.flush()

@@ -1,0 +1,255 @@
+"""The ledger of a dataset: what may be spent on it in all, and every run's charge.
+
+A ledger is one JSON file that is only ever swapped for one with more in it (`Folder.swap`), so runs that
+race never spend together what one of them alone could. A run is charged before it reads data and is keyed by
+its run id, so a run that is tried again is charged once. When its release is visible, the charge is marked
+with the release's SHA-256: from then on the run id never draws noise again, even where the release is lost.
+"""
+
+import json
+import math
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from core.budget import Budget, Charge, Mechanism, Spend, spend_in_turn
+from core.neighbors import Name
+from core.plan import Plan
+from pipelines.job import Job
+from pipelines.refusal import JobError, say
+from pipelines.storage import StorageError, open_file
+
+_ROUNDING = 1e-9
+_PATIENCE = 600.0
+"""Seconds for which a swap that others keep overtaking is tried again."""
+
+
+class LedgerRefusal(RuntimeError):
+    """The ledger does not admit the run; nothing was charged, read or written by it."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Entry(_Part):
+    """One run's charge.
+
+    `job` is the hash of the job, `release` the SHA-256 of its visible release; `neighbors`, `epsilon` and
+    `delta` are as the run guarantees them, and `draws` what it draws: (epsilon, delta, rho) each.
+    """
+
+    run_id: str
+    job: str
+    task: str
+    output: str
+    at: datetime
+    neighbors: Name
+    epsilon: float
+    delta: float
+    draws: tuple[tuple[float, float, float], ...]
+    release: str | None = None
+
+    def charge(self, neighbors: Name) -> Charge:
+        """Return what counts in a ledger of `neighbors`."""
+        draws = tuple(Mechanism("", "", 1.0, 1.0, *draw) for draw in self.draws)
+        charge = Charge(Budget(self.epsilon, self.delta), draws)
+        return charge if neighbors == self.neighbors else charge.under_replacement()
+
+
+class Ledger(_Part):
+    """What may be spent on a dataset, on which promise, and what was charged."""
+
+    schema_: Literal[1] = Field(default=1, alias="schema")
+    neighbors: Name = "add_or_remove_one"
+    epsilon: float
+    delta: float
+    charges: tuple[Entry, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            Budget(self.epsilon, self.delta)
+        except ValueError as error:
+            raise ValueError(str(error).replace("privacy.", "")) from None
+        return self
+
+    def spent(self) -> Spend:
+        """Return what the charges spend together; see `core.budget.spend_in_turn`."""
+        return spend_in_turn([entry.charge(self.neighbors) for entry in self.charges], self.delta)
+
+    def entry(self, run_id: str | None) -> Entry | None:
+        """Return the charge of a run, or None."""
+        return next((entry for entry in self.charges if entry.run_id == run_id), None)
+
+    def bytes(self) -> bytes:
+        """Return the file's content."""
+        return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+
+
+def create_ledger(path: str, ledger: Ledger) -> None:
+    """Write a new ledger.
+
+    Raises:
+        JobError: there is a file already, or none can be written.
+    """
+    folder, name = open_file(path)
+    if not folder.create(name, ledger.bytes()):
+        raise JobError(f"{path} exists already: a ledger is created once; give another path.")
+
+
+def read_ledger(path: str) -> Ledger:
+    """Return the ledger at `path`.
+
+    Raises:
+        JobError: there is none.
+    """
+    return _parse(path, _read(path))
+
+
+def charge_run(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -> Entry:
+    """Charge `job` to the ledger, unless its run id is charged already.
+
+    Returns:
+        The charge as it stands in the ledger.
+
+    Raises:
+        JobError: no ledger, or the run id belongs to another job.
+        LedgerRefusal: it doesn't fit, or its promise is of another kind.
+    """
+    for raw in _tries(path):
+        ledger = _parse(path, raw)
+        known = ledger.entry(job.run_id)
+        if known is not None:
+            if known.job != job.hash():
+                raise JobError(
+                    f"run_id is {job.run_id}: privacy.ledger has it as the run of another job; "
+                    "give each job its own."
+                )
+            return known
+        entry = _admit(path, ledger, job, plan, clock())
+        if _swap(path, raw, ledger.model_copy(update={"charges": (*ledger.charges, entry)})):
+            return entry
+    raise StorageError(f"{path} was changed by others for {_PATIENCE:.0f} s without a pause.")
+
+
+def check_room(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -> tuple[Ledger, Spend]:
+    """Return the ledger and what it would have spent with `job` charged; charge nothing.
+
+    Raises:
+        JobError: no ledger.
+        LedgerRefusal: it would be refused.
+    """
+    ledger = read_ledger(path)
+    if ledger.entry(job.run_id) is None:
+        entry = _admit(path, ledger, job, plan, clock())
+        ledger = ledger.model_copy(update={"charges": (*ledger.charges, entry)})
+    return ledger, ledger.spent()
+
+
+def mark_released(path: str, run_id: str, release: str) -> None:
+    """Mark the charge of `run_id` with its visible release's SHA-256, unless it is.
+
+    Raises:
+        JobError: the run was never charged, or had another release.
+    """
+    for raw in _tries(path):
+        ledger = _parse(path, raw)
+        known = ledger.entry(run_id)
+        if known is None:
+            raise JobError(f"privacy.ledger {path} has no charge of run {run_id}, whose release is visible.")
+        if known.release == release:
+            return
+        if known.release is not None:
+            raise JobError(
+                f"privacy.ledger {path} knows another release of run {run_id} than the one in {known.output}."
+            )
+        marked = known.model_copy(update={"release": release})
+        charges = tuple(marked if entry is known else entry for entry in ledger.charges)
+        if _swap(path, raw, ledger.model_copy(update={"charges": charges})):
+            return
+    raise StorageError(f"{path} was changed by others for {_PATIENCE:.0f} s without a pause.")
+
+
+def describe_ledger(ledger: Ledger) -> dict[str, Any]:
+    """Return the ledger as JSON values, with what is spent and left."""
+    spent = ledger.spent()
+    fits = math.isfinite(spent.epsilon)
+    return {
+        **json.loads(ledger.model_dump_json(by_alias=True)),
+        "spent": spent.epsilon if fits else None,
+        "left": max(0.0, ledger.epsilon - spent.epsilon) if fits else None,
+        "accountant": spent.accountant,
+    }
+
+
+def now() -> datetime:
+    """Return the time, to the second."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
+    """Return the charge of `job`, if the ledger has room for it."""
+    about = f"privacy.ledger {path}"
+    if ledger.neighbors == "add_or_remove_one" and job.privacy.neighbors == "replace_one":
+        raise LedgerRefusal(
+            f"{about} promises to hide add_or_remove_one, where the number of records is private; the job's "
+            "replace_one makes it public, at no epsilon at all: charge it to a ledger of replace_one."
+        )
+    entry = Entry(
+        run_id=str(job.run_id),
+        job=job.hash(),
+        task=job.task,
+        output=job.output,
+        at=at,
+        neighbors=job.privacy.neighbors,
+        epsilon=job.privacy.epsilon,
+        delta=job.privacy.delta,
+        draws=tuple((draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms),
+    )
+    spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent().epsilon
+    if spent > ledger.epsilon * (1 + _ROUNDING):
+        counted = asdict(entry.charge(ledger.neighbors).budget)
+        would = (
+            f"it would come to epsilon {spent:.6g}" if math.isfinite(spent) else "its delta would not suffice"
+        )
+        raise LedgerRefusal(
+            f"{about} has epsilon {ledger.epsilon:g} and delta {ledger.delta:g} in all, and "
+            f"{len(ledger.charges)} charges; with this run's epsilon {counted['epsilon']:g} and delta "
+            f"{counted['delta']:g} {would}. Nothing was charged."
+        )
+    return entry
+
+
+def _read(path: str) -> bytes:
+    folder, name = open_file(path)
+    raw = folder.read(name)
+    if raw is None:
+        raise JobError(f"privacy.ledger {path} does not exist: make it with `shoal ledger create {path}`.")
+    return raw
+
+
+def _parse(path: str, raw: bytes) -> Ledger:
+    try:
+        return Ledger.model_validate_json(raw)
+    except ValidationError as error:
+        raise JobError(f"{path} is not a ledger of schema 1: {say(error, Ledger).splitlines()[0]}") from None
+
+
+def _tries(path: str) -> Iterator[bytes]:
+    """Give the file's content again and again, pausing longer each time, until patience ends."""
+    end, pause, chance = time.monotonic() + _PATIENCE, 0.05, random.SystemRandom()
+    while time.monotonic() < end:
+        yield _read(path)
+        time.sleep(chance.uniform(0, pause))
+        pause = min(2 * pause, 5.0)
+
+
+def _swap(path: str, seen: bytes, ledger: Ledger) -> bool:
+    folder, name = open_file(path)
+    return folder.swap(name, seen, ledger.bytes())

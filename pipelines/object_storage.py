@@ -1,0 +1,167 @@
+"""Folders on Google Cloud Storage: preconditions on an object's generation keep writers from each other."""
+
+import base64
+import posixpath
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+
+import google_crc32c
+import requests
+from google.api_core import exceptions
+from google.api_core.retry import Retry
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import storage  # type: ignore[attr-defined]
+from google.cloud.storage.retry import DEFAULT_RETRY
+
+from pipelines.refusal import JobError
+from pipelines.storage import GCS, StorageError
+
+_WAIT = 120.0
+"""Seconds for which a request is tried again, ever more slowly, on 408, 429, 5xx and broken connections."""
+
+_NO_GENERATION = 1
+_CHUNK_SECONDS = 30.0
+_ROLE = "roles/storage.objectUser"
+_UPLOAD_TYPES = {".json": "application/json", ".html": "text/html; charset=utf-8"}
+
+
+@cache
+def _client() -> storage.Client:
+    return storage.Client()
+
+
+def _retry() -> Retry:
+    return DEFAULT_RETRY.with_delay(initial=0.2, maximum=10.0, multiplier=2.0).with_timeout(_WAIT)
+
+
+@dataclass(frozen=True)
+class ObjectFolder:
+    """A folder of Google Cloud Storage: the objects whose names begin with its own.
+
+    Every write names the generation that it replaces, so it can be repeated without harm, and none is
+    called done before size and CRC32C of what is stored are those of what was sent.
+
+    Args:
+        path: `gs://bucket/prefix`, without a slash at the end.
+    """
+
+    path: str
+
+    def __post_init__(self) -> None:
+        if not self._bucket_name:
+            raise JobError(f"{self.path} names no bucket: give gs://bucket/folder.")
+
+    def read(self, name: str) -> bytes | None:
+        """See `Folder.read`."""
+        found = self._see(name)
+        return None if found is None else found[0]
+
+    def create(self, name: str, data: bytes) -> bool:
+        """See `Folder.create`."""
+        return self._upload(name, data, 0)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See `Folder.replace`."""
+        found = self._see(name)
+        while not self._upload(name, data, 0 if found is None else found[1]):
+            found = self._see(name)
+
+    def swap(self, name: str, seen: bytes, data: bytes) -> bool:
+        """See `Folder.swap`."""
+        found = self._see(name)
+        if found is None or found[0] != seen:
+            return False
+        return self._upload(name, data, found[1]) or self.read(name) == data
+
+    def prepare(self) -> None:
+        """See `Folder.prepare`: a write to a generation that no object has is allowed or not, and fails."""
+        self._upload(".probe", b"", _NO_GENERATION)
+
+    def locate(self, name: str) -> str:
+        """See `Folder.locate`."""
+        return posixpath.join(self.path, name)
+
+    @property
+    def _bucket_name(self) -> str:
+        return self.path.removeprefix(GCS).partition("/")[0]
+
+    def _bucket(self) -> storage.Bucket:
+        return _client().bucket(self._bucket_name)
+
+    def _blob(self, name: str) -> storage.Blob:
+        return self._bucket().blob(self.locate(name).removeprefix(f"{GCS}{self._bucket_name}/"))
+
+    def _see(self, name: str) -> tuple[bytes, int] | None:
+        """Return an object's bytes and their generation, or None where there is none."""
+        with self._explained():
+            blob = self._blob(name)
+            while True:
+                try:
+                    blob.reload(timeout=_CHUNK_SECONDS, retry=_retry())
+                    data = blob.download_as_bytes(
+                        if_generation_match=blob.generation,
+                        checksum="crc32c",
+                        timeout=_CHUNK_SECONDS,
+                        retry=_retry(),
+                    )
+                except exceptions.PreconditionFailed:
+                    continue  # another write came between
+                except exceptions.NotFound:
+                    self._check_bucket()
+                    return None
+                return data, int(blob.generation)
+
+    def _check_bucket(self) -> None:
+        """Tell a missing object, which is no error, from a missing bucket.
+
+        An account may be barred from looking at the bucket itself, and then need not look.
+        """
+        with suppress(exceptions.Forbidden):
+            next(iter(_client().list_blobs(self._bucket(), max_results=1, retry=_retry())), None)
+
+    def _upload(self, name: str, data: bytes, generation: int) -> bool:
+        """Write an object whose generation still is `generation`; return whether it was."""
+        kind = _UPLOAD_TYPES.get(posixpath.splitext(name)[1], "application/octet-stream")
+        with self._explained():
+            blob = self._blob(name)
+            try:
+                blob.upload_from_string(
+                    data,
+                    content_type=kind,
+                    checksum="crc32c",
+                    if_generation_match=generation,
+                    timeout=_CHUNK_SECONDS,
+                    retry=_retry(),
+                )
+            except exceptions.PreconditionFailed:
+                return False
+        expected = base64.b64encode(google_crc32c.Checksum(data).digest()).decode()
+        if (blob.size, blob.crc32c) != (len(data), expected):
+            raise StorageError(f"{self.locate(name)} is not stored as it was sent: size or CRC32C differs.")
+        return True
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in a sentence what storage answered: which bucket, and what is missing."""
+        bucket = f"{self.path}: bucket {self._bucket_name}"
+        try:
+            yield
+        except exceptions.Unauthorized:
+            raise JobError(
+                f"{bucket} does not know who asks (401): the credentials are missing or expired."
+            ) from None
+        except exceptions.Forbidden:
+            raise JobError(f"{bucket} does not allow it (403): grant {_ROLE} to this account.") from None
+        except exceptions.NotFound:
+            raise JobError(f"{bucket} does not exist (404): create it, or give another.") from None
+        except GoogleAuthError:
+            raise JobError(
+                f"{bucket} needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS or run "
+                "gcloud auth application-default login."
+            ) from None
+        except (exceptions.GoogleAPIError, requests.RequestException, OSError) as error:
+            raise StorageError(
+                f"{bucket} did not answer in {_WAIT:.0f} s ({type(error).__name__})."
+            ) from None

@@ -1,0 +1,93 @@
+"""Which Beam runners may run a job, and with which options."""
+
+import io
+import logging
+import os
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
+from pipelines.job import Job
+from pipelines.refusal import JobError
+
+EMBEDDED = "FnApiRunner"
+RUNNERS = (EMBEDDED, "FlinkRunner", "DataflowRunner", "PrismRunner")
+
+_DATAFLOW = (
+    "--sdk_location=container",  # the image brings this very version
+    "--machine_type=n2-standard-4",
+    "--autoscaling_algorithm=THROUGHPUT_BASED",
+    "--max_num_workers=16",
+)
+
+
+def make_options(runner: str, job: Job, extra: Sequence[str]) -> PipelineOptions:
+    """Return Beam's options for `job`: ours first, so that the given ones win.
+
+    Args:
+        runner: name of a Beam runner from `RUNNERS`; DirectRunner stands for the embedded one.
+        job: its task and run id become the Beam job's name.
+        extra: further options of Beam.
+
+    Raises:
+        JobError: a runner that isn't served, or options that aren't Beam's.
+    """
+    runner = _check_runner(runner)
+    if extra and not extra[0].startswith("-"):
+        raise JobError(
+            f"{extra[0]} is not a Beam option: after -- give options such as --direct_num_workers=1."
+        )
+    complaint = io.StringIO()
+    try:
+        with redirect_stderr(complaint), quiet():
+            if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
+                raise JobError("--runner stands after --: give it before, where it is checked.")
+            options = PipelineOptions([f"--runner={runner}", *_defaults(runner, job), *extra])
+            options.get_all_options()
+    except SystemExit:
+        said = complaint.getvalue().strip().rpartition("error: ")[2]
+        raise JobError(f"The Beam options after -- are wrong: {said}.") from None
+    return options
+
+
+def _check_runner(name: str) -> str:
+    """Return the runner to use; others might draw noise once per consumer, and so publish it twice."""
+    name = EMBEDDED if name == "DirectRunner" else name
+    if name not in RUNNERS:
+        raise JobError(
+            f"--runner is {name}: it must be {', '.join(RUNNERS[:-1])} or {RUNNERS[-1]}, which are known to "
+            "keep one draw of noise for all who read it; others may draw again, and so overspend."
+        )
+    return name
+
+
+def _defaults(runner: str, job: Job) -> list[str]:
+    task, run = (re.sub(r"[^a-z0-9-]", "-", str(part).lower()) for part in (job.task, job.run_id))
+    named = f"--job_name=shoal-{task}-{run}"[:75].rstrip("-")
+    if runner == EMBEDDED:
+        threads = f"--direct_num_workers={os.cpu_count() or 1}"
+        return [named, "--direct_running_mode=multi_threading", threads]
+    if runner == "DataflowRunner":
+        labels = [
+            "--labels=application=shoal",
+            f"--labels=task={task}",
+            f"--labels=run={run[:63].rstrip('-')}",
+        ]
+        return [named, *labels, *_DATAFLOW]
+    return [named]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Beam's logs and warnings to itself: they may quote what it works on."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
