@@ -11,7 +11,7 @@ import google_crc32c
 import requests
 from google.api_core import exceptions
 from google.api_core.retry import Retry
-from google.auth.exceptions import GoogleAuthError
+from google.auth.exceptions import GoogleAuthError, InvalidOperation, RefreshError
 from google.cloud import storage  # type: ignore[attr-defined]
 from google.cloud.storage.retry import DEFAULT_RETRY
 
@@ -148,10 +148,8 @@ class ObjectFolder:
         bucket = f"{self.path}: bucket {self._bucket_name}"
         try:
             yield
-        except exceptions.Unauthorized:
-            raise JobError(
-                f"{bucket} does not know who asks (401): the credentials are missing or expired."
-            ) from None
+        except (exceptions.Unauthorized, RefreshError, InvalidOperation):  # the latter two answer a 401
+            raise JobError(f"{bucket} does not know who asks (401): give valid credentials.") from None
         except exceptions.Forbidden:
             raise JobError(f"{bucket} does not allow it (403): grant {_ROLE} to this account.") from None
         except exceptions.NotFound:
@@ -162,6 +160,5 @@ class ObjectFolder:
                 "gcloud auth application-default login."
             ) from None
         except (exceptions.GoogleAPIError, requests.RequestException, OSError) as error:
-            raise StorageError(
-                f"{bucket} did not answer in {_WAIT:.0f} s ({type(error).__name__})."
-            ) from None
+            kind = type(error).__name__
+            raise StorageError(f"{bucket} did not answer in {_WAIT:.0f} s ({kind}).") from None

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from pipelines.refusal import JobError
@@ -98,7 +99,7 @@ class LocalFolder:
         except FileExistsError:
             return False
         else:
-            self._sync()
+            self._show(name)
             return True
         finally:
             os.unlink(draft)
@@ -106,6 +107,7 @@ class LocalFolder:
     def replace(self, name: str, data: bytes) -> None:
         """See `Folder.replace`."""
         os.replace(self._write_draft(data), self.locate(name))
+        self._show(name)
 
     def swap(self, name: str, seen: bytes, data: bytes) -> bool:
         """See `Folder.swap`: the file system keeps others who swap out meanwhile."""
@@ -113,7 +115,6 @@ class LocalFolder:
             if self.read(name) != seen:
                 return False
             self.replace(name, data)
-            self._sync()
         return True
 
     def prepare(self) -> None:
@@ -136,10 +137,13 @@ class LocalFolder:
         return os.path.join(self.path, name)
 
     def _write_draft(self, data: bytes) -> str:
-        """Write a hidden file of a name that no one else has, down to the disk."""
+        """Write a hidden file of a name that no one else has, down to the disk.
+
+        Only its owner may read it: after a crash it may hold what was never released.
+        """
         os.makedirs(self.path, exist_ok=True)
         draft = self.locate(f".{uuid.uuid4().hex}")
-        with open(draft, "xb") as file:
+        with open(draft, "xb", opener=partial(os.open, mode=0o600)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -152,8 +156,9 @@ class LocalFolder:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _sync(self) -> None:
-        """Make the new name itself last."""
+    def _show(self, name: str) -> None:
+        """Let those read a new file who may read the folder, and make its name last."""
+        os.chmod(self.locate(name), os.stat(self.path).st_mode & 0o666)
         folder = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(folder)

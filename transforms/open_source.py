@@ -112,7 +112,7 @@ def _object_storage() -> fs.FileSystem:
         google.auth.default()  # answers at once where there are none; pyarrow would go on trying
     except google.auth.exceptions.GoogleAuthError:
         raise InputError(
-            f"input.path: {_GCS}... needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS "
+            f"input.path: {_GCS} needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS, "
             "or run gcloud auth application-default login."
         ) from None
     return fs.GcsFileSystem(retry_time_limit=_RETRIED)
@@ -181,7 +181,7 @@ def _schema(file: File) -> pa.Schema:
                 return pq.ParquetFile(opened).schema_arrow
             except (pa.ArrowException, OSError):
                 fault = "is truncated or damaged" if starts_right else "is not Parquet"
-    except OSError:
+    except (OSError, ValueError):  # the latter where object storage breaks off
         fault = "cannot be opened"
     raise InputError(f"input.path: {file.name} {fault}; {_ALLOWED}.")
 

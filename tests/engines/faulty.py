@@ -1,0 +1,130 @@
+"""A proxy before an HTTP service that refuses, cuts and loses what it is told to pass on.
+
+It runs in a process of its own, as `python -m tests.engines.faulty TARGET FAULT`: a client that holds the
+interpreter's lock while it waits would keep a proxy in its own process from answering.
+"""
+
+import http.client
+import itertools
+import subprocess
+import sys
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from tests.engines.fetch import ROOT
+
+Fault = int | str | None
+"""A status to answer with; "cut" hangs up amid the request, "lose" before the answer; None passes it."""
+
+
+def refuse_some(number: int, uploads: bool) -> Fault:
+    """Answer some requests with 503 and others with 429."""
+    return 503 if number % 11 == 0 else 429 if number % 13 == 1 else None
+
+
+def cut_uploads(number: int, uploads: bool) -> Fault:
+    """Break every other upload off halfway."""
+    return "cut" if uploads and number % 2 == 0 else None
+
+
+def lose_answers(number: int, uploads: bool) -> Fault:
+    """Pass every other upload on, but not its answer: the writer never hears that it was made."""
+    return "lose" if uploads and number % 2 == 0 else None
+
+
+def deny_401(number: int, uploads: bool) -> Fault:
+    """Know no one."""
+    return 401
+
+
+def deny_403(number: int, uploads: bool) -> Fault:
+    """Allow nothing."""
+    return 403
+
+
+FAULTS = {fault.__name__: fault for fault in (refuse_some, cut_uploads, lose_answers, deny_401, deny_403)}
+
+
+class FaultyProxy:
+    """Run the proxy before `target`, with a fault of `FAULTS`, while the context lasts."""
+
+    def __init__(self, target: str, fault: str) -> None:
+        self._command = [sys.executable, "-m", "tests.engines.faulty", target, fault]
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self.url = self._process.stdout.readline().strip()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def faults(self) -> int:
+        """Return how many requests met a fault."""
+        with urllib.request.urlopen(f"{self.url}/faults") as answer:
+            return int(answer.read())
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Pass a request on, unless there is a fault."""
+
+    protocol_version = "HTTP/1.1"
+    host, fault = "", staticmethod(refuse_some)
+    numbers, faults = itertools.count(), 0
+
+    def handle_any(self) -> None:
+        """Handle a request of any method."""
+        if self.path == "/faults":
+            return self.answer(200, str(Handler.faults).encode(), {})
+        uploads = self.command in ("POST", "PUT") and "upload" in self.path
+        kind = self.fault(next(self.numbers), uploads)
+        Handler.faults += kind is not None
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length // 2 if kind == "cut" else length)
+        if isinstance(kind, int):
+            return self.answer(kind, b'{"error": {"code": %d, "message": "injected"}}' % kind, {})
+        if kind != "cut":
+            passed = http.client.HTTPConnection(self.host, timeout=30)
+            passed.request(self.command, self.path, body, dict(self.headers))
+            answer = passed.getresponse()
+            data = answer.read()
+        if kind is not None:
+            self.close_connection = True
+            return None
+        return self.answer(answer.status, data, dict(answer.getheaders()))
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = handle_any
+
+    def answer(self, status: int, data: bytes, headers: dict[str, str]) -> None:
+        """Send an answer with its length, whatever was said of it before."""
+        self.send_response(status)
+        for name, value in headers.items():
+            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def log_message(self, *arguments: object) -> None:
+        """Keep silent."""
+
+
+def main() -> None:
+    """Serve until killed; the first line of output is the proxy's URL."""
+    Handler.host, Handler.fault = urlsplit(sys.argv[1]).netloc, staticmethod(FAULTS[sys.argv[2]])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    sys.stdout.write(f"http://127.0.0.1:{server.server_port}\n")
+    sys.stdout.flush()
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Everything on object storage: a real server, races, injected faults, and the whole path of a run."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from google.api_core.exceptions import PreconditionFailed
+from google.cloud import storage
+
+from pipelines import object_storage
+from pipelines.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
+from pipelines.plan import make_plan
+from pipelines.refusal import JobError
+from pipelines.storage import StorageError, open_file, open_folder
+from tests.engines.faulty import FaultyProxy
+from tests.engines.services import FakeGcs
+from tests.pipelines.conftest import Bench
+from transforms import open_source
+from transforms.open_source import InputError
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeGcs]:
+    with FakeGcs() as running:
+        yield running
+
+
+@pytest.fixture
+def connect(monkeypatch) -> Iterator[Callable[[str], None]]:
+    """Return what points this process at a server; it is pointed away again afterwards."""
+
+    def at(url: str) -> None:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
+        object_storage._client.cache_clear()
+        open_source._object_storage.cache_clear()
+
+    yield at
+    object_storage._client.cache_clear()
+    open_source._object_storage.cache_clear()
+
+
+@pytest.fixture
+def bucket(server, connect, request) -> str:
+    """A new bucket, empty."""
+    connect(server.url)
+    name = f"bucket-{abs(hash(request.node.nodeid)) % 10**12}"
+    storage.Client().create_bucket(name)
+    return name
+
+
+@pytest.fixture(params=["local", "gcs"])
+def place(request, tmp_path) -> str:
+    """A folder on either kind of storage."""
+    return str(tmp_path) if request.param == "local" else f"gs://{request.getfixturevalue('bucket')}/folder"
+
+
+class Cloud(Bench):
+    """The bench with its rows, its job and its outputs on object storage."""
+
+    def __init__(self, folder: Path, bucket: str) -> None:
+        super().__init__(folder)
+        self.bucket = storage.Client().bucket(bucket)
+        self.root = f"gs://{bucket}"
+        self.put("rows/part.parquet", self.rows.read_bytes())
+        self.job["input"]["path"] = f"{self.root}/rows"
+        self.job["output"] = f"{self.root}/releases/{{run_id}}"
+        self.job["run_id"] = "monday"
+        self.job["privacy"]["ledger"] = f"{self.root}/books/ledger.json"
+        create_ledger(self.job["privacy"]["ledger"], Ledger(epsilon=5.0, delta=1e-5))
+
+    def put(self, name: str, data: bytes) -> None:
+        self.bucket.blob(name).upload_from_string(data)
+
+    def write(self, job) -> str:
+        self.put("job.yaml", (job if isinstance(job, str) else yaml.safe_dump(dict(job))).encode())
+        return f"{self.root}/job.yaml"
+
+    def release(self, output: str = "releases/monday") -> dict:
+        return json.loads(self.bucket.blob(f"{output}/release.json").download_as_bytes())
+
+    def charges(self):
+        return read_ledger(self.job["privacy"]["ledger"]).charges
+
+    def names(self) -> list[str]:
+        return sorted(blob.name for blob in self.bucket.list_blobs())
+
+
+@pytest.fixture
+def cloud(tmp_path, bucket) -> Cloud:
+    return Cloud(tmp_path, bucket)
+
+
+def race(runners: int, run: Callable[[int], object]) -> list[object]:
+    """Run `run` in threads that start together; return what they return."""
+    gate, results = threading.Barrier(runners), []
+
+    def enter(number: int) -> None:
+        gate.wait()
+        results.append(run(number))
+
+    threads = [threading.Thread(target=enter, args=(number,)) for number in range(runners)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == runners
+    return results
+
+
+def test_the_server_keeps_preconditions(bucket):
+    """What the tests below stand on: create-only and compare-and-swap, alone and in a race."""
+    blobs = storage.Client().bucket(bucket)
+    blobs.blob("a").upload_from_string(b"one", if_generation_match=0)
+    with pytest.raises(PreconditionFailed):
+        blobs.blob("a").upload_from_string(b"two", if_generation_match=0)
+    seen = blobs.get_blob("a").generation
+
+    def swap(number: int) -> bool:
+        try:
+            blobs.blob("a").upload_from_string(str(number).encode(), if_generation_match=seen)
+        except PreconditionFailed:
+            return False
+        return True
+
+    assert sum(race(20, swap)) == 1
+
+
+def test_one_of_20_writers_creates(place):
+    folder = open_folder(place)
+    won = [n for n, created in race(20, lambda n: (n, folder.create("r.json", b"%d" % n * 9999))) if created]
+    assert len(won) == 1
+    assert folder.read("r.json") == b"%d" % won[0] * 9999
+
+
+def test_one_of_20_swaps_wins(place):
+    folder = open_folder(place)
+    folder.create("l.json", b"start")
+    won = [n for n, swapped in race(20, lambda n: (n, folder.swap("l.json", b"start", b"%d" % n))) if swapped]
+    assert len(won) == 1
+    assert folder.read("l.json") == b"%d" % won[0]
+
+
+def test_room_for_7_of_20_runs(place, bench):
+    path = f"{place}/ledger.json"
+    create_ledger(path, Ledger(epsilon=35.0, delta=7e-6))
+    jobs = [runs_job(bench, path, f"run-{number}") for number in range(20)]
+    plan = make_plan(jobs[0], bytes(16))
+
+    def enter(number: int) -> bool:
+        try:
+            charge_run(path, jobs[number], plan, now)
+        except LedgerRefusal:
+            return False
+        return True
+
+    assert sorted(race(20, enter)) == [False] * 13 + [True] * 7
+    ledger = read_ledger(path)
+    assert len({entry.run_id for entry in ledger.charges}) == 7
+    assert ledger.spent().epsilon == 35.0
+
+
+def runs_job(bench, ledger: str, run_id: str):
+    from pipelines.job import check_job
+
+    changes = {"privacy.ledger": ledger, "run_id": run_id, "privacy.epsilon": 5.0}
+    return check_job(bench.changed(changes))
+
+
+@pytest.fixture
+def bench(tmp_path) -> Bench:
+    return Bench(tmp_path / "bench")
+
+
+def test_a_run_with_everything_on_object_storage(cloud):
+    first = cloud.run()
+    assert first.exit_code == 0, first.output
+    assert "gs://" in first.stdout
+    folder = ["releases/monday/release.json", "releases/monday/report.html"]
+    assert cloud.names() == ["books/ledger.json", "job.yaml", *folder, "rows/part.parquet"]
+    assert cloud.release()["outcome"] == "released"
+    assert [entry.release is not None for entry in cloud.charges()] == [True]
+    before = cloud.release()
+    cloud.bucket.blob("rows/part.parquet").delete()
+    cloud.bucket.blob(folder[1]).delete()
+    again = cloud.run()
+    assert (again.exit_code, again.stdout) == (0, first.stdout)
+    assert cloud.release() == before
+    assert folder[1] in cloud.names()
+    assert cloud.shoal("report", f"{cloud.root}/releases/monday").exit_code == 0
+
+
+def start_shoal(server, *arguments: str) -> subprocess.Popen:
+    command = [str(Path(sys.executable).parent / "shoal"), *arguments]
+    return subprocess.Popen(
+        command, env=os.environ | dict(server.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def test_two_processes_of_one_run_leave_one_release(cloud, server):
+    path = cloud.write(cloud.job)
+    both = [start_shoal(server, "run", path) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said[0] == said[1]
+    assert len(cloud.charges()) == 1
+    assert [name for name in cloud.names() if name.startswith("releases")] == [
+        "releases/monday/release.json",
+        "releases/monday/report.html",
+    ]
+
+
+@pytest.mark.parametrize("fault", ["refuse_some", "cut_uploads", "lose_answers"])
+def test_faults_change_nothing_but_the_time(cloud, server, connect, fault):
+    cloud.write(cloud.job)
+    with FaultyProxy(server.url, fault) as proxy:
+        connect(proxy.url)
+        result = cloud.shoal("run", f"{cloud.root}/job.yaml")
+        connect(server.url)
+        assert result.exit_code == 0, result.output
+        assert proxy.faults() >= 2
+    assert cloud.release()["outcome"] == "released"
+    assert [(entry.run_id, entry.release is not None) for entry in cloud.charges()] == [("monday", True)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), [("deny_401", "does not know who asks"), ("deny_403", "does not allow it")]
+)
+def test_denied_access_names_the_bucket(cloud, server, connect, fault, says):
+    status = fault[-3:]
+    with FaultyProxy(server.url, fault) as proxy:
+        connect(proxy.url)
+        with pytest.raises(JobError, match=rf"bucket {cloud.bucket.name} {says} \({status}\)"):
+            open_folder(f"{cloud.root}/releases").prepare()
+        with pytest.raises(InputError, match=rf"the bucket {says} \({status}\)"):
+            open_source.open_source(f"{cloud.root}/rows", ["x"])
+
+
+def test_a_missing_bucket_is_named(cloud):
+    missing = cloud.run({"output": "gs://no-such-bucket/out"})
+    assert missing.exit_code == 2
+    assert "bucket no-such-bucket does not exist (404)" in missing.stderr
+    unread = cloud.run({"input.path": "gs://no-such-bucket/rows"})
+    assert unread.exit_code == 2
+    assert "input.path gs://no-such-bucket/rows does not exist" in unread.stderr
+    assert cloud.charges() == ()
+
+
+def test_what_is_stored_is_compared_with_what_was_sent(cloud, monkeypatch):
+    folder, name = open_file(f"{cloud.root}/x/file")
+    checksum = "AAAAAA=="
+    monkeypatch.setattr(storage.Blob, "crc32c", property(lambda blob: checksum))
+    with pytest.raises(StorageError, match="not stored as it was sent"):
+        folder.create(name, b"data")
