@@ -177,22 +177,25 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
     return True
 
 
+def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
+    """Return the one pipeline of a run: read, all rounds, write."""
+    grid = prepared.job.domain.grid()
+    pipeline = beam.Pipeline(options=prepared.options)
+    state = (
+        pipeline
+        | "Read" >> ReadBlocks(prepared.source)
+        | "Rounds" >> RunRounds(rounds, prepared.plan.start, SecureNoise(), Reader.of(prepared.source, grid))
+    )
+    _ = state | "Write" >> beam.Map(_write, draft_release(prepared.job, prepared.plan), grid, delivery)
+    return pipeline
+
+
 def _run_pipeline(prepared: Prepared, delivery: Delivery, events: Events) -> bool:
     """Run the pipeline; return False where it was only submitted."""
-    job, plan, options = prepared.job, prepared.plan, prepared.options
-    grid = job.domain.grid()
-    draft = draft_release(job, plan)
     try:
-        with shown(plan.rounds, events) as rounds, quiet(), redirect_stderr(io.StringIO()):
-            pipeline = beam.Pipeline(options=options)
-            state = (
-                pipeline
-                | "Read" >> ReadBlocks(prepared.source)
-                | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), Reader.of(prepared.source, grid))
-            )
-            _ = state | "Write" >> beam.Map(_write, draft, grid, delivery)
-            running = pipeline.run()
-            if options.view_as(StandardOptions).no_wait_until_finish:
+        with shown(prepared.plan.rounds, events) as rounds, quiet(), redirect_stderr(io.StringIO()):
+            running = build_pipeline(prepared, delivery, rounds).run()
+            if prepared.options.view_as(StandardOptions).no_wait_until_finish:
                 return False
             ended = running.wait_until_finish()
     except InputError:
