@@ -197,12 +197,13 @@ def _runs() -> Any:
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
+    from pipelines.tasks import TASKS
     from pipelines.words import summary
 
     if release is None:
         typer.echo(f"Submitted; the release will be in {output}.")
         return
-    for line in summary(release):
+    for line in summary(release, TASKS[release["task"]].answers.answer(release)):
         typer.echo(line)
     typer.echo(f"\n{os.path.join(output, 'release.json')}\n{os.path.join(output, 'report.html')}")
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
+from functools import cache
 from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 
 from pydantic import (
@@ -183,15 +184,15 @@ def _params_model(cls: type[Any]) -> type[BaseModel]:
     return create_model(cls.__name__, __base__=Params, __doc__=doc, **known)
 
 
-_MODELS: dict[str, type[Job]] = {
-    name: create_model(
+@cache
+def _model(name: str) -> type[Job]:
+    """Return the model of a task's jobs."""
+    return create_model(
         f"Job of {name}",
         __base__=Job,
         task=(cast(Any, Literal[name]), ...),
-        params=(_params_model(task.params), ...),
+        params=(_params_model(TASKS[name].params), ...),
     )
-    for name, task in TASKS.items()
-}
 
 
 def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
@@ -220,9 +221,9 @@ def check_job(raw: dict[str, Any]) -> Job:
         raise JobError(f"task is {task!r}: {tasks}.")
     try:
         # As JSON, because there strict means: no text for a number, no true for 1, but a list for a tuple.
-        job = _MODELS[task].model_validate_json(json.dumps(raw), strict=True)
+        job = _model(task).model_validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise JobError(say(error, _MODELS[task])) from None
+        raise JobError(say(error, _model(task))) from None
     except (TypeError, ValueError):
         raise JobError("The job file holds something that is no text, number, list or mapping.") from None
     return job.named()
@@ -230,7 +231,7 @@ def check_job(raw: dict[str, Any]) -> Job:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the job file."""
-    kinds = tuple(_MODELS.values())
+    kinds = tuple(_model(name) for name in TASKS)
     union: Any = kinds[0]
     for kind in kinds[1:]:
         union |= kind

@@ -13,7 +13,7 @@ from core.plan import Plan
 from pipelines.job import Job
 from pipelines.refusal import JobError
 from pipelines.tasks import TASKS
-from pipelines.words import NEIGHBORS, confidence, number, promises, unpromised
+from pipelines.words import NEIGHBORS, confidence, number
 
 _ROUNDING = 1e-9
 
@@ -146,11 +146,12 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
             cost(draw),
         )
     console.print(table)
-    console.print(f"[bold]Promised[/], with probability {confidence(accuracy['failure'])} or more:")
-    for sentence in promises(plan):
+    answers = TASKS[plan["task"]].answers
+    console.print(f"[bold]Promised[/], with probability {confidence(plan)} or more:")
+    for sentence in answers.promises(plan):
         console.print(f"  • {sentence}")
-    if unpromised(plan):
-        console.print(f"  • {unpromised(plan)}")
+    if answers.unpromised(plan):
+        console.print(f"  • {answers.unpromised(plan)}")
     if accuracy["smallest_target"]:
         console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
     console.print("[bold]Notes[/]")

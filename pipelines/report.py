@@ -8,9 +8,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from pipelines.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
 from pipelines.plan import cost, grouped
-from pipelines.words import NEIGHBORS, ROUNDS, confidence, number, on_grid, promises, unpromised
+from pipelines.tasks import TASKS
+from pipelines.words import NEIGHBORS, confidence, number
 
 _COVERS = (
     "Everything on this page, and everything that anyone will ever work out from it.",
@@ -39,17 +39,17 @@ def render(release: Mapping[str, Any]) -> str:
     environment.filters["number"] = number
     environment.filters["cost"] = cost
     template = environment.from_string(files("pipelines").joinpath("report.html").read_text(encoding="utf-8"))
-    privacy, accuracy = release["privacy"], release["accuracy"]
+    privacy, answers = release["privacy"], TASKS[release["task"]].answers
     return template.render(
         release=release,
         privacy=privacy,
         domain=release["domain"],
-        ball=_ball(release),
-        confidence=confidence(accuracy["failure"]),
-        promises=promises(release),
-        rounds=_rounds(release),
+        answer=answers.answer(release),
+        confidence=confidence(release),
+        promises=answers.promises(release),
+        rounds=_rounds(release, answers.ROUNDS),
         neighbors=NEIGHBORS[privacy["neighbors"]],
-        unpromised=unpromised(release),
+        unpromised=answers.unpromised(release),
         factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
         odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
         sure=_sure(privacy["epsilon"]),
@@ -59,49 +59,7 @@ def render(release: Mapping[str, Any]) -> str:
     )
 
 
-def _ball(release: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the released ball as text and drawings, or None where none was found."""
-    result, domain = release["result"], release["domain"]
-    if result is None:
-        return None
-    step, radius = domain["step"], result["radius"]
-    columns = axes(domain, result["center"])
-    figures = []
-    if len(columns) == 2:
-        x, y = _upright(columns)
-        caption = "Close up, both axes to one scale" + (
-            "; shaded: outside the domain" if _leaves(x, y, radius) else ""
-        )
-        figures = [
-            (draw_overview(x, y, radius), "In the whole domain, at its true size", _shape(x, y)),
-            (draw_close_up(x, y, radius, step), caption, 1.0),
-        ]
-    return {
-        "center": [(axis.name, on_grid(axis.center, step)) for axis in columns],
-        "radius": on_grid(radius, step),
-        "count": f"{result['count']:,}",
-        "figures": figures,
-        "intervals": draw_intervals(columns, radius, step) if len(columns) != 2 else None,
-    }
-
-
-def _upright(columns: list[Axis]) -> tuple[Axis, Axis]:
-    """Return what goes to the right and what goes upwards: maps have their longitude to the right."""
-    first, second = columns
-    is_map = first.name.lower().startswith("lat") and second.name.lower().startswith(("lon", "lng"))
-    return (second, first) if is_map else (first, second)
-
-
-def _leaves(x: Axis, y: Axis, radius: float) -> bool:
-    return any(axis.center - radius < axis.low or axis.center + radius > axis.high for axis in (x, y))
-
-
-def _shape(x: Axis, y: Axis) -> float:
-    """Return the width that a map of the domain deserves beside a square one."""
-    return min(1.6, max(1.0, ((x.high - x.low) / (y.high - y.low)) ** 0.5))
-
-
-def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rounds(release: Mapping[str, Any], said: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return per round its draws of noise and its part of the costs, each draw taken by itself."""
     delta = release["privacy"]["delta"]
     rounds: dict[str, dict[str, Any]] = {}
@@ -111,7 +69,7 @@ def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
         entry["draws"].append((draw, times))
     total = sum(entry["cost"] for entry in rounds.values())
     return [
-        {**entry, "what": ROUNDS.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
+        {**entry, "what": said.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
         for entry in rounds.values()
     ]
 

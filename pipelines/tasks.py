@@ -1,14 +1,15 @@
-"""The tasks that exist: the parameters of each, and who plans it."""
+"""The tasks that exist: the parameters of each, who plans it, and how it speaks."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.one_cluster.params import OneCluster
-from core.one_cluster.plan import plan_one_cluster
 from core.plan import Plan
+from pipelines.answers.answer import Answers
 
 
 class Planner(Protocol):
@@ -20,15 +21,43 @@ class Planner(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """One kind of job.
+    """One kind of job; its parts are imported when they are used, as some bring heavy libraries.
 
     Args:
-        params: frozen dataclass of the task's own parameters; it checks its values.
-        plan: the task's planner.
+        params_at: `module:name` of the frozen dataclass of its own parameters, which checks its values.
+        plan_at: `module:name` of its planner.
+        answers_at: module of how it speaks.
     """
 
-    params: type[Any]
-    plan: Planner
+    params_at: str
+    plan_at: str
+    answers_at: str
+
+    @cached_property
+    def params(self) -> type[Any]:
+        """The frozen dataclass of the task's own parameters."""
+        return cast(type[Any], _load(self.params_at))
+
+    @cached_property
+    def plan(self) -> Planner:
+        """The task's planner."""
+        return cast(Planner, _load(self.plan_at))
+
+    @cached_property
+    def answers(self) -> Answers:
+        """How the task speaks."""
+        return cast(Answers, import_module(self.answers_at))
 
 
-TASKS = {"one_cluster": Task(OneCluster, plan_one_cluster)}
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+TASKS = {
+    "one_cluster": Task(
+        "core.one_cluster.params:OneCluster",
+        "core.one_cluster.plan:plan_one_cluster",
+        "pipelines.answers.one_cluster",
+    ),
+}

@@ -69,7 +69,7 @@ def test_wrong_options_are_refused(job, options, says):
 
 
 def test_dataflow_would_take_the_job(bench, monkeypatch, tmp_path):
-    """Built by Dataflow's own runner up to the point where it would be sent; all rounds in one small graph."""
+    """Built by Dataflow's own runner until it would be sent: all rounds in one small graph."""
     monkeypatch.setattr("apache_beam.io.gcp.gcsio.GcsIO.is_soft_delete_enabled", lambda *_: False)
     job = check_job(bench.changed({"run_id": "monday"}))
     prepared = prepare_run(job, "DataflowRunner", CLOUD)

@@ -4,9 +4,10 @@ import pytest
 
 from core.budget import Budget, Mechanism, laplace, spend
 from core.plan import Plan
+from pipelines.answers.one_cluster import promises, unpromised
 from pipelines.plan import check_spend, grouped
 from pipelines.refusal import JobError
-from pipelines.words import number, on_grid, promises, unpromised
+from pipelines.words import number, on_grid
 
 
 @pytest.mark.parametrize(
