@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
 
 from core.budget import Mechanism, Spend
 from core.domain import Grid
@@ -14,6 +16,14 @@ class Finding(Protocol):
 
     def result(self, grid: Grid) -> Mapping[str, Any] | None:
         """Return the answer in data units, as JSON values; None where nothing was found."""
+
+
+@runtime_checkable
+class Tabular(Finding, Protocol):
+    """The last state of a task whose answer is a table."""
+
+    def table(self, grid: Grid) -> Mapping[str, NDArray[Any]] | None:
+        """Return the columns of the table, in data units; None where nothing was found."""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def report(
     """Make report.html beside a release, from the release alone."""
     with _exit_codes():
         from pipelines.refusal import JobError
-        from pipelines.release import RELEASE, REPORT, parse_release
+        from pipelines.release import RELEASE, REPORT, parse_release, read_rows
         from pipelines.report import render
         from pipelines.storage import absolute, open_folder
 
@@ -111,7 +111,8 @@ def report(
         data = folder.read(RELEASE)
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
-        folder.replace(REPORT, render(parse_release(data, folder.locate(RELEASE))).encode())
+        parsed = parse_release(data, folder.locate(RELEASE))
+        folder.replace(REPORT, render(parsed, read_rows(folder)).encode())
         typer.echo(folder.locate(REPORT))
 
 
@@ -203,7 +204,7 @@ def _summarize(release: dict[str, Any] | None, output: str) -> None:
     if release is None:
         typer.echo(f"Submitted; the release will be in {output}.")
         return
-    for line in summary(release, TASKS[release["task"]].answers.answer(release)):
+    for line in summary(release, TASKS[release["task"]].answers.answer(release, None)):
         typer.echo(line)
     typer.echo(f"\n{os.path.join(output, 'release.json')}\n{os.path.join(output, 'report.html')}")
 

@@ -9,8 +9,8 @@ from markupsafe import Markup, escape
 
 from pipelines.words import number, on_grid
 
-_WIDTH = 460.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 14.0, 12.0, 46.0
+WIDTH = 460.0
+LEFT, _RIGHT, TOP, _BOTTOM = 58.0, 14.0, 12.0, 46.0
 _ROW = 30.0
 
 
@@ -25,7 +25,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
     """The part of the plane that a plot shows, and the way from data units to pixels."""
 
     x: tuple[float, float]
@@ -34,10 +34,12 @@ class _Window:
     height: float
 
     def across(self, value: float) -> float:
-        return _LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * self.width
+        """Return where a value of x is, in pixels from the left."""
+        return LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * self.width
 
     def down(self, value: float) -> float:
-        return _TOP + (self.y[1] - value) / (self.y[1] - self.y[0]) * self.height
+        """Return where a value of y is, in pixels from the top."""
+        return TOP + (self.y[1] - value) / (self.y[1] - self.y[0]) * self.height
 
     def pixels(self, length: float) -> tuple[float, float]:
         """Return how long `length` is on both axes."""
@@ -56,27 +58,27 @@ def axes(domain: Mapping[str, Any], center: Sequence[float]) -> list[Axis]:
 def draw_overview(x: Axis, y: Axis, radius: float) -> Markup:
     """Draw the ball at its true size in the whole domain, with a ring around it where it is tiny."""
     spans = x.high - x.low, y.high - y.low
-    width = _WIDTH - _LEFT - _RIGHT
+    width = WIDTH - LEFT - _RIGHT
     height = width * min(1.0, max(0.4, spans[1] / spans[0]))
-    window = _Window((x.low, x.high), (y.low, y.high), width, height)
+    window = Window((x.low, x.high), (y.low, y.high), width, height)
     at = window.across(x.center), window.down(y.center)
     rx, ry = window.pixels(radius)
-    parts = [_frame(window, x.name, y.name)]
+    parts = [frame(window, x.name, y.name)]
     for value, line in ((at[0], "M{0:.1f} {1:.1f}V{2:.1f}"), (at[1], "M{3:.1f} {0:.1f}H{4:.1f}")):
-        path = line.format(value, _TOP, _TOP + height, _LEFT, _LEFT + width)
-        parts.append(_tag("path", "hair", d=path))
-    parts.append(_tag("ellipse", "ball", cx=at[0], cy=at[1], rx=max(rx, 1.2), ry=max(ry, 1.2)))
+        path = line.format(value, TOP, TOP + height, LEFT, LEFT + width)
+        parts.append(tag("path", "hair", d=path))
+    parts.append(tag("ellipse", "ball", cx=at[0], cy=at[1], rx=max(rx, 1.2), ry=max(ry, 1.2)))
     if max(rx, ry) < 9:
-        parts.append(_tag("circle", "ring", cx=at[0], cy=at[1], r=13))
+        parts.append(tag("circle", "ring", cx=at[0], cy=at[1], r=13))
     title = f"The ball in the whole domain, {x.name} to the right and {y.name} upwards"
-    return _svg(title, _WIDTH, height + _TOP + _BOTTOM, parts)
+    return _svg(title, WIDTH, height + TOP + _BOTTOM, parts)
 
 
 def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
     """Draw the ball close up, both axes to one scale, with its radius and a scale bar."""
-    size = _WIDTH - _LEFT - _RIGHT
+    size = WIDTH - LEFT - _RIGHT
     reach = 1.45 * radius if radius > 0 else 4 * step
-    window = _Window((x.center - reach, x.center + reach), (y.center - reach, y.center + reach), size, size)
+    window = Window((x.center - reach, x.center + reach), (y.center - reach, y.center + reach), size, size)
     at = window.across(x.center), window.down(y.center)
     r = window.pixels(radius)[0]
     inside = (
@@ -87,8 +89,8 @@ def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
     )
     corner = window.across(inside[0]), window.down(inside[3])
     parts = [
-        _tag("rect", "outside", x=_LEFT, y=_TOP, width=size, height=size),
-        _tag(
+        tag("rect", "outside", x=LEFT, y=TOP, width=size, height=size),
+        tag(
             "rect",
             "inside",
             x=corner[0],
@@ -96,20 +98,20 @@ def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
             width=window.across(inside[2]) - corner[0],
             height=window.down(inside[1]) - corner[1],
         ),
-        _frame(window, x.name, y.name),
-        _tag("circle", "ball", cx=at[0], cy=at[1], r=max(r, 3)),
+        frame(window, x.name, y.name),
+        tag("circle", "ball", cx=at[0], cy=at[1], r=max(r, 3)),
     ]
     if radius > 0:
-        parts.append(_tag("path", "radius", d=f"M{at[0]:.1f} {at[1]:.1f}H{at[0] + r:.1f}"))
+        parts.append(tag("path", "radius", d=f"M{at[0]:.1f} {at[1]:.1f}H{at[0] + r:.1f}"))
         label = escape(f"radius {on_grid(radius, step)}")
         parts.append(
             f'<text class="strong" x="{at[0] + r / 2:.1f}" y="{at[1] - 9:.1f}" '
             f'text-anchor="middle">{label}</text>'
         )
-    parts.append(_tag("circle", "dot", cx=at[0], cy=at[1], r=4))
+    parts.append(tag("circle", "dot", cx=at[0], cy=at[1], r=4))
     parts.append(_scale_bar(window))
     title = f"The ball close up, {x.name} to the right and {y.name} upwards, to one scale"
-    return _svg(title, _WIDTH, size + _TOP + _BOTTOM, parts)
+    return _svg(title, WIDTH, size + TOP + _BOTTOM, parts)
 
 
 def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Markup:
@@ -125,11 +127,9 @@ def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Marku
         name = axis.name if len(axis.name) <= 18 else f"{axis.name[:17]}…"
         parts += [
             f'<text x="{label - 14}" y="{y + 4}" text-anchor="end">{escape(name)}</text>',
-            _tag("rect", "track", x=label, y=y - 5, width=track, height=10, rx=5),
-            _tag(
-                "rect", "span", x=min(low, high - 3), y=y - 5, width=max(3.0, high - low), height=10, rx=1.5
-            ),
-            _tag("circle", "dot", cx=label + (axis.center - axis.low) * scale, cy=y, r=4),
+            tag("rect", "track", x=label, y=y - 5, width=track, height=10, rx=5),
+            tag("rect", "span", x=min(low, high - 3), y=y - 5, width=max(3.0, high - low), height=10, rx=1.5),
+            tag("circle", "dot", cx=label + (axis.center - axis.low) * scale, cy=y, r=4),
             f'<text class="strong" x="{width}" y="{y + 4}" text-anchor="end">'
             f"{escape(on_grid(axis.center, step))}</text>",
             f'<text class="small" x="{label}" y="{y + 19}">{escape(number(axis.low))}</text>',
@@ -150,22 +150,23 @@ def ticks(low: float, high: float, most: int = 7) -> list[float]:
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def _frame(window: _Window, x_name: str, y_name: str) -> str:
-    right, bottom = _LEFT + window.width, _TOP + window.height
+def frame(window: Window, x_name: str, y_name: str) -> str:
+    """Return the frame of a plot, with ticks and names on both axes."""
+    right, bottom = LEFT + window.width, TOP + window.height
     parts = []
     for tick in ticks(*window.x, most=6):
         at = window.across(tick)
-        parts.append(_tag("path", "grid", d=f"M{at:.1f} {_TOP}V{bottom:.1f}"))
+        parts.append(tag("path", "grid", d=f"M{at:.1f} {TOP}V{bottom:.1f}"))
         parts.append(f'<text x="{at:.1f}" y="{bottom + 17:.1f}" text-anchor="middle">{_tick(tick)}</text>')
     for tick in ticks(*window.y, most=max(2, int(window.height / 45))):
         at = window.down(tick)
-        parts.append(_tag("path", "grid", d=f"M{_LEFT} {at:.1f}H{right:.1f}"))
-        parts.append(f'<text x="{_LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_tick(tick)}</text>')
-    parts.append(_tag("rect", "frame", x=_LEFT, y=_TOP, width=window.width, height=window.height))
+        parts.append(tag("path", "grid", d=f"M{LEFT} {at:.1f}H{right:.1f}"))
+        parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_tick(tick)}</text>')
+    parts.append(tag("rect", "frame", x=LEFT, y=TOP, width=window.width, height=window.height))
     x_label, y_label = escape(x_name), escape(y_name)
-    middle = _TOP + window.height / 2
+    middle = TOP + window.height / 2
     parts.append(
-        f'<text class="axis" x="{_LEFT + window.width / 2:.1f}" y="{bottom + 37:.1f}" '
+        f'<text class="axis" x="{LEFT + window.width / 2:.1f}" y="{bottom + 37:.1f}" '
         f'text-anchor="middle">{x_label}</text>'
         f'<text class="axis" transform="translate(13 {middle:.1f}) rotate(-90)" '
         f'text-anchor="middle">{y_label}</text>'
@@ -173,12 +174,12 @@ def _frame(window: _Window, x_name: str, y_name: str) -> str:
     return "".join(parts)
 
 
-def _scale_bar(window: _Window) -> str:
+def _scale_bar(window: Window) -> str:
     length = ticks(0, window.x[1] - window.x[0], most=5)[1]
     pixels = window.pixels(length)[0]
-    x, y = _LEFT + 14, _TOP + window.height - 14
+    x, y = LEFT + 14, TOP + window.height - 14
     return (
-        _tag("path", "rule", d=f"M{x} {y - 5}V{y}H{x + pixels:.1f}V{y - 5}")
+        tag("path", "rule", d=f"M{x} {y - 5}V{y}H{x + pixels:.1f}V{y - 5}")
         + f'<text class="strong" x="{x + pixels / 2:.1f}" y="{y - 8}" text-anchor="middle">'
         + f"{_tick(length)}</text>"
     )
@@ -189,12 +190,18 @@ def _tick(value: float) -> str:
     return (plain if 1e-9 <= abs(value) < 1e12 or value == 0 else f"{value:g}").replace("-", "−")
 
 
-def _tag(name: str, style: str, **attributes: float | str) -> str:
+def tag(name: str, style: str, **attributes: float | str) -> str:
+    """Return an empty element of a class."""
     written = " ".join(
         f'{key}="{value:.2f}"' if isinstance(value, float) else f'{key}="{value}"'
         for key, value in attributes.items()
     )
     return f'<{name} class="{style}" {written}/>'
+
+
+def svg(title: str, parts: Sequence[str], window: Window) -> Markup:
+    """Return a drawing of the usual width about a window."""
+    return _svg(title, WIDTH, window.height + TOP + _BOTTOM, parts)
 
 
 def _svg(title: str, width: float, height: float, parts: Sequence[str]) -> Markup:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     TypeAdapter,
     ValidationError,
@@ -23,6 +22,7 @@ from pydantic import (
 from core.budget import Budget
 from core.domain import Ball, Grid
 from core.neighbors import Name, Neighbors
+from pipelines.job_policy import JobPart, JobPolicy
 from pipelines.job_text import read_job_text
 from pipelines.refusal import JobError, say
 from pipelines.storage import absolute, open_file, open_folder
@@ -31,11 +31,7 @@ from pipelines.tasks import TASKS
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Input(_Part):
+class Input(JobPart):
     """Where the rows are."""
 
     path: Annotated[str, AfterValidator(absolute)] = Field(
@@ -52,14 +48,14 @@ class Input(_Part):
         return self
 
 
-class DomainBall(_Part):
+class DomainBall(JobPart):
     """A public L2 ball that rows are moved onto: it helps in many dimensions."""
 
     center: tuple[float, ...] = Field(description="Data units, one value per column.")
     radius: float = Field(description="Data units.")
 
 
-class Domain(_Part):
+class Domain(JobPart):
     """The finite universe: public, chosen without looking at the data. Rows are clamped and rounded to it."""
 
     lower: tuple[float, ...] = Field(description="Lower bound of each column, data units.")
@@ -78,7 +74,7 @@ class Domain(_Part):
         return Grid(self.lower, self.upper, self.step, ball)
 
 
-class Privacy(_Part):
+class Privacy(JobPart):
     """What the run may spend, and on which promise."""
 
     epsilon: float = Field(description="Above 0; 1 is common.")
@@ -88,6 +84,10 @@ class Privacy(_Part):
         description="What the promise hides: one row more or less, or one row replaced (n is then public).",
     )
 
+    policy: JobPolicy | None = Field(
+        default=None,
+        description="A Blowfish policy, which refines replace_one: what is secret, what is known.",
+    )
     ledger: Annotated[str, AfterValidator(absolute)] | None = Field(
         default=None, description="The dataset's ledger, gs://... or local, which the run is charged to."
     )
@@ -104,7 +104,7 @@ class Privacy(_Part):
         return Budget(self.epsilon, self.delta)
 
 
-class Job(_Part):
+class Job(JobPart):
     """A job of Shoal."""
 
     task: str
@@ -133,12 +133,14 @@ class Job(_Part):
         if "{" in unfilled or "}" in unfilled:
             raise ValueError(f"output is {self.output}: only {{run_id}} is filled in.")
         open_folder(self.output)
+        _ = self.neighbors
         return self
 
     @property
     def neighbors(self) -> Neighbors:
         """The neighbor relation as core knows it."""
-        return Neighbors(self.privacy.neighbors)
+        policy = self.privacy.policy
+        return Neighbors(self.privacy.neighbors, None if policy is None else policy.build(self.domain.grid()))
 
     @property
     def task_params(self) -> Any:
@@ -171,7 +173,7 @@ def _params_model(cls: type[Any]) -> type[BaseModel]:
         for field in fields(cls)
     }
 
-    class Params(_Part):
+    class Params(JobPart):
         def build(self) -> Any:
             return cls(**{name: getattr(self, name) for name in known})
 

@@ -201,6 +201,11 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
             f"{about} promises to hide add_or_remove_one, where the number of records is private; the job's "
             "replace_one makes it public, at no epsilon at all: charge it to a ledger of replace_one."
         )
+    if job.privacy.policy is not None:
+        raise LedgerRefusal(
+            f"{about} promises differential privacy, and the job's privacy.policy hides less: run it without "
+            "a ledger, or without a policy."
+        )
     entry = Entry(
         run_id=str(job.run_id),
         job=job.hash(),

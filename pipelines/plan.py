@@ -111,15 +111,9 @@ def _share(name: str, plan: Plan, budget: Budget) -> float:
 def _why(job: Job, plan: Plan) -> str:
     if job.task_params.method == plan.method:
         return "params.method asks for it."
-    others = {name: values.get("smallest_target") for name, values in plan.alternatives.items()}
-    if not others:
-        return f"It is the only method for {job.neighbors.name}."
-    than = " and ".join(
-        f"{name} would need {number(target) if target else 'more than any'}"
-        for name, target in others.items()
-    )
-    own = f"{plan.smallest_target:,}" if plan.smallest_target else "no target"
-    return f"Its promise begins at the smallest target, {own}; {than}."
+    if not plan.alternatives:
+        return f"It is the only method for {job.neighbors.name} at these parameters."
+    return "It promises the most; the others are below."
 
 
 def show(plan: Mapping[str, Any], console: Console) -> None:
@@ -152,12 +146,29 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(f"  • {sentence}")
     if answers.unpromised(plan):
         console.print(f"  • {answers.unpromised(plan)}")
+    if plan["alternatives"]:
+        console.print(_alternatives(plan))
     if accuracy["smallest_target"]:
         console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
     console.print("[bold]Notes[/]")
     for note in plan["notes"]:
         console.print(f"  • {note}")
     console.print(f"Release: {plan['output']}", soft_wrap=True)
+
+
+def _alternatives(plan: Mapping[str, Any]) -> Table:
+    """Return what every method promises, the chosen one first."""
+    chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
+    methods = {plan["method"]: chosen, **plan["alternatives"]}
+    names = list(dict.fromkeys(name for promised in methods.values() for name in promised))
+    names = [n for n in names if any(isinstance(p.get(n), int | float) for p in methods.values())]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in ("method", *names):
+        table.add_column(header.replace("_", " "), justify="left" if header == "method" else "right")
+    for method, promised in methods.items():
+        values = (promised.get(name) for name in names)
+        table.add_row(method, *(number(v) if isinstance(v, int | float) else "none" for v in values))
+    return table
 
 
 def grouped(mechanisms: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:

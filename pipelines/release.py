@@ -8,15 +8,21 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from core.domain import Grid
-from core.plan import Finding, Plan
+from core.plan import Finding, Plan, Tabular
+from pipelines.answers.answer import Rows
 from pipelines.job import Job
 from pipelines.plan import notes
 from pipelines.refusal import JobError
 from pipelines.storage import Folder
 
 RELEASE = "release.json"
+TABLE = "result.parquet"
 REPORT = "report.html"
+_INSIDE = b"release"
 SCHEMA = 1
 
 _PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "opendp": "opendp", "dp-accounting": "dp-accounting"}
@@ -37,7 +43,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "delta": job.privacy.delta,
             "neighbors": job.privacy.neighbors,
             "unit": None,
-            "policy": None,
+            "policy": values["privacy"]["policy"],
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },
@@ -52,6 +58,47 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         "notes": notes(job, plan),
         "software": {**software, "python": platform.python_version()},
     }
+
+
+def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, grid: Grid) -> None:
+    """Write the release where there is none.
+
+    Where the answer is a table, `result.parquet` is what is written once: its metadata holds the whole of
+    release.json, which is copied out of it. So the two are always of one draw of noise, whoever writes,
+    and a writer that ends between them leaves nothing that can't be completed.
+    """
+    release = complete_release(draft, finding, grid)
+    rows = finding.table(grid) if isinstance(finding, Tabular) else None
+    if rows is None:
+        folder.create(RELEASE, release)
+        return
+    table = pa.table(rows)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({_INSIDE: release}), sink, compression="zstd")
+    folder.create(TABLE, sink.getvalue().to_pybytes())
+    _copy_out(folder)
+
+
+def _copy_out(folder: Folder) -> bytes | None:
+    """Make release.json from a table that is there; return its bytes, or None where there is none."""
+    stored = folder.read(TABLE)
+    if stored is None:
+        return None
+    try:
+        release = pq.read_schema(pa.BufferReader(stored)).metadata[_INSIDE]
+    except (pa.ArrowException, TypeError, KeyError):
+        raise JobError(f"output: {folder.locate(TABLE)} is there already, and not of a release.") from None
+    folder.create(RELEASE, release)
+    return folder.read(RELEASE)
+
+
+def read_rows(folder: Folder) -> Rows:
+    """Return the columns of the folder's result.parquet, or None where there is none."""
+    stored = folder.read(TABLE)
+    if stored is None:
+        return None
+    table = pq.read_table(pa.BufferReader(stored))
+    return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:
@@ -96,7 +143,7 @@ def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
     Raises:
         JobError: it holds the release of another job, or something else by that name.
     """
-    data = folder.read(RELEASE)
+    data = folder.read(RELEASE) or _copy_out(folder)
     if data is None:
         return None
     release = parse_release(data, f"output: {folder.locate(RELEASE)}")

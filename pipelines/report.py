@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from pipelines.answers.answer import Rows
 from pipelines.plan import cost, grouped
 from pipelines.tasks import TASKS
 from pipelines.words import NEIGHBORS, confidence, number
@@ -31,8 +32,13 @@ _COVERS_NOT = (
 )
 
 
-def render(release: Mapping[str, Any]) -> str:
-    """Return the report of `release`, a value as in release.json, as one HTML page without outside parts."""
+def render(release: Mapping[str, Any], rows: Rows = None) -> str:
+    """Return the report as one HTML page without outside parts.
+
+    Args:
+        release: a value as in release.json.
+        rows: the columns of its result.parquet, where there is one.
+    """
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -44,7 +50,7 @@ def render(release: Mapping[str, Any]) -> str:
         release=release,
         privacy=privacy,
         domain=release["domain"],
-        answer=answers.answer(release),
+        answer=answers.answer(release, rows),
         confidence=confidence(release),
         promises=answers.promises(release),
         rounds=_rounds(release, answers.ROUNDS),

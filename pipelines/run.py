@@ -25,7 +25,7 @@ from pipelines.ledger import LedgerRefusal, charge_run, check_room, mark_release
 from pipelines.plan import make_plan
 from pipelines.progress import shown
 from pipelines.refusal import JobError
-from pipelines.release import RELEASE, REPORT, complete_release, draft_release, find_release
+from pipelines.release import RELEASE, REPORT, draft_release, find_release, read_rows, write_release
 from pipelines.report import render
 from pipelines.runners import EMBEDDED, make_options, quiet
 from pipelines.storage import Folder, StorageError, open_folder
@@ -75,7 +75,7 @@ class Delivery:
                 digest = hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
                 mark_released(self.ledger, self.run_id, digest)
             if self.folder.read(REPORT) is None:
-                self.folder.replace(REPORT, render(release).encode())
+                self.folder.replace(REPORT, render(release, read_rows(self.folder)).encode())
         return release
 
 
@@ -212,7 +212,7 @@ def _run_pipeline(prepared: Prepared, delivery: Delivery, events: Events) -> boo
 @no_annotations  # Beam would check protocols as types
 def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
     """Write the release where there is none; a step that is repeated leaves the first one."""
-    delivery.folder.create(RELEASE, complete_release(draft, state, grid))
+    write_release(delivery.folder, draft, state, grid)
     delivery.finish()
 
 

@@ -54,10 +54,21 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def _task(params_at: str, plan_at: str, answers: str) -> Task:
+    return Task(f"core.{params_at}", f"core.{plan_at}", f"pipelines.answers.{answers}")
+
+
 TASKS = {
-    "one_cluster": Task(
-        "core.one_cluster.params:OneCluster",
-        "core.one_cluster.plan:plan_one_cluster",
-        "pipelines.answers.one_cluster",
+    "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
+    "histogram": _task(
+        "ordered.histogram_plan:Histogram", "ordered.histogram_plan:plan_histogram", "histogram"
     ),
+    "cdf": _task("ordered.cdf_plan:Cdf", "ordered.cdf_plan:plan_cdf", "cdf"),
+    "quantiles": _task(
+        "ordered.quantiles_plan:Quantiles", "ordered.quantiles_plan:plan_quantiles", "quantiles"
+    ),
+    "interior_point": _task(
+        "ordered.interior_plan:InteriorPoint", "ordered.interior_plan:plan_interior_point", "interior_point"
+    ),
+    "threshold": _task("ordered.threshold:Threshold", "ordered.threshold:plan_threshold", "threshold"),
 }

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 Release = Mapping[str, Any]
 """A value as in release.json."""
+
+Rows = Mapping[str, NDArray[Any]] | None
+"""The columns of result.parquet; None where the answer is no table, or not at hand."""
 
 
 @dataclass(frozen=True)
@@ -70,5 +74,5 @@ class Answers(Protocol):
     def unpromised(self, release: Release) -> str | None:
         """Return what a person might expect to be promised and isn't, or None."""
 
-    def answer(self, release: Release) -> Answer:
+    def answer(self, release: Release, rows: Rows) -> Answer:
         """Return the answer of a release."""

@@ -1,6 +1,6 @@
 """A small ball, or none: how the 1-cluster speaks."""
 
-from pipelines.answers.answer import Answer, Fact, Figure, Release
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows
 from pipelines.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
 from pipelines.words import confidence, number, on_grid
 
@@ -53,7 +53,7 @@ def unpromised(release: Release) -> str | None:
     )
 
 
-def answer(release: Release) -> Answer:
+def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
     result, target = release["result"], release["params"]["target"]
     if result is None:

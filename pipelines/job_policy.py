@@ -1,0 +1,99 @@
+"""A Blowfish policy in a job file, in data units."""
+
+import math
+from collections.abc import Callable
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from core.domain import Grid
+from core.policy import Attribute, Distance, Full, Graph, KnownCount, Partition, Policy, Secrets, Semantics
+
+_CLOSE = 1e-6
+
+
+class JobPart(BaseModel):
+    """A part of a job file: every key is known, and nothing changes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class JobKnownCount(JobPart):
+    """How many records lie in a box is public."""
+
+    lower: tuple[float, ...] = Field(description="Lower bounds of the box, one per column, data units.")
+    upper: tuple[float, ...] = Field(description="Upper bounds, inclusive.")
+    count: int = Field(description="The count that everyone knows.")
+
+
+class JobPolicy(JobPart):
+    """Which values of a record are secret from one another, and which counts everyone knows."""
+
+    secrets: Literal["full", "attribute"] | None = Field(
+        default=None, description="full: any two values. attribute: values that differ in one column."
+    )
+    distance: float | None = Field(
+        default=None, description="Values at most this far apart (L1, data units) are secret."
+    )
+    partition: tuple[float, ...] | None = Field(
+        default=None, description="Values in the same part are secret: width of a part on each column."
+    )
+    graph: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = Field(
+        default=None, description="Explicit pairs of secret values, for small domains."
+    )
+    constraints: tuple[JobKnownCount, ...] = Field(default=(), description="Counts that everyone knows.")
+    semantics: Semantics = Field(
+        default="literal", description="Which databases are neighbors under constraints."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = [self.secrets, self.distance, self.partition, self.graph]
+        if sum(value is not None for value in given) != 1:
+            raise ValueError("privacy.policy needs exactly one of secrets, distance, partition and graph.")
+        return self
+
+    def build(self, grid: Grid) -> Policy:
+        """Return the policy as core knows it, in grid steps.
+
+        Raises:
+            ValueError: one sentence that names the field.
+        """
+        known = tuple(
+            KnownCount(_inside(box.lower, grid, math.ceil), _inside(box.upper, grid, math.floor), box.count)
+            for box in self.constraints
+        )
+        policy = Policy(self._secrets(grid), known, self.semantics)
+        policy.check(grid.extents)
+        return policy
+
+    def _secrets(self, grid: Grid) -> Secrets:
+        if self.distance is not None:
+            return Distance(_steps(self.distance, grid.step, "privacy.policy.distance"))
+        if self.partition is not None:
+            widths = (_steps(width, grid.step, "privacy.policy.partition") for width in self.partition)
+            return Partition(tuple(widths))
+        if self.graph is not None:
+            return Graph(tuple((_inside(a, grid, round), _inside(b, grid, round)) for a, b in self.graph))
+        return Full() if self.secrets == "full" else Attribute()
+
+
+def _steps(length: float, step: float, field: str) -> int:
+    """Return a length in steps, which must be a whole number of them."""
+    steps = round(length / step) if math.isfinite(length) else 0
+    if steps < 1 or abs(steps * step - length) > _CLOSE * step:
+        raise ValueError(f"{field} has {length}: it must be a multiple of domain.step, {step}.")
+    return steps
+
+
+def _inside(corner: tuple[float, ...], grid: Grid, to_int: Callable[[float], int]) -> tuple[int, ...]:
+    """Return a corner in grid steps, cut off at the domain's bounds."""
+    if len(corner) != grid.dimension or not all(map(math.isfinite, corner)):
+        raise ValueError(
+            f"privacy.policy has the point {list(corner)}: give one finite value per column, "
+            f"{grid.dimension} in all."
+        )
+    return tuple(
+        min(max(to_int((value - low) / grid.step), 0), extent)
+        for value, low, extent in zip(corner, grid.lower, grid.extents, strict=True)
+    )
