@@ -12,7 +12,8 @@ INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install demo test audit bench bench-one-cluster bench-pass lint format lock clean
+.PHONY: help install engines demo test audit bench bench-one-cluster bench-pass bench-ordered bench-centers \
+	bench-analysis bench-engines lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,22 +34,39 @@ $(INSTALLED): requirements-dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# A part that cannot be had is named, and its tests are skipped; with CI=true they fail.
+engines: install ## fetch what the engine tests run on, once: Flink, its job server, Prism, fake-gcs-server, Airflow
+	-@$(BIN)/python -m tests.engines.fetch
+
 demo: install ## find the densest small region of the world's airports, privately
 	$(BIN)/shoal demo
 
-test: lint ## lint, types, import contracts, then every test but the audits
+test: lint engines ## lint, types, import contracts, then every test but the audits
 	$(BIN)/pytest
 
 audit: install ## long statistical tests of privacy and accuracy
 	$(BIN)/pytest -m audit
 
-bench: bench-one-cluster bench-pass ## every benchmark
+bench: bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-engines ## every benchmark
 
 bench-one-cluster: install ## success of the 1-cluster and of its alternatives on planted data
 	$(BIN)/python -m tests.benchmarks.one_cluster
 
 bench-pass: install ## cost of one pass against plain numpy
 	$(BIN)/python -m tests.benchmarks.pass_cost
+
+bench-ordered: install ## quantiles, interior points and ranges against their peers
+	$(BIN)/python -m tests.benchmarks.ordered
+	$(BIN)/python -m tests.benchmarks.ranges
+
+bench-centers: install ## k-means and k-median against the best cost without privacy
+	$(BIN)/python -m tests.benchmarks.centers
+
+bench-analysis: install ## medians, graphs and sample-and-aggregate against their peers
+	$(BIN)/python -m tests.benchmarks.analysis
+
+bench-engines: engines ## one job embedded, on Flink with one TaskManager and with two
+	$(BIN)/python -m tests.benchmarks.engines
 
 lint: install ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .

@@ -1,8 +1,12 @@
 """What changes between two neighboring databases, and the sensitivities that follow."""
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
+
+from core.policy import Cuts, Full, GridPoint, KnownCount, Policy, Secrets
 
 Name = Literal["add_or_remove_one", "replace_one"]
 
@@ -26,30 +30,90 @@ class Neighbors:
     (epsilon, delta)-private under the former is (2 epsilon, (1 + e^epsilon) delta)-private
     under the latter (group privacy); direct sensitivities below are tighter where they exist.
 
+    A `policy` refines `replace_one`: only records that form a secret pair are replaced by one another.
+    Whatever holds for `replace_one` holds for every policy without constraints (Lemma 5.2). With
+    constraints a neighbor may differ in many records, so the sensitivities here refuse them;
+    `core.ordered.constraints` has those.
+
     Raises:
-        ValueError: `name` is not one of the two relations.
+        ValueError: `name` is not one of the two relations, or a policy is given to the first.
     """
 
     name: Name
+    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         if self.name not in ("add_or_remove_one", "replace_one"):
             raise ValueError(
                 f"privacy.neighbors is {self.name!r}: it must be add_or_remove_one or replace_one."
             )
+        if self.policy is not None and self.name != "replace_one":
+            raise ValueError("privacy.policy refines replace_one: set privacy.neighbors to replace_one.")
+
+    @property
+    def secrets(self) -> Secrets:
+        """The secret graph: complete without a policy."""
+        return Full() if self.policy is None else self.policy.secrets
+
+    @property
+    def constraints(self) -> tuple[KnownCount, ...]:
+        """What everyone knows."""
+        return () if self.policy is None else self.policy.constraints
+
+    def _without_constraints(self) -> None:
+        if self.constraints:
+            raise ValueError(
+                "privacy.policy.constraints is set: under constraints a neighbor differs in several records, "
+                "which only histogram supports."
+            )
 
     @property
     def moves(self) -> int:
         """How many additions or removals lead from a database to its neighbor."""
+        self._without_constraints()
         return 1 if self.name == "add_or_remove_one" else 2
 
     def count(self) -> int:
         """Sensitivity of one counting query: 1 under both relations."""
+        self._without_constraints()
         return 1
 
-    def histogram(self) -> Sensitivity:
-        """Sensitivity of the counts of disjoint cells (a record is in one cell)."""
+    def histogram(self, cuts: Cuts | None = None) -> Sensitivity:
+        """Sensitivity of the counts of disjoint cells (a record is in one cell).
+
+        A replacement changes two counts by 1, unless no secret pair lies in two cells: then none.
+
+        Args:
+            cuts: the cells; None is any.
+        """
+        self._without_constraints()
+        if self.name == "replace_one" and cuts is not None and not self.secrets.crosses(cuts):
+            return Sensitivity(l1=0, l2=0, linf=0)
         return Sensitivity(l1=self.moves, l2=math.sqrt(self.moves), linf=1)
+
+    def cumulative(self, size: int) -> Sensitivity:
+        """Sensitivity of the cumulative histogram s_1, ..., s_size of one axis of `size` values.
+
+        Moving a record from the i-th to the j-th value changes exactly |i - j| of these counts by 1, and
+        s_size, the number of records, not at all; adding one may change them all.
+        """
+        self._without_constraints()
+        changed = size if self.name == "add_or_remove_one" else self.secrets.reach((size - 1,))
+        return Sensitivity(l1=changed, l2=math.sqrt(changed), linf=min(1, changed))
+
+    def linear_sum(self, weight: float, extents: GridPoint) -> float:
+        """L1 sensitivity of sum_i w_i x_i over records x_i, in steps from the lower bounds.
+
+        A secret pair moves it by |w_i| times its distance, a record more by |w_i| times its own L1 norm
+        (He, Machanavajjhala and Ding 2014, Section 5).
+
+        Args:
+            weight: largest |w_i|.
+            extents: largest coordinate of each axis.
+        """
+        self._without_constraints()
+        longest = sum(extents) if self.name == "add_or_remove_one" else self.secrets.reach(extents)
+        return weight * longest
 
     def bounded_sum(self, l1: float, l2: float, linf: float) -> Sensitivity:
         """Sensitivity of a sum of vectors whose norms are at most the ones given."""
@@ -62,4 +126,50 @@ class Neighbors:
         `add_or_remove_one` they cost 1 / scale, otherwise 2 / scale
         (McSherry and Talwar 2007).
         """
+        self._without_constraints()
         return (1 if monotone and self.name == "add_or_remove_one" else 2) / scale
+
+
+def compose_in_sequence(releases: Sequence[tuple[Neighbors, float]]) -> float:
+    """Return the epsilon of several releases about the same records: their sum (Theorem 4.1).
+
+    Args:
+        releases: relation and epsilon of each.
+
+    Raises:
+        ValueError: they are not all about the same relation and policy.
+    """
+    if len({neighbors for neighbors, _ in releases}) > 1:
+        raise ValueError(
+            "privacy.policy differs between releases: epsilons add up only under one and the same policy."
+        )
+    return math.fsum(epsilon for _, epsilon in releases)
+
+
+def compose_in_parallel(
+    neighbors: Neighbors, epsilons: Sequence[float], parts: Sequence[Collection[int]]
+) -> float:
+    """Return the epsilon of releases that each see their own records: the largest (Theorems 4.2 and 4.3).
+
+    Parts are of record identities, so that a neighbor never moves a record from one part to another;
+    parts of values would not do. A constraint counts the records of all parts, so a change in one part
+    forces one in another wherever some secret pair changes its count.
+
+    Args:
+        neighbors: the relation of all releases.
+        epsilons: of each release.
+        parts: the identities that each release sees.
+
+    Raises:
+        ValueError: two parts share a record, or a constraint ties parts together.
+    """
+    if len(epsilons) != len(parts):
+        raise ValueError(f"There are {len(epsilons)} epsilons for {len(parts)} parts: give one per part.")
+    if any(not set(a).isdisjoint(b) for a, b in combinations(parts, 2)):
+        raise ValueError("The parts share a record: releases in parallel see disjoint records.")
+    if len(parts) > 1 and any(neighbors.secrets.crosses(known.cuts) for known in neighbors.constraints):
+        raise ValueError(
+            "privacy.policy.constraints count records of several parts, and a secret pair changes them: "
+            "such releases compose in sequence."
+        )
+    return max(epsilons, default=0.0)

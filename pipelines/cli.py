@@ -198,8 +198,8 @@ def _runs() -> Any:
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
+    from pipelines.summary import summary
     from pipelines.tasks import TASKS
-    from pipelines.words import summary
 
     if release is None:
         typer.echo(f"Submitted; the release will be in {output}.")

@@ -94,6 +94,6 @@ def _inside(corner: tuple[float, ...], grid: Grid, to_int: Callable[[float], int
             f"{grid.dimension} in all."
         )
     return tuple(
-        min(max(to_int((value - low) / grid.step), 0), extent)
+        min(max(to_int(round((value - low) / grid.step, 6)), 0), extent)
         for value, low, extent in zip(corner, grid.lower, grid.extents, strict=True)
     )

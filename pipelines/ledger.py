@@ -8,7 +8,6 @@ with the release's SHA-256: from then on the run id never draws noise again, eve
 
 import json
 import math
-import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -20,9 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from core.budget import Budget, Charge, Mechanism, Spend, spend_in_turn
 from core.neighbors import Name
 from core.plan import Plan
+from pipelines.folder import StorageError
 from pipelines.job import Job
 from pipelines.refusal import JobError, say
-from pipelines.storage import StorageError, open_file
+from pipelines.storage import open_file
 
 _ROUNDING = 1e-9
 _PATIENCE = 600.0
@@ -248,11 +248,11 @@ def _parse(path: str, raw: bytes) -> Ledger:
 
 def _tries(path: str) -> Iterator[bytes]:
     """Give the file's content again and again, pausing longer each time, until patience ends."""
-    end, pause, chance = time.monotonic() + _PATIENCE, 0.05, random.SystemRandom()
+    end, pause = time.monotonic() + _PATIENCE, 0.02
     while time.monotonic() < end:
         yield _read(path)
-        time.sleep(chance.uniform(0, pause))
-        pause = min(2 * pause, 5.0)
+        time.sleep(pause)  # whoever is overtaken pauses; one of them always gets through
+        pause = min(1.5 * pause, 2.0)
 
 
 def _swap(path: str, seen: bytes, ledger: Ledger) -> bool:

@@ -15,8 +15,8 @@ from google.auth.exceptions import GoogleAuthError, InvalidOperation, RefreshErr
 from google.cloud import storage  # type: ignore[attr-defined]
 from google.cloud.storage.retry import DEFAULT_RETRY
 
+from pipelines.folder import GCS, StorageError
 from pipelines.refusal import JobError
-from pipelines.storage import GCS, StorageError
 
 _WAIT = 120.0
 """Seconds for which a request is tried again, ever more slowly, on 408, 429, 5xx and broken connections."""

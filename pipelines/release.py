@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from core.domain import Grid
 from core.plan import Finding, Plan, Tabular
 from pipelines.answers.answer import Rows
+from pipelines.folder import Folder
 from pipelines.job import Job
 from pipelines.plan import notes
 from pipelines.refusal import JobError
-from pipelines.storage import Folder
 
 RELEASE = "release.json"
 TABLE = "result.parquet"

@@ -20,6 +20,7 @@ from core.domain import Grid
 from core.noise import SecureNoise, secret_salt
 from core.plan import Finding, Plan
 from pipelines.events import Events
+from pipelines.folder import Folder, StorageError
 from pipelines.job import Job
 from pipelines.ledger import LedgerRefusal, charge_run, check_room, mark_released, now
 from pipelines.plan import make_plan
@@ -28,7 +29,7 @@ from pipelines.refusal import JobError
 from pipelines.release import RELEASE, REPORT, draft_release, find_release, read_rows, write_release
 from pipelines.report import render
 from pipelines.runners import EMBEDDED, make_options, quiet
-from pipelines.storage import Folder, StorageError, open_folder
+from pipelines.storage import open_folder
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.run_rounds import RunRounds

@@ -5,8 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.answers.answer import Answer, Fact
-
 NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
     "replace_one": "one row replaced by another; the number of rows is public",
@@ -29,19 +27,3 @@ def on_grid(value: float, step: float) -> str:
 def confidence(release: Mapping[str, Any]) -> str:
     """Return the probability with which the promises of a plan or release hold, together."""
     return f"{number(100 * (1 - release['accuracy']['failure']))}%"
-
-
-def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
-    """Return a release in a few lines for a terminal."""
-    privacy = release["privacy"]
-    spent = f"epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, {privacy['neighbors']}"
-    if release["result"] is None:
-        said = ["Nothing was found, and that is an answer: it is as private as any other, and as dear."]
-        facts: tuple[Fact, ...] = (Fact("spent", (spent,)),)
-    else:
-        said, facts = [], (*answer.facts, Fact("spent", (spent,)))
-    width = max(len(fact.name) for fact in facts) + 2
-    return said + [
-        f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
-        for fact in facts
-    ]

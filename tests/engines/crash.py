@@ -11,9 +11,9 @@ from typing import Any
 
 from pipelines import run
 from pipelines.cli import app
+from pipelines.local_folder import LocalFolder
 from pipelines.object_storage import ObjectFolder
 from pipelines.release import RELEASE, REPORT
-from pipelines.storage import LocalFolder
 
 
 def die(*arguments: Any) -> None:

@@ -14,10 +14,11 @@ from google.api_core.exceptions import PreconditionFailed
 from google.cloud import storage
 
 from pipelines import object_storage
+from pipelines.folder import StorageError
 from pipelines.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import make_plan
 from pipelines.refusal import JobError
-from pipelines.storage import StorageError, open_file, open_folder
+from pipelines.storage import open_file, open_folder
 from tests.engines.faulty import FaultyProxy
 from tests.engines.services import FakeGcs
 from tests.pipelines.conftest import Bench

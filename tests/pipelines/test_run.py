@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.local_folder import LocalFolder
 from pipelines.report import render
-from pipelines.storage import LocalFolder
 from tests.pipelines.conftest import CENTER, RADIUS, write_rows
 
 

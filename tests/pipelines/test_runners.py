@@ -6,10 +6,10 @@ import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, StandardOptions, WorkerOptions
 
 from pipelines.job import check_job
+from pipelines.local_folder import LocalFolder
 from pipelines.refusal import JobError
 from pipelines.run import Delivery, build_pipeline, prepare_run
 from pipelines.runners import make_options
-from pipelines.storage import LocalFolder
 
 TEN_MEGABYTES = 10 * 2**20
 CLOUD = (

@@ -1,0 +1,177 @@
+"""The cumulative histogram of one axis: the ordered mechanism, isotonic regression, and how it is read."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from core.aggregate import Counts
+from core.domain import Grid
+from core.noise import Noise
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range query: how many records lie from `low` to `high`, both included.
+
+    Args:
+        low: data units.
+        high: data units.
+        start: number of grid points below the range.
+        stop: number of grid points up to its end.
+        standard_error: of the count before inference, from the noise alone: its term of Equation 13.
+    """
+
+    low: float
+    high: float
+    start: int
+    stop: int
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read off the released counts, and how far off they may be; public.
+
+    Args:
+        ranges: the range queries.
+        failure: probability with which the bounds may fail.
+        error: all counts are within it of the true ones but for probability `failure`.
+        half_error: the same for half of `failure`.
+        total_public: whether the number of records is public, and the last count exact.
+    """
+
+    ranges: tuple[Range, ...]
+    failure: float
+    error: float
+    half_error: float
+    total_public: bool
+
+    def distance(self, total: int, error: float) -> float:
+        """Bound the Kolmogorov distance between released and true distribution of the data.
+
+        Counts within `error` of the truth: error / n where n is public. Otherwise both a count and the
+        total it is divided by are off, 2 error / n at most, and n is at least the released total - error.
+        """
+        if self.total_public:
+            return min(1.0, error / max(1, total))
+        return min(1.0, 2 * error / max(1.0, total - error))
+
+    def sampling_error(self, total: int) -> float:
+        """Bound the distance between the data's and the population's, but for probability failure / 2.
+
+        sqrt(ln(2 / beta) / (2 n)) with beta = failure / 2 (Dvoretzky, Kiefer and Wolfowitz; constant by
+        Massart 1990), for records drawn independently.
+        """
+        fewest = total if self.total_public else total - self.half_error
+        return math.sqrt(math.log(4 / self.failure) / (2 * fewest)) if fewest > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """The released cumulative histogram: ascending counts, a distribution function times their last.
+
+    Args:
+        counts: counts[i] records have a value of at most i steps, shape (size,).
+        reading: what is read off it.
+    """
+
+    counts: Ints
+    reading: Reading
+
+    def result(self, grid: Grid) -> Mapping[str, Any] | None:
+        """Return total, ranges and Kolmogorov distances to the data and to the population."""
+        reading, total = self.reading, int(self.counts[-1])
+        from_population = reading.distance(total, reading.half_error) + reading.sampling_error(total)
+        return {
+            "total": total,
+            "kolmogorov": {
+                "data": reading.distance(total, reading.error),
+                "population": min(1.0, from_population),
+            },
+            "ranges": [
+                {
+                    "low": each.low,
+                    "high": each.high,
+                    "count": self.between(each.start, each.stop),
+                    "standard_error": each.standard_error,
+                }
+                for each in reading.ranges
+            ],
+        }
+
+    def between(self, start: int, stop: int) -> int:
+        """Return how many records have a value from `start` to `stop` - 1 steps."""
+        below = (int(self.counts[end - 1]) if end > 0 else 0 for end in (start, stop))
+        return -next(below) + next(below)
+
+    def table(self, grid: Grid) -> dict[str, NDArray[Any]] | None:
+        """Return `value` in data units, one row per grid point, and `count`, the records up to it."""
+        values = grid.restore(np.arange(len(self.counts))[:, None])[:, 0]
+        return {"value": values, "count": self.counts}
+
+
+def count_values(block: Block) -> Counts:
+    """Count the block's records by the value of their only axis."""
+    return Counts.of(block.points[:, 0])
+
+
+def cumulate(aggregate: Counts, size: int) -> Ints:
+    """Return how many records have a value of at most i, shape (size,)."""
+    counts = np.zeros(size, dtype=np.int64)
+    counts[aggregate.keys] = aggregate.counts
+    return np.cumsum(counts)
+
+
+def monotone(estimates: Floats, total: int | None) -> Ints:
+    """Return the nearest ascending counts from 0 to `total` (isotonic regression), rounded.
+
+    The true counts ascend too, so the largest error doesn't grow, but by the rounding, and the sum of
+    squared errors neither (Hay, Rastogi, Miklau and Suciu 2010).
+
+    Args:
+        estimates: shape (size,).
+        total: number of records where it is public, else None.
+    """
+    fitted = isotonic_regression(estimates).x
+    return np.rint(np.clip(fitted, 0, total)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class OrderedMechanism:
+    """Release the cumulative histogram with noise on every count, then isotonic regression.
+
+    A secret pair i, j moves |i - j| <= theta of the counts by 1, so their L1 sensitivity is theta, and
+    Laplace noise of scale theta / epsilon on each is epsilon-private (He, Machanavajjhala and Ding 2014,
+    Section 7.1). The last count, the number of records, is public.
+
+    Args:
+        size: number of grid points.
+        scale: theta / epsilon.
+        reading: what is read off the release.
+    """
+
+    size: int
+    scale: float
+    reading: Reading
+    floor: int = 0
+    name: str = "cdf"
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the block's records by value."""
+        return count_values(block)
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> Cumulative:
+        """Release ascending noisy counts."""
+        exact = cumulate(aggregate, self.size)
+        total = int(exact[-1])
+        noisy = np.append(noise.laplace(exact[:-1], self.scale), total).astype(np.float64)
+        return Cumulative(monotone(noisy, total), self.reading)

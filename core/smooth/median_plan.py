@@ -1,0 +1,160 @@
+"""Plan the median and the minimum: rounds, noise and promises from public parameters alone."""
+
+import math
+from dataclasses import dataclass, replace
+
+from core.budget import Budget, Mechanism, calibrate, spend
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.plan import Plan
+from core.rounds import Round
+from core.smooth.bound import reach
+from core.smooth.median import ExponentialQuantile, FindWindow, SmoothQuantile, Window
+from core.smooth.order_statistics import Rank
+from core.smooth.params import Median, Minimum
+from core.smooth.release import SmoothNoise, calibrate_smooth
+
+_WHOLE = 20  # a column of up to 2^20 possible values is counted whole
+_CELLS = 12  # bits of the number of cells of the first round
+_WINDOW_SHARE = 0.05
+
+
+def plan_median(grid: Grid, params: Median, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
+    """Plan a quantile of one column; `auto` is the exponential mechanism, which promises a rank.
+
+    A domain of at most 2^20 values is counted in one round. A larger one takes two: a private window of
+    cells about the rank, then the counts of the values in it, so that no node holds more than about 2^20
+    values and the window's ranks.
+
+    Args:
+        grid: the universe, of one axis.
+        params: quantile, method and noise.
+        budget: what the run may spend.
+        neighbors: either relation; the number of records is used under neither.
+        salt: not used: nothing is sampled.
+
+    Returns:
+        Rounds and promises: `rank_error` (the released value is within so many ranks of the wanted one);
+        None for smooth sensitivity, whose error depends on the data.
+
+    Raises:
+        ValueError: the grid has several axes, or the noise does not fit the budget.
+    """
+    if grid.dimension != 1:
+        raise ValueError(f"input.columns has {grid.dimension} columns: a quantile is taken of one.")
+    neighbors.count()  # refuses what a rank does not count by one
+    method = "exponential" if params.method == "auto" else params.method
+    setting = _Setting(grid, replace(params, method=method), budget, neighbors)
+    multiplier = calibrate(budget, lambda m: setting.mechanisms(m * budget.epsilon))
+    epsilon = multiplier * budget.epsilon
+    mechanisms = setting.mechanisms(epsilon)
+    error = setting.rank_error(epsilon)
+    other = "smooth" if method == "exponential" else "exponential"
+    return Plan(
+        method=method,
+        rounds=setting.rounds(epsilon),
+        start=Window(0, grid.extents[0]),
+        mechanisms=mechanisms,
+        spend=spend(mechanisms, budget.delta),
+        promises={"rank_error": error if method == "exponential" else None},
+        failure=params.failure,
+        alternatives={other: {"rank_error": None if method == "exponential" else error}},
+        notes=setting.notes(),
+    )
+
+
+def plan_minimum(grid: Grid, params: Minimum, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
+    """Plan the minimum or maximum of one column: the quantile 0 or 1; see `plan_median`."""
+    return plan_median(grid, params.as_quantile(), budget, neighbors, salt)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Everything a plan is made from."""
+
+    grid: Grid
+    params: Median
+    budget: Budget
+    neighbors: Neighbors
+
+    @property
+    def bits(self) -> int:
+        return (self.grid.extents[0] + 1).bit_length() - 1
+
+    @property
+    def windowed(self) -> bool:
+        return self.bits >= _WHOLE
+
+    @property
+    def share(self) -> float:
+        """Part of epsilon that the last round gets."""
+        return 1 - _WINDOW_SHARE if self.windowed else 1.0
+
+    @property
+    def rank(self) -> Rank:
+        return Rank.of_quantile(self.params.quantile)
+
+    @property
+    def one_failure(self) -> float:
+        """Failure of each of the choices that are made: two ends and the value."""
+        return self.params.failure / (3 if self.windowed else 1)
+
+    def window_scale(self, epsilon: float) -> float:
+        return 2 / (_WINDOW_SHARE / 2 * epsilon)
+
+    def smooth(self, epsilon: float) -> SmoothNoise:
+        """Noise of the smooth method; a gap grows by itself per change where records are evenly spread."""
+        return calibrate_smooth(self.params, self.share * epsilon, self.budget.delta, moves=1, doubling=1.0)
+
+    def mechanisms(self, epsilon: float) -> tuple[Mechanism, ...]:
+        draws = []
+        if self.windowed:
+            scale = self.window_scale(epsilon)
+            ends = (f"exponential mechanism: {end} end" for end in ("lower", "upper"))
+            draws = [Mechanism("window", end, scale, 1, epsilon=2 / scale) for end in ends]
+        if self.params.method == "smooth":
+            return (*draws, *self.smooth(epsilon).mechanisms("release"))
+        last = self.share * epsilon
+        return (*draws, Mechanism("release", "exponential mechanism: value", 2 / last, 1, epsilon=last))
+
+    def rank_error(self, epsilon: float) -> int:
+        """Bound the rank error of the exponential mechanism over the grid, with probability 1 - failure."""
+        return math.ceil(
+            2 / (self.share * epsilon) * (math.log(2) * (self.bits + 1) - math.log(self.one_failure))
+        )
+
+    def margin(self, epsilon: float) -> int:
+        """Ranks the window must hold on each side: what may matter, and the error in choosing its end."""
+        error = self.window_scale(epsilon) * (math.log(2) * _CELLS - math.log(self.one_failure))
+        if self.params.method == "smooth":
+            needed = reach(self.grid.extents[0], self.smooth(epsilon).noise.beta) + 2
+        else:
+            needed = self.rank_error(epsilon)
+        return needed + math.ceil(error)
+
+    def rounds(self, epsilon: float) -> tuple[Round, ...]:
+        rank, extent = self.rank, self.grid.extents[0]
+        rounds: list[Round] = []
+        if self.windowed:
+            bits = self.bits + 1 - _CELLS
+            rounds.append(FindWindow(bits, extent, rank, self.margin(epsilon), self.window_scale(epsilon)))
+        if self.params.method == "smooth":
+            smooth = self.smooth(epsilon)
+            last: Round = SmoothQuantile(grid=self.grid, rank=rank, neighbors=self.neighbors, smooth=smooth)
+        else:
+            last = ExponentialQuantile(grid=self.grid, rank=rank, scale=2 / (self.share * epsilon))
+        return (*rounds, last)
+
+    def notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.windowed:
+            notes.append(
+                "The column has more than 2^20 possible values: a first round finds a window about the rank, "
+                "and only the values in it are counted one by one."
+            )
+        if self.params.method == "smooth":
+            notes.append(
+                "The noise follows the smooth sensitivity of the data: it is small where records are "
+                "dense about the rank, and no error can be promised beforehand."
+            )
+        return tuple(notes)

@@ -1,0 +1,49 @@
+"""Parameters of sample and aggregate."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Aggregator = Literal["auto", "smooth_median", "center_of_attention", "one_cluster", "average"]
+Ranges = Literal["tight", "loose"]
+
+_MOST_BLOCKS = 10_000
+
+
+@dataclass(frozen=True)
+class SampleAndAggregate:
+    """Release what most blocks of the data answer.
+
+    Args:
+        blocks: number of disjoint subsamples, k; each gives one answer.
+        aggregator: `smooth_median` (per axis) and `center_of_attention` need a stable majority,
+            `one_cluster` serves a stable minority, `average` needs no agreement; or `auto`.
+        stable_fraction: part of the blocks expected to answer nearly the same.
+        ranges: what `average` clamps answers to: `tight` (the domain) or `loose` (private quartiles).
+        failure: probability with which a promise may fail, beta.
+
+    Raises:
+        ValueError: one sentence that names the field, its value and what is allowed.
+    """
+
+    blocks: int
+    aggregator: Aggregator = "auto"
+    stable_fraction: float = 0.8
+    ranges: Ranges = "tight"
+    failure: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.blocks <= _MOST_BLOCKS:
+            raise ValueError(f"params.blocks is {self.blocks}: it must be a whole number from 3 to 10,000.")
+        if self.aggregator not in get_args(Aggregator):
+            raise ValueError(
+                f"params.aggregator is {self.aggregator!r}: it must be auto, smooth_median, "
+                "center_of_attention, one_cluster or average."
+            )
+        if not 0 < self.stable_fraction <= 1:
+            raise ValueError(
+                f"params.stable_fraction is {self.stable_fraction}: it must be above 0 and at most 1."
+            )
+        if self.ranges not in get_args(Ranges):
+            raise ValueError(f"params.ranges is {self.ranges!r}: it must be tight or loose.")
+        if not 0 < self.failure < 1:
+            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")

@@ -1,0 +1,242 @@
+"""Plan sample and aggregate: pick the aggregator, and say what it promises."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.budget import Budget, Mechanism, calibrate, laplace, spend
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.one_cluster.params import OneCluster
+from core.one_cluster.plan import plan_one_cluster
+from core.plan import Plan
+from core.rounds import Round
+from core.smooth.admissible import Admissible, calibrate_noise
+from core.smooth.release import as_charged, per_move
+from core.subsample.average import Average
+from core.subsample.center_of_attention import CenterOfAttention, majority
+from core.subsample.outputs import StableRadius
+from core.subsample.params import Aggregator, SampleAndAggregate
+from core.subsample.smooth_median import SmoothMedian
+from core.subsample.stable_point import StablePoint
+
+_RADIUS_SHARE = 0.2
+# Few answers: what finds the cluster needs nearly all of epsilon, what refines it next to nothing.
+_CLUSTER_SHARES = {
+    "good_radius": 0.4,
+    "good_center": 0.3,
+    "average_1": 0.05,
+    "average_2": 0.05,
+    "fit_radius": 0.19,
+    "count": 0.01,
+}
+_VANISHED = 12.0  # e^-12 of the domain is as good as none, see _attention
+_ROUND = "aggregate"
+_PREFERRED: tuple[Aggregator, ...] = ("smooth_median", "center_of_attention", "one_cluster", "average")
+
+
+def plan_sample_and_aggregate(
+    grid: Grid, params: SampleAndAggregate, budget: Budget, neighbors: Neighbors, salt: bytes
+) -> Plan:
+    """Plan the release of what most blocks answer, from the answers of all blocks as records.
+
+    A block's answer is one record, with the number of the block as identity. Each unit is in one block, by
+    its identity, so one more or less changes one answer; a replaced one may fall into another block and
+    change two, which costs twice as much (`core.smooth.release.per_move`).
+
+    The promise of an aggregator, `leftover`: if the `stable_fraction` of the blocks answer within some
+    distance of a point, the release is within a small multiple of that distance plus `leftover` of it, in
+    data units per axis, whatever the other blocks answer. The released radius, to 10%, is no
+    wider than what holds the `stable_fraction` of the answers, and holds all of these but `radius_blocks`.
+
+    `auto` is one_cluster for a stable fraction of at most 1/2, which no other serves; else the first of
+    smooth_median, center_of_attention, one_cluster, average whose leftover is at most a step, or the one
+    with the least.
+
+    Args:
+        grid: the universe of the answers.
+        params: blocks, aggregator and stable fraction.
+        budget: what the run may spend.
+        neighbors: the relation between databases of records.
+        salt: 16 secret bytes that choose samples of answers.
+
+    Raises:
+        ValueError: the aggregator does not fit the budget.
+    """
+    setting = _Setting(grid, params, budget, neighbors.moves, salt)
+    if params.aggregator != "auto":
+        return setting.plan(params.aggregator)
+    names = [name for name in _PREFERRED if name != "one_cluster" or budget.delta > 0]
+    plans = {name: setting.plan(name) for name in names}
+    if params.stable_fraction <= 0.5 and "one_cluster" in plans:
+        best: Aggregator = "one_cluster"
+    else:
+        best = min(plans, key=lambda name: max(grid.step, plans[name].promises["leftover"]))
+    others: dict[str, dict[str, object]] = {
+        name: dict(plan.promises) for name, plan in plans.items() if name != best
+    }
+    return replace(plans[best], alternatives=others)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Everything a plan is made from."""
+
+    grid: Grid
+    params: SampleAndAggregate
+    budget: Budget
+    moves: int
+    salt: bytes
+
+    @property
+    def stable(self) -> int:
+        """Blocks expected to agree."""
+        return max(1, math.floor(self.params.stable_fraction * self.params.blocks))
+
+    def plan(self, name: Aggregator) -> Plan:
+        """Plan one aggregator."""
+        if name == "one_cluster":
+            return self._cluster()
+        make = {
+            "average": self._average,
+            "smooth_median": self._median,
+            "center_of_attention": self._attention,
+        }[name]
+        multiplier = calibrate(self.budget, lambda m: make(m * self.budget.epsilon).mechanisms)
+        draft = make(multiplier * self.budget.epsilon)
+        error = 2 * draft.radius.rank_error(self.params.failure / 2)
+        return self._as_plan(name, draft.round, draft.mechanisms, draft.leftover, error, ())
+
+    def _as_plan(
+        self,
+        name: str,
+        round_: Round,
+        mechanisms: tuple[Mechanism, ...],
+        leftover: float,
+        radius_blocks: int,
+        notes: tuple[str, ...],
+    ) -> Plan:
+        return Plan(
+            method=name,
+            rounds=(round_,),
+            start=None,
+            mechanisms=mechanisms,
+            spend=spend(mechanisms, self.budget.delta),
+            promises={"leftover": leftover, "radius_blocks": radius_blocks},
+            failure=self.params.failure,
+            notes=notes,
+        )
+
+    def _radius(self, epsilon: float) -> tuple[StableRadius, Mechanism]:
+        scale = 2 / (_RADIUS_SHARE * epsilon)
+        aimed = StableRadius(self.grid, self.stable, scale)
+        # No wider than what holds the stable answers: the rest may be anywhere.
+        target = max(1, self.stable - aimed.rank_error(self.params.failure / 2))
+        draw = Mechanism(_ROUND, "exponential mechanism: radius", scale, 1, epsilon=_RADIUS_SHARE * epsilon)
+        return replace(aimed, target=target), draw
+
+    def _average(self, total: float) -> "_Draft":
+        epsilon, _ = per_move(total, self.budget.delta, self.moves)
+        radius, radius_draw = self._radius(epsilon)
+        axes, p = self.grid.dimension, self.params
+        each = (1 - _RADIUS_SHARE) * epsilon / axes
+        loose = p.ranges == "loose"
+        draws = []
+        for axis in range(axes):
+            if loose:
+                draws += [
+                    Mechanism(
+                        _ROUND, f"exponential mechanism: {q} quartile, axis {axis}", 8 / each, 1, each / 4
+                    )
+                    for q in ("lower", "upper")
+                ]
+            draws.append(
+                laplace(_ROUND, f"sum of axis {axis}, per width of its range", each / (1 + loose), 1)
+            )
+        round_ = Average(
+            grid=self.grid,
+            blocks=p.blocks,
+            sum_scale=(1 + loose) / each,
+            quartile_scale=8 / each if loose else None,
+            radius=radius,
+        )
+        noise = round_.sum_scale * math.log(2 * axes / p.failure) / p.blocks
+        leftover = 1.0 if loose else min(1.0, 1 - self.stable / p.blocks + noise)
+        return _Draft(round_, self._charged(draws, radius_draw), self._width(leftover), radius)
+
+    def _median(self, total: float) -> "_Draft":
+        epsilon, delta = per_move(total, self.budget.delta, self.moves)
+        radius, radius_draw = self._radius(epsilon)
+        axes, p = self.grid.dimension, self.params
+        each = (1 - _RADIUS_SHARE) * epsilon / axes
+        noise = calibrate_noise("auto", each, delta / axes, p.failure / (2 * axes), 1.0)
+        draws = [_draw(noise, f"median of axis {axis}") for axis in range(axes)]
+        round_ = SmoothMedian(grid=self.grid, blocks=p.blocks, noise=noise, radius=radius)
+        spare = self.stable - (p.blocks + 1) // 2 - 1
+        leftover = self._vanishing(noise, spare, p.failure / (2 * axes), 1.0)
+        return _Draft(round_, self._charged(draws, radius_draw), self._width(leftover), radius)
+
+    def _attention(self, total: float) -> "_Draft":
+        epsilon, delta = per_move(total, self.budget.delta, self.moves)
+        radius, radius_draw = self._radius(epsilon)
+        axes, p = self.grid.dimension, self.params
+        spare = self.stable - majority(p.blocks)
+        # As smooth as it takes for the domain to vanish within the spare changes, and hardly more:
+        # the radius that holds a majority grows slowly.
+        doubling, each = max(1.0, spare / _VANISHED), p.failure / (2 * axes)
+        noise = calibrate_noise("auto", (1 - _RADIUS_SHARE) * epsilon, delta, each, doubling, axes)
+        round_ = CenterOfAttention(grid=self.grid, blocks=p.blocks, noise=noise, radius=radius)
+        diameters = round_.diameter / max(self.grid.extents)
+        leftover = self._vanishing(noise, spare, each, diameters)
+        draws = [_draw(noise, "center of attention")]
+        return _Draft(round_, self._charged(draws, radius_draw), self._width(leftover), radius)
+
+    def _cluster(self) -> Plan:
+        """Plan the 1-cluster of the answers, with less epsilon where two moves would compose to too much."""
+        p, epsilon = self.params, self.budget.epsilon
+        one, one_delta = per_move(epsilon, self.budget.delta, self.moves)
+        target = OneCluster(self.stable, p.failure, "practical", _CLUSTER_SHARES)
+        for shrink in (1.0, 0.97, 0.9, 0.8):
+            inner = plan_one_cluster(
+                self.grid, target, Budget(shrink * one, one_delta), Neighbors("replace_one"), self.salt
+            )
+            draws = [
+                replace(m, round=_ROUND, mechanism=f"{m.mechanism}, {m.round}") for m in inner.mechanisms
+            ]
+            mechanisms = as_charged(draws, self.moves)
+            if spend(mechanisms, self.budget.delta).epsilon <= epsilon:
+                break
+        found = inner.promises["missing"] is not None
+        missing = int(inner.promises["missing"]) if found else p.blocks
+        round_ = StablePoint(grid=self.grid, blocks=p.blocks, cluster=inner)
+        leftover = 0.0 if found else self._width(1.0)
+        return self._as_plan("one_cluster", round_, mechanisms, leftover, missing, inner.notes)
+
+    def _charged(self, draws: Sequence[Mechanism], radius: Mechanism) -> tuple[Mechanism, ...]:
+        return as_charged([*draws, radius], self.moves)
+
+    def _width(self, part: float) -> float:
+        """Return a part of the widest axis in data units."""
+        return part * max(self.grid.extents) * self.grid.step
+
+    @staticmethod
+    def _vanishing(noise: Admissible, spare: int, failure: float, widths: float) -> float:
+        """Noise, as a part of the width, that is left where `spare` changes stay in the stable answers."""
+        if spare < 0:
+            return 1.0
+        return min(1.0, widths * noise.scale(math.exp(-noise.beta * spare)) * noise.tail(failure))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """One aggregator at some epsilon."""
+
+    round: Round
+    mechanisms: tuple[Mechanism, ...]
+    leftover: float
+    radius: StableRadius
+
+
+def _draw(noise: Admissible, what: str) -> Mechanism:
+    name = f"{noise.kind} noise, per unit of smooth sensitivity: {what}"
+    return Mechanism(_ROUND, name, 1 / noise.alpha, 1, epsilon=noise.epsilon, delta=noise.delta)

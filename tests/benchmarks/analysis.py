@@ -1,0 +1,234 @@
+"""Measure smooth sensitivity on real data: medians, triangle counts and spanning trees, at epsilon 1.
+
+All noise is the real one. Errors are of the released value against the exact one. Run with SHOAL_DATA set
+to the folder of real datasets; rows whose file is not there are skipped.
+"""
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from core.aggregate import Counts
+from core.budget import Budget
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.noise import SecureNoise, secret_salt
+from core.plan import Plan
+from core.rounds import Block, run_in_memory
+from core.smooth.admissible import Admissible
+from core.smooth.median import SmoothQuantile
+from core.smooth.median_plan import plan_median
+from core.smooth.mst import Cuts, SmoothCost, plan_mst_cost
+from core.smooth.order_statistics import Rank, order_statistic
+from core.smooth.params import Median, MstCost, Triangles
+from core.smooth.release import Answer, SmoothNoise
+from core.smooth.triangles import count_wedges, plan_triangles
+from core.subsample.outputs import Stable
+from core.subsample.params import SampleAndAggregate
+from core.subsample.plan import plan_sample_and_aggregate
+
+BUDGET = Budget(1.0, 1e-6)
+ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
+Steps = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A bounded column of a real dataset."""
+
+    file: str
+    name: str
+    grid: Grid
+
+
+COLUMNS = [
+    Column("adult", "hours_per_week", Grid((0.0,), (100.0,), 1.0)),
+    Column("flights_nyc13", "air_time", Grid((0.0,), (1000.0,), 1.0)),
+    Column("geo_cities", "lat", Grid((-90.0,), (90.0,), 0.001)),
+]
+
+
+def read(folder: Path, file: str, columns: list[str]) -> NDArray[np.float64] | None:
+    """Return the complete rows of some columns, or None where the file is not there."""
+    path = folder / f"{file}.parquet"
+    if not path.exists():
+        return None
+    table = pq.read_table(path, columns=columns).drop_null()
+    return np.stack([table[name].to_numpy().astype(np.float64) for name in columns], axis=1)
+
+
+def block(points: Steps) -> Block:
+    """Return the points as one block."""
+    return Block(points, np.arange(len(points), dtype=np.uint64))
+
+
+def medians(relation: Neighbors, grid: Grid) -> Iterator[tuple[str, Plan]]:
+    """Plan the median by every method."""
+
+    def plan(**more: object) -> Plan:
+        return plan_median(grid, Median(**more), BUDGET, relation, b"")
+
+    yield "exponential mechanism", plan(method="exponential")
+    for noise in ("auto", "cauchy", "student", "laplace"):
+        made = plan(method="smooth", noise=noise)
+        (last,) = made.rounds
+        assert isinstance(last, SmoothQuantile)
+        name = f"smooth, auto ({last.smooth.noise.kind})" if noise == "auto" else f"smooth, {noise}"
+        yield name, made
+    old = Admissible("cauchy", BUDGET.epsilon / 6, BUDGET.epsilon / 6, BUDGET.epsilon)
+    yield "smooth, cauchy as published", replace(made, rounds=(replace(last, smooth=SmoothNoise(old)),))
+
+
+def measure_medians(folder: Path, trials: int, table: Table) -> None:
+    """Compare medians on whole columns and on samples of 500 records."""
+    for column, size, relation in itertools.product(COLUMNS, (None, 500), (ADD, REPLACE)):
+        values = read(folder, column.file, [column.name])
+        if values is None:
+            continue
+        points = column.grid.quantize(values)
+        if size is not None:
+            points = np.random.default_rng(0).permutation(points)[:size]
+        truth = order_statistic(Counts.of(points[:, 0]), column.grid.extents[0], Rank(1, 2))
+        at = float(column.grid.restore(np.array([truth]))[0])
+        for name, plan in medians(relation, column.grid):
+            errors, seconds = run(plan, points, at, trials)
+            what = f"{column.file}.{column.name}, n = {len(points):,}"
+            row(table, what, relation.name, name, at, errors, f"{seconds:.3f}")
+
+
+def run(plan: Plan, points: Steps, truth: float, trials: int) -> tuple[NDArray[np.float64], float]:
+    """Return the errors of all trials and the seconds of one; data are aggregated once."""
+    *first, last = plan.rounds
+    state = run_in_memory(first, [block(points)], plan.start, SecureNoise())
+    aggregate = last.summarize(block(points), state)
+    start, noise = time.perf_counter(), SecureNoise()
+    answers = [last.release(aggregate, state, noise) for _ in range(trials)]
+    seconds = (time.perf_counter() - start) / trials
+    return np.array([abs(answer.value - truth) for answer in answers if isinstance(answer, Answer)]), seconds
+
+
+def row(
+    table: Table,
+    what: str,
+    relation: str,
+    name: str,
+    truth: float,
+    errors: NDArray[np.float64],
+    more: str,
+) -> None:
+    """Add a row: the median and the 90th percentile of the error."""
+    middle, high = np.percentile(errors, [50, 90])
+    table.add_row(what, relation, name, f"{truth:,.6g}", f"{middle:,.4g}", f"{high:,.4g}", more)
+    print(what, relation, name, f"{truth:.6g}", f"{middle:.4g}", f"{high:.4g}", more, flush=True)
+
+
+def measure_triangles(folder: Path, trials: int, table: Table) -> None:
+    """Count the triangles of graph_facebook: success is an error of at most 1%."""
+    rows = read(folder, "graph_facebook", ["u", "v"])
+    if rows is None:
+        return
+    nodes = int(rows.max()) + 1
+    grid = Grid((0.0, 0.0), (nodes - 1.0, nodes - 1.0), 1.0)
+    for noise in ("auto", "cauchy", "laplace"):
+        plan = plan_triangles(grid, Triangles(noise=noise), BUDGET, ADD, b"")
+        (step,) = plan.rounds
+        aggregate = step.summarize(block(grid.quantize(rows)), None)
+        start = time.perf_counter()
+        wedges = count_wedges(aggregate, nodes)
+        seconds = time.perf_counter() - start
+        smooth, source = step.sensitivity(wedges), SecureNoise()
+        values = [step.smooth.value(wedges.triangles, smooth, 0, 2**62, source) for _ in range(trials)]
+        errors = np.abs(np.array(values, dtype=np.float64) - wedges.triangles)
+        good = int((errors <= 0.01 * wedges.triangles).sum())
+        name = f"{step.smooth.noise.kind}, S = {smooth:g}"
+        more = f"{seconds:.2f}, within 1%: {good}/{trials}"
+        row(table, "graph_facebook triangles", ADD.name, name, wedges.triangles, errors, more)
+
+
+def measure_trees(folder: Path, trials: int, table: Table) -> None:
+    """Release spanning costs with private weights and with private edges, beside the global sensitivity."""
+    for file, low, high in (("graph_les_mis", 0.0, 31.0), ("graph_bitcoin_otc", -10.0, 10.0)):
+        rows = read(folder, file, ["u", "v", "weight"])
+        if rows is None:
+            continue
+        nodes = rows[:, :2].max() + 1
+        grid = Grid((0.0, 0.0, low), (nodes - 1, nodes - 1, high), 1.0)
+        for change, relation in (("weight", REPLACE), ("edge", ADD)):
+            plan = plan_mst_cost(grid, MstCost(change=change, method="smooth"), BUDGET, relation, b"")
+            (step,) = plan.rounds
+            assert isinstance(step, SmoothCost)
+            start = time.perf_counter()
+            cuts = Cuts.of(step.summarize(block(grid.quantize(rows)), None), step.cap)
+            cost, edges = step.cost(cuts)
+            smooth = step.sensitivity(cuts)
+            seconds = time.perf_counter() - start
+            source, truth = SecureNoise(), cost + edges * low
+            values = [step.smooth.value(cost, smooth, 0, step.cap * edges, source) for _ in range(trials)]
+            errors = np.abs(np.array(values, dtype=np.float64) - cost)
+            name = f"{step.smooth.noise.kind}, S = {smooth:g} of {step.cap}"
+            row(table, f"{file} MST, {change} private", relation.name, name, truth, errors, f"{seconds:.2f}")
+            wide = source.laplace(np.full(trials, cost), step.cap / BUDGET.epsilon)
+            plain = np.abs(wide - cost).astype(np.float64)
+            row(table, f"{file} MST, {change} private", relation.name, "global sensitivity", truth, plain, "")
+
+
+def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
+    """Aggregate planted answers of 1,000 blocks in the plane: a part agrees, the rest leans to one corner.
+
+    Success is a value within five spreads of where they agree.
+    """
+    grid, blocks, spread = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-16), 1000, 0.005
+    names = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
+    for fraction, name in itertools.product((0.3, 0.8), names):
+        params = SampleAndAggregate(blocks, name, fraction)
+        plan = plan_sample_and_aggregate(grid, params, BUDGET, ADD, secret_salt())
+        errors, start = [], time.perf_counter()
+        for trial in range(trials):
+            rng = np.random.default_rng([trial, int(100 * fraction)])
+            stable, center = int(fraction * blocks), rng.uniform(0.2, 0.8, 2)
+            crowd = center + rng.normal(size=(stable, 2)) * spread
+            others = rng.uniform(size=(blocks - stable, 2)) ** 0.2
+            points = grid.quantize(np.concatenate([crowd, others]))
+            found = run_in_memory(plan.rounds, [block(points)], plan.start, SecureNoise())
+            value = grid.restore(found.value) if isinstance(found, Stable) else np.full(2, np.inf)
+            errors.append(float(np.linalg.norm(value - center)))
+        seconds = (time.perf_counter() - start) / trials
+        good = sum(error <= 5 * spread for error in errors)
+        what, more = f"{fraction:.0%} of 1,000 blocks agree", f"{seconds:.2f}, success: {good}/{trials}"
+        row(table, what, ADD.name, f"{name} ({plan.method})", spread, np.array(errors), more)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--data", default=os.environ.get("SHOAL_DATA", ""), help="folder of real datasets")
+    args = parser.parse_args()
+    if not args.data:
+        print("rows on real data are skipped: set SHOAL_DATA to their folder")
+    table = Table(title=f"Analyses at epsilon 1, delta 1e-6: {args.trials} trials a row")
+    for name in ("data", "neighbors", "method", "exact", "median error", "90% error", "seconds"):
+        table.add_column(name)
+    measures: list[Callable[[Path, int, Table], None]] = [
+        measure_medians,
+        measure_triangles,
+        measure_trees,
+        measure_aggregators,
+    ]
+    for measure in measures:
+        measure(Path(args.data), args.trials, table)
+    Console(width=170).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Admissible noise: its guarantee by integration, its draws by their exact distribution."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from core.smooth.admissible import (
+    Admissible,
+    calibrate_noise,
+    heavy_tailed,
+    laplace_delta,
+    laplace_noise,
+)
+from tests.core.exact import fits
+
+DENSITY = {
+    "cauchy": lambda z: 1 / (math.pi * (1 + z * z)),
+    "student": lambda z: 2 / (math.pi * (1 + z * z) ** 2),
+    "laplace": lambda z: np.exp(-np.abs(z)) / 2,
+}
+CDF = {
+    "cauchy": stats.cauchy.cdf,
+    "student": lambda z: stats.t.cdf(math.sqrt(3) * z, 3),
+    "laplace": stats.laplace.cdf,
+}
+
+
+class Integers:
+    """Uniform integers of any size from a seeded generator."""
+
+    def __init__(self, seed):
+        self.below = random.Random(seed).randrange
+
+
+def worst_loss(kind, alpha, beta):
+    """Largest log-ratio of densities, either way, over moves of at most alpha times the smaller scale."""
+    h = DENSITY[kind]
+    tail = np.geomspace(20, 1e6, 2000)
+    z = np.concatenate([np.linspace(-20, 20, 40_001), tail, -tail])
+    losses = [
+        np.abs(np.log(h(z) / (math.exp(-scale) * h(math.exp(-scale) * (z - move))))).max()
+        for move, scale in itertools.product(np.linspace(0, alpha, 5), np.linspace(0, beta, 5))
+    ]
+    return max(losses)
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "student"])
+@pytest.mark.parametrize(("epsilon", "part"), [(0.1, 0.3), (1.0, 0.1), (1.0, 0.3), (4.0, 0.2)])
+def test_heavy_tails_spend_epsilon_exactly(kind, epsilon, part):
+    """By the densities; with 2% less noise, or a smoothness that is 30% worse, it is more."""
+    noise = heavy_tailed(kind, part * epsilon, epsilon)
+    assert worst_loss(kind, noise.alpha, noise.beta) == pytest.approx(epsilon, rel=1e-3)
+    assert worst_loss(kind, noise.alpha, noise.beta) <= epsilon
+    assert worst_loss(kind, 1.02 * noise.alpha, noise.beta) > epsilon
+    if kind == "student":
+        assert worst_loss(kind, noise.alpha, 1.3 * noise.beta) > epsilon
+
+
+def test_smooth_cauchy_noise_is_free_up_to_a_smoothness():
+    """At epsilon 1 alpha is that of a constant scale, 2 sinh(1/2), up to beta 0.73."""
+    constant = 2 * math.sinh(0.5)
+    assert heavy_tailed("cauchy", 0.73, 1.0).alpha == pytest.approx(constant)
+    assert heavy_tailed("cauchy", 0.75, 1.0).alpha < constant
+    assert worst_loss("cauchy", constant, 0.73) <= 1 + 1e-9
+    assert worst_loss("cauchy", constant, 0.8) > 1
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "student"])
+def test_slopes_in_several_dimensions(kind):
+    """Slope and dilation are each reached, so neither could be smaller."""
+    tiny, noise = 1e-4, heavy_tailed(kind, 1e-2, 1.0, 2)
+    slope, dilation = worst_loss(kind, tiny, 0.0) / tiny, worst_loss(kind, 0.0, tiny) / tiny
+    assert slope * noise.alpha + 2 * dilation * noise.beta == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 7])
+def test_dimensions_share_the_dilation(dimension):
+    noise = heavy_tailed("student", 0.01, 1.0, dimension)
+    assert 2 * noise.alpha + 3 * dimension * noise.beta == pytest.approx(1.0, rel=1e-6)
+    assert heavy_tailed("cauchy", 0.5, 1.0, 2) is None
+
+
+def integrated_delta(alpha, beta, epsilon):
+    """Largest of the integrals of (P - e^epsilon Q)+ over a grid of shifts and scales."""
+
+    def excess(shift, scale):
+        def gap(z):
+            q = math.exp(scale) * DENSITY["laplace"](math.exp(scale) * (z + shift))
+            return max(0.0, DENSITY["laplace"](z) - math.exp(epsilon) * q)
+
+        cuts = [-60, -25, -15, -10, -5, -shift, 0, 5, 10, 15, 25, 60]
+        ends = sorted(set(cuts))
+        return sum(integrate.quad(gap, a, b, limit=200, epsabs=1e-14)[0] for a, b in itertools.pairwise(ends))
+
+    moves, scales = (0.0, alpha / 2, alpha), np.linspace(-beta, beta, 7)
+    return max(excess(move * min(1.0, math.exp(-scale)), scale) for move in moves for scale in scales)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "beta"), [(1.0, 1e-4, 0.05), (1.0, 1e-3, 0.1), (0.5, 1e-3, 0.03), (2.0, 1e-5, 0.1)]
+)
+def test_laplace_delta_is_the_integral(epsilon, delta, beta):
+    noise = laplace_noise(beta, epsilon, delta)
+    assert laplace_delta(noise.alpha, beta, epsilon) == pytest.approx(delta, rel=1e-3)
+    assert integrated_delta(noise.alpha, beta, epsilon) == pytest.approx(delta, rel=2e-3)
+    assert integrated_delta(min(2 * noise.alpha, 10), beta, epsilon) > 1.5 * delta
+
+
+def test_the_published_laplace_calibration_is_far_from_tight():
+    epsilon, delta = 1.0, 1e-6
+    assert laplace_delta(epsilon / 2, epsilon / (2 * math.log(2 / delta)), epsilon) < 1e-8
+    assert laplace_delta(0.9, 0.5, epsilon) == math.inf
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
+@pytest.mark.parametrize("scale", [0.3, 2.7, 40.0])
+def test_draws_are_the_rounded_ideal(kind, scale):
+    """30,000 draws in 21 cells. Flake 1e-6 each; a scale 15% off fails with probability > 0.99."""
+    noise, source = Admissible(kind, 1.0, 0.1, 1.0), Integers(5)
+    drawn = np.array([noise.draw(scale, source) for _ in range(30_000)])
+    width = max(1, round(scale / 2))
+    edges = (np.arange(-8, 9) * width) - 0.5
+    keep = np.diff(np.concatenate([[0.0], CDF[kind](edges / scale), [1.0]])) * 30_000 >= 5
+
+    def observed_fits(at):
+        expected = np.diff(np.concatenate([[0.0], CDF[kind](edges / at), [1.0]]))
+        counts = np.bincount(np.searchsorted(edges, drawn), minlength=len(expected))
+        some = np.append(counts[keep], counts[~keep].sum())
+        mass = np.append(expected[keep], expected[~keep].sum())
+        some, mass = (some, mass) if mass[-1] * 30_000 >= 5 else (some[:-1], mass[:-1])
+        return fits(some, mass)
+
+    assert observed_fits(scale)
+    if scale > 1:
+        assert not observed_fits(scale * 1.15)
+        assert not observed_fits(scale / 1.15)
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
+def test_extreme_scales_draw_integers(kind):
+    noise, source = Admissible(kind, 1.0, 0.1, 1.0), Integers(6)
+    tiny = [noise.draw(2.0**-20, source) for _ in range(200)]
+    huge = [noise.draw(2.0**62 / 3, source) for _ in range(200)]
+    assert tiny.count(0) >= 198
+    assert all(isinstance(value, int) for value in tiny + huge)
+    assert 2**58 < float(np.median(np.abs(np.array(huge, dtype=float)))) < 2**63
+    assert min(huge) < 0 < max(huge)
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
+@pytest.mark.parametrize("failure", [0.5, 0.1, 1e-3])
+def test_tails(kind, failure):
+    noise = Admissible(kind, 1.0, 0.1, 1.0)
+    assert 2 * (1 - CDF[kind](noise.tail(failure))) == pytest.approx(failure)
+
+
+def test_calibration_picks_the_least_error_and_refuses_what_does_not_fit():
+    auto = calibrate_noise("auto", 1.0, 1e-6, 0.1, 1.0)
+    named = [calibrate_noise(kind, 1.0, 1e-6, 0.1, 1.0) for kind in ("cauchy", "student", "laplace")]
+
+    def error(noise):
+        x = noise.beta
+        return (
+            max(math.exp(-x * k) * (1 + k) for k in np.linspace(0, 300, 3001)) * noise.tail(0.1) / noise.alpha
+        )
+
+    assert error(auto) == min(error(noise) for noise in named)
+    assert calibrate_noise("auto", 1.0, 0.0, 0.1, 1.0).delta == 0
+    assert calibrate_noise("auto", 1.0, 1e-2, 1e-6, 1.0, 3).kind != "laplace"
+    with pytest.raises(ValueError, match=r"params\.noise is laplace"):
+        calibrate_noise("laplace", 1.0, 0.0, 0.1, 1.0)
+
+
+def test_the_released_value_is_private_by_exact_masses():
+    """f moves by S and S stays, the worst here: the loss is met, and half the noise breaks it."""
+    noise = heavy_tailed("cauchy", 0.3, 1.0)
+
+    def loss(factor):
+        smooth, f = 3.0, np.arange(-4000, 4001)
+
+        def masses(center, s):
+            z = factor * noise.scale(s)
+            return CDF["cauchy"]((f + 0.5 - center) / z) - CDF["cauchy"]((f - 0.5 - center) / z)
+
+        p, q = masses(0, smooth), masses(3, smooth)
+        return float(np.abs(np.log(p / q)).max())
+
+    assert 0.95 < loss(1.0) <= 1.0
+    assert loss(0.5) > 1.0

@@ -1,0 +1,64 @@
+"""The DAG, by the real Airflow where there is one, and by its text everywhere."""
+
+import ast
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.manifests import DEPLOY, built, containers
+from tests.engines.conftest import parts_are_here
+from tests.engines.fetch import have
+
+DAG = DEPLOY / "schedules/airflow/shoal_airports.py"
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory) -> dict:
+    with parts_are_here():
+        python = have("airflow") / "bin" / "python"
+    home = tmp_path_factory.mktemp("airflow")
+    environment = {**os.environ, "AIRFLOW_HOME": str(home)}
+    command = [str(python), str(Path(__file__).parent / "render_dag.py"), str(DAG.parent)]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env=environment, check=False, cwd=home
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+@pytest.mark.engine
+def test_airflow_runs_both_tries_of_a_task_under_the_date_of_the_schedule(described) -> None:
+    first, second = described["tries"]
+    assert first == second
+    assert first[first.index("--set") + 1] == "run_id=airports-2026-11-16"
+    assert (described["date"], described["starts"]) == ("2026-11-16", "2026-11-16T03:00:00+00:00")
+    assert described["operator"] == "KubernetesPodOperator"
+    assert described["command"] == ["shoal"]
+    assert described["catchup"] is False
+    assert described["undated"] == "UndefinedError", "a run without a date is none"
+
+
+@pytest.mark.engine
+def test_airflow_runs_what_the_cronjob_runs(described) -> None:
+    (cron,) = (found for found in built("schedules/kubernetes/in-one-pod") if found["kind"] == "CronJob")
+    (container,) = containers(cron)
+    assert described["image"] == container["image"]
+    assert set(container["args"]) <= set(described["tries"][0])
+
+
+def test_the_text_of_the_dag_says_the_same() -> None:
+    """What can be seen without Airflow."""
+    tree = ast.parse(DAG.read_text())
+    calls = {
+        node.func.id: {key.arg: key.value for key in node.keywords}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert {"DAG", "CronTriggerTimetable", "KubernetesPodOperator"} <= calls.keys()
+    assert ast.unparse(calls["DAG"]["catchup"]) == "False"
+    assert ast.unparse(calls["DAG"]["max_active_runs"]) == "1"
+    arguments = calls["KubernetesPodOperator"]["arguments"]
+    assert isinstance(arguments, ast.List)
+    assert "f'run_id={NAME}-{{{{ ds }}}}'" in [ast.unparse(argument) for argument in arguments.elts]

@@ -1,0 +1,111 @@
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from pipelines.job import load_job
+from tests.deploy.manifests import DEPLOY, ROOT
+
+IMAGES = [DEPLOY / "image" / "Dockerfile", DEPLOY / "dataflow" / "Dockerfile"]
+SCRIPTS = sorted(DEPLOY.rglob("*.sh"))
+BIN = Path(sys.executable).parent
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(DEPLOY))
+
+
+def copied(image: Path) -> list[str]:
+    """Return what a Dockerfile copies out of the checkout."""
+    lines = re.findall(r"^COPY (?!.*--from)(.+)$", image.read_text(), re.M)
+    return [source for line in lines for source in re.sub(r"--\S+ ", "", line).split()[:-1]]
+
+
+def settings(image: Path) -> dict[str, str]:
+    """Return the environment variables that the last stage sets."""
+    last = image.read_text().rpartition("\nFROM ")[2].replace("\\\n", " ")
+    return dict(
+        pair for line in re.findall(r"^ENV (.+)$", last, re.M) for pair in re.findall(r"(\S+?)=(\S+)", line)
+    )
+
+
+@pytest.mark.parametrize("image", IMAGES, ids=name_of)
+def test_the_linter_of_images_has_nothing_to_say(image: Path) -> None:
+    checked = subprocess.run(
+        [BIN / "hadolint", image], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("image", IMAGES, ids=name_of)
+def test_what_is_copied_is_there_and_not_ignored(image: Path) -> None:
+    """The .dockerignore lists what may go into an image, so what it forgets would be missing from it."""
+    rules = image.with_name("Dockerfile.dockerignore").read_text().splitlines()
+    allowed = [rule[1:] for rule in rules if rule.startswith("!")]
+    assert "*" in rules
+    assert copied(image)
+    for source in copied(image):
+        assert (ROOT / source).exists(), source
+        assert any(fnmatch.fnmatch(source, rule) for rule in allowed), source
+    assert sorted(allowed) == sorted(copied(image)), "nothing else is sent to the builder"
+
+
+def test_the_image_is_what_its_users_count_on() -> None:
+    text = IMAGES[0].read_text()
+    assert re.search(r"^USER 10001:10001$", text.rpartition("\nFROM ")[2], re.M), "not root"
+    assert settings(IMAGES[0])["PYTHONSAFEPATH"] == "1"
+    assert settings(IMAGES[0])["OMP_NUM_THREADS"] == "1"
+    assert settings(IMAGES[0])["RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT"] == "1"
+    assert text.count("--require-hashes") == 2
+    assert text.rstrip().endswith('ENTRYPOINT ["/opt/apache/beam/boot"]')
+
+
+def test_the_worker_s_entry_point_is_of_the_locked_beam() -> None:
+    """A worker of another version of Beam, or of Python, than the submission's would not start."""
+    text = IMAGES[0].read_text()
+    (python, beam) = re.search(r"^ARG SDK=apache/beam_python(\S+)_sdk:(\S+)$", text, re.M).groups()  # type: ignore[union-attr]
+    assert beam == version("apache-beam")
+    assert f"ARG BASE=python:{python}-slim\n" in text
+    assert f"python{python.replace('.', '')}-template-launcher-base" in IMAGES[1].read_text()
+
+
+def test_what_builds_the_image_is_locked_too(tmp_path) -> None:
+    """The Dockerfile cuts setuptools and its hashes out of the development lock, and nothing else."""
+    (program,) = re.findall(r"awk '([^']+)' requirements-dev.txt", IMAGES[0].read_text())
+    cut = subprocess.run(
+        ["awk", program, ROOT / "requirements-dev.txt"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout.splitlines()
+    assert re.fullmatch(r"setuptools==[\d.]+ \\", cut[0])
+    assert len(cut) > 1
+    assert all(line.startswith("    --hash=sha256:") for line in cut[1:])
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
+def test_a_shell_script_is_one(script: Path) -> None:
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[0] == "#!/usr/bin/env bash"
+    assert "set -euo pipefail" in script.read_text()
+    subprocess.run([shutil.which("bash") or "bash", "-n", script], check=True, timeout=60)
+    checked = subprocess.run(
+        [BIN / "shellcheck", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("job", sorted((DEPLOY / "jobs").glob("*.yaml")), ids=name_of)
+def test_a_job_file_is_one(job: Path) -> None:
+    checked = load_job(str(job))
+    assert checked.privacy.ledger is not None, "what runs by itself has a ledger"
+    places = [checked.input.path, checked.output, checked.privacy.ledger]
+    buckets = [place.split("/")[2] for place in places]
+    assert [bucket.rpartition("-shoal-")[2] for bucket in buckets] == ["data", "releases", "ledger"]
