@@ -1,0 +1,140 @@
+"""The exponential mechanism over an ordered universe of any size: one run per record and per gap between."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Counts
+from core.noise import Noise
+
+Ints = NDArray[np.int64]
+Points = Ints | NDArray[np.object_]
+"""Grid points of one axis, shape (m,): int64, or Python integers where the universe is larger."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A multiset of grid points, sorted.
+
+    Args:
+        values: shape (m,), distinct, ascending.
+        ranks: shape (m + 1,), ranks[i] records are below values[i]; the last is their number.
+    """
+
+    values: Points
+    ranks: Ints
+
+    @classmethod
+    def of_counts(cls, counts: Counts) -> "Order":
+        """Take the keys of `counts` for grid points."""
+        return cls(counts.keys, np.append(0, np.cumsum(counts.counts)))
+
+    @classmethod
+    def of(cls, points: Iterable[int]) -> "Order":
+        """Sort grid points of any size; int64 where they fit into 62 bits."""
+        ordered = sorted(points)
+        small = not ordered or ordered[-1] < 1 << 62
+        whole = np.array(ordered, dtype=np.int64 if small else object)
+        first = np.flatnonzero(np.append(True, whole[1:] != whole[:-1])) if ordered else np.empty(0, np.int64)
+        return cls(whole[first], np.append(first, len(ordered)))
+
+    @property
+    def total(self) -> int:
+        """Number of records."""
+        return int(self.ranks[-1])
+
+    def below(self, point: int) -> int:
+        """Number of records below `point`."""
+        return int(self.ranks[self._position(point)])
+
+    def within(self, low: int, high: int) -> "Order":
+        """Return the records in [low, high)."""
+        first, last = self._position(low), self._position(high)
+        return Order(self.values[first:last], self.ranks[first : last + 1] - self.ranks[first])
+
+    def _position(self, point: int) -> int:
+        if self.values.dtype != object:
+            point = min(point, (1 << 63) - 1)
+        return int(np.searchsorted(self.values, point, side="left"))
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Grid points in runs of equal rank, in no order: every record's point alone, every gap as a whole.
+
+    Args:
+        starts: shape (m,), first point of each run.
+        lengths: shape (m,), positive.
+        below: shape (m,), records below a point of the run.
+        upto: shape (m,), records at or below it.
+    """
+
+    starts: Points
+    lengths: Points
+    below: Ints
+    upto: Ints
+
+    @classmethod
+    def between(cls, order: Order, low: int, high: int) -> "Runs":
+        """Cut the points of [low, high), low < high, into runs; ranks count all records of `order`."""
+        here = order.within(low, high)
+        ranks = here.ranks + order.below(low)
+        # The universe may be too large for int64 although every record is small.
+        wide = here.values.dtype == object or high >= 1 << 62
+        kind: Any = object if wide else np.int64
+        values = here.values.astype(kind)
+        after = np.concatenate([np.array([low], dtype=kind), values + 1])
+        gaps = np.concatenate([values, np.array([high], dtype=kind)]) - after
+        open_ = np.flatnonzero(gaps > 0)
+        ones = np.ones(len(values), dtype=kind)
+        return cls(
+            np.concatenate([values, after[open_]]),
+            np.concatenate([ones, gaps[open_]]),
+            np.concatenate([ranks[:-1], ranks[open_]]),
+            np.concatenate([ranks[1:], ranks[open_]]),
+        )
+
+    def choose(self, scores: Ints, scale: float, noise: Noise) -> int:
+        """Choose a point with probability proportional to exp(score / scale): exponential mechanism.
+
+        The privacy loss is at most the range of the score's change between neighbors (the largest minus
+        the smallest, over all points of the universe) divided by `scale`: a weight changes by at most a
+        factor of exp(largest / scale), and their sum by at least exp(smallest / scale). That the runs
+        depend on the data costs nothing: a point's probability depends on the scores alone.
+
+        With probability 1 - failure the chosen score is at least the best minus
+        scale ln(points / failure).
+
+        Args:
+            scores: shape (m,), score of each run.
+            scale: see above.
+            noise: where randomness comes from.
+        """
+        run = noise.select_run(scores, self.lengths, scale)
+        return int(self.starts[run]) + noise.below(int(self.lengths[run]))
+
+
+def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints:
+    """Score each run by how far the rank 0 is from its points: minus the distance, at most 0.
+
+    A point has all ranks from offset + up #{x < v} - down #{x >= v} to offset + up #{x <= v} - down
+    #{x > v}: a point that many records share serves every quantile among them.
+
+    Adding a record at y raises both ends by `up` for points above y, lowers both by `down` for points
+    below y, and at y itself does the one to the upper end and the other to the lower. The distance is
+    1-Lipschitz in the two ends, so scores move by at most max(up, down), and the range of the
+    change is at most 2 max(up, down).
+
+    Args:
+        runs: the points, with ranks that start from 0.
+        total: number of records that the ranks count.
+        offset: rank of a point below all records, plus down times their number.
+        up: weight of a record below a point.
+        down: weight of a record above it.
+    """
+    low = offset + up * runs.below - down * (total - runs.below)
+    high = offset + up * runs.upto - down * (total - runs.upto)
+    return np.asarray(-np.maximum(0, np.maximum(low, -high)))

@@ -1,0 +1,182 @@
+"""Plan an interior point: the methods' promises side by side; from public parameters alone."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from core.budget import Budget, Mechanism, calibrate, spend
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.noise import Noise
+from core.ordered.gaps import Order
+from core.ordered.heavy_paths import HeavyPaths, heavy_paths
+from core.ordered.int_point import int_point
+from core.ordered.interior_point import Exponential, Finder, FindInteriorPoint
+from core.ordered.tree_log import TreeLog, tree_log
+from core.plan import Plan
+
+Method = Literal["auto", "exponential", "tree_log", "heavy_paths", "one_cluster"]
+
+
+@dataclass(frozen=True)
+class InteriorPoint:
+    """How to find a point between the smallest and the largest record.
+
+    Args:
+        method: `exponential`, `tree_log`, `heavy_paths`, `one_cluster`, or `auto`, which takes the one that
+            needs the fewest records.
+        failure: probability with which the promise may fail.
+
+    Raises:
+        ValueError: one sentence that names the field, its value and what is allowed.
+    """
+
+    method: Method = "auto"
+    failure: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            allowed = ", ".join(get_args(Method)[:-1])
+            raise ValueError(
+                f"params.method is {self.method!r}: it must be {allowed} or {get_args(Method)[-1]}."
+            )
+        if not 0 < self.failure < 1:
+            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method at its scales, and the number of records from which it is promised to succeed."""
+
+    finder: Finder
+    mechanisms: tuple[Mechanism, ...]
+    records_needed: int
+
+
+def candidate(
+    method: str, size: int, failure: float, budget: Budget, neighbors: Neighbors, salt: bytes = bytes(16)
+) -> Candidate:
+    """Calibrate one method on a universe of any size.
+
+    Args:
+        method: one of `InteriorPoint`, but `auto`.
+        size: number of grid points, any Python integer.
+        failure: of the promise.
+        budget: what may be spent.
+        neighbors: the relation.
+        salt: 16 secret bytes, for `one_cluster`, which samples.
+
+    Raises:
+        ValueError: the method does not support the relation, the budget or the universe.
+    """
+    if method == "exponential":
+        return _exponential(size, failure, budget, neighbors)
+    if neighbors.moves == 1:
+        raise ValueError(
+            f"params.method is {method}: it works with the number of records, which is public under "
+            "privacy.neighbors replace_one only; use exponential."
+        )
+    if budget.delta == 0:
+        raise ValueError(
+            f"privacy.delta is 0: params.method {method} needs a delta above 0; use exponential."
+        )
+    bits = max(1, (size - 1).bit_length())
+    own = budget.delta / 2  # the other half is for composition
+
+    def build(epsilon: float) -> TreeLog | HeavyPaths:
+        make = tree_log if method == "tree_log" else heavy_paths
+        return make(bits, epsilon, own, failure)
+
+    if method == "one_cluster":
+        reduction = int_point(size, budget.epsilon, budget.delta, failure, salt)
+        return Candidate(
+            Clamped(reduction, size - 1), reduction.mechanisms(), reduction.records_needed(failure)
+        )
+    share = calibrate(budget, lambda factor: build(factor * budget.epsilon).mechanisms())
+    finder = build(share * budget.epsilon)
+    needed = finder.records if isinstance(finder, TreeLog) else finder.records_needed(failure)
+    return Candidate(Clamped(finder, size - 1), finder.mechanisms(), needed)
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """A method whose answers are kept inside the grid: that moves no interior point outside."""
+
+    finder: Finder
+    last: int
+
+    def find(self, order: Order, noise: Noise) -> int | None:
+        """See `Finder`."""
+        found = self.finder.find(order, noise)
+        return None if found is None else min(max(0, found), self.last)
+
+
+def _exponential(size: int, failure: float, budget: Budget, neighbors: Neighbors) -> Candidate:
+    def build(factor: float) -> Sequence[Mechanism]:
+        epsilon = factor * budget.epsilon
+        scale = neighbors.moves / epsilon
+        return [Mechanism("interior_point", "exponential mechanism", scale, 1, epsilon=epsilon)]
+
+    mechanisms = tuple(build(calibrate(budget, build)))
+    finder = Exponential(size, mechanisms[0].scale)
+    return Candidate(finder, mechanisms, finder.records_needed(failure))
+
+
+def plan_interior_point(
+    grid: Grid, params: InteriorPoint, budget: Budget, neighbors: Neighbors, salt: bytes
+) -> Plan:
+    """Plan an interior point.
+
+    Args:
+        grid: the universe; its first axis is used.
+        params: method and failure.
+        budget: what the run may spend; delta may be 0 for the exponential mechanism.
+        neighbors: the relation.
+        salt: 16 secret bytes, for `one_cluster`, which samples.
+
+    Returns:
+        One round; promise `records_needed`: with so many records the released point is one of the interior.
+
+    Raises:
+        ValueError: there is more than one column, or the method does not support the relation, the budget
+            or the universe.
+    """
+    if grid.dimension != 1:
+        raise ValueError(f"domain.lower has {grid.dimension} values: interior_point takes one column.")
+    size = grid.extents[0] + 1
+
+    def calibrated(method: str) -> Candidate:
+        return candidate(method, size, params.failure, budget, neighbors, salt)
+
+    first = "exponential" if params.method == "auto" else params.method
+    candidates: dict[str, Candidate] = {first: calibrated(first)}
+    if params.method == "auto":
+        candidates.update(_others(calibrated))
+    best = min(candidates, key=lambda name: candidates[name].records_needed)
+    chosen = candidates[best]
+    others = {name: {"records_needed": c.records_needed} for name, c in candidates.items() if name != best}
+    return Plan(
+        method=best,
+        rounds=(FindInteriorPoint(chosen.finder),),
+        start=None,
+        mechanisms=chosen.mechanisms,
+        spend=spend(chosen.mechanisms, budget.delta),
+        promises={"records_needed": chosen.records_needed},
+        failure=params.failure,
+        alternatives=others,
+        notes=(
+            f"{best} needs {chosen.records_needed:,} records for an interior point.",
+            "The counts of the distinct grid points are merged and sorted on one machine.",
+        ),
+    )
+
+
+def _others(calibrated: Callable[[str], Candidate]) -> dict[str, Candidate]:
+    """Calibrate every method but the exponential mechanism, which serves all."""
+    candidates = {}
+    for method in get_args(Method)[2:]:
+        try:
+            candidates[method] = calibrated(method)
+        except ValueError:  # the method does not serve this relation or budget
+            continue
+    return candidates
