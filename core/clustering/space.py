@@ -1,0 +1,93 @@
+"""Where centers live: the grid in finer units, so that a center may lie between grid points."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid, Points
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MAX_RECORDS = 1 << 40
+_REACH_BITS = 22  # a sum over MAX_RECORDS records of length 2^22 stays below 2^62
+_MOST_BITS = 10
+_CELLS = 1 << 21  # numbers in the working arrays of a chunk of records
+
+
+@dataclass(frozen=True)
+class Space:
+    """The universe about its middle, in units of 2^-bits grid steps.
+
+    Sums of 2^40 records stay below 2^62, and products of two vectors below 2^45, so all sums are exact
+    in int64 and all inner products in float64: the same in any order, on any worker.
+
+    Args:
+        grid: the universe.
+
+    Raises:
+        ValueError: the universe is so wide in steps that a sum of 2^40 records could overflow.
+    """
+
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        if self.grid.bounding_radius >= 1 << _REACH_BITS:
+            raise ValueError(
+                f"domain: records lie up to {self.grid.bounding_radius} steps from its middle, and a sum of "
+                f"2^40 of them could overflow; use a larger domain.step or narrower bounds, for less than "
+                f"2^{_REACH_BITS} steps."
+            )
+
+    @cached_property
+    def bits(self) -> int:
+        """Binary digits of a center below the grid step."""
+        return min(_MOST_BITS, _REACH_BITS - self.grid.bounding_radius.bit_length())
+
+    @cached_property
+    def reach(self) -> int:
+        """No record is farther from the middle, in units."""
+        return self.grid.bounding_radius << self.bits
+
+    @cached_property
+    def middle(self) -> Ints:
+        """Public middle of the universe, shape (d,), grid steps."""
+        return np.asarray(self.grid.bounding_center, dtype=np.int64)
+
+    def chunks(self, points: Points, width: int) -> Iterator[Floats]:
+        """Yield the records in parts, about the middle, in units; `width` numbers a record are in use."""
+        rows = max(1, _CELLS // max(1, width))
+        for start in range(0, len(points), rows):
+            part = (points[start : start + rows] - self.middle) << self.bits
+            yield part.astype(np.float64)
+
+    def inside(self, positions: Floats) -> Ints:
+        """Round positions (m, d), in units about the middle, and move them into the universe."""
+        norm = np.linalg.norm(positions, axis=1, keepdims=True)
+        positions = positions * np.minimum(1.0, self.reach / np.maximum(norm, 1.0))
+        lowest, highest = (
+            -self.middle << self.bits,
+            (np.asarray(self.grid.extents) - self.middle) << self.bits,
+        )
+        # trunc toward the middle: the ball and the box both contain it, so neither is left
+        return np.asarray(np.trunc(np.clip(positions, lowest, highest)), dtype=np.int64)
+
+    def restore(self, positions: Ints) -> Floats:
+        """Return positions (m, d) in data units."""
+        steps = self.middle + positions / (1 << self.bits)
+        return np.asarray(self.grid.lower) + steps * self.grid.step
+
+
+def nearest(records: Floats, centers: Ints) -> Ints:
+    """Index of the center nearest to each record; of equally near ones the first.
+
+    Args:
+        records: shape (n, d), whole numbers, units about the middle.
+        centers: shape (k, d), likewise.
+    """
+    positions = centers.astype(np.float64)
+    closeness = records @ (2 * positions.T) - np.einsum("ij,ij->i", positions, positions)
+    return np.asarray(np.argmax(closeness, axis=1), dtype=np.int64)
