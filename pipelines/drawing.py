@@ -139,6 +139,44 @@ def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Marku
     return _svg("What the ball spans of each column", width, 24 + len(columns) * _ROW, parts)
 
 
+def draw_centers(
+    domain: Mapping[str, Any], centers: Sequence[Sequence[float]], counts: Sequence[int]
+) -> Markup:
+    """Draw centers in a domain of two columns, by size of their counts."""
+    x, y = axes(domain, centers[0])
+    if x.name.lower().startswith("lat"):  # maps have their longitude to the right
+        x, y, centers = y, x, [center[::-1] for center in centers]
+    width = WIDTH - LEFT - _RIGHT
+    height = width * min(1.0, max(0.4, (y.high - y.low) / (x.high - x.low)))
+    window = Window((x.low, x.high), (y.low, y.high), width, height)
+    most = max(1, *counts)
+    parts = [frame(window, x.name, y.name)]
+    for center, count in zip(centers, counts, strict=True):
+        at = {"cx": window.across(center[0]), "cy": window.down(center[1])}
+        parts.append(tag("circle", "ball", **at, r=4 + 18 * (max(count, 0) / most) ** 0.5))
+        parts.append(tag("circle", "dot", **at, r=2.5))
+    return svg(f"The centers, {x.name} to the right and {y.name} upwards", parts, window)
+
+
+def draw_profiles(domain: Mapping[str, Any], centers: Sequence[Sequence[float]]) -> Markup:
+    """Draw every center as a line across the columns, from bound to bound."""
+    d = len(domain["columns"])
+    window = Window((0.0, max(1.0, d - 1.0)), (0.0, 1.0), WIDTH - LEFT - _RIGHT, 220.0)
+    parts = [frame(window, "column", "part of its domain")]
+    for center in centers:
+        heights = [
+            (value - low) / (high - low)
+            for value, low, high in zip(center, domain["lower"], domain["upper"], strict=True)
+        ]
+        places = [
+            f"{window.across(float(i)):.1f} {window.down(height):.1f}" for i, height in enumerate(heights)
+        ]
+        parts.append(tag("path", "profile", d="M" + "L".join(places)))
+        if d == 1:
+            parts.append(tag("circle", "dot", cx=window.across(0.0), cy=window.down(heights[0]), r=4))
+    return svg("The centers across the columns", parts, window)
+
+
 def ticks(low: float, high: float, most: int = 7) -> list[float]:
     """Return round numbers from `low` to `high`: multiples of 1, 2, 3 or 5 times a power of ten, or 45."""
     rough = (high - low) / most

@@ -109,7 +109,7 @@ def _share(name: str, plan: Plan, budget: Budget) -> float:
 
 
 def _why(job: Job, plan: Plan) -> str:
-    if job.task_params.method == plan.method:
+    if getattr(job.task_params, "method", None) == plan.method:
         return "params.method asks for it."
     if not plan.alternatives:
         return f"It is the only method for {job.neighbors.name} at these parameters."

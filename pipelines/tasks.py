@@ -71,4 +71,10 @@ TASKS = {
         "ordered.interior_plan:InteriorPoint", "ordered.interior_plan:plan_interior_point", "interior_point"
     ),
     "threshold": _task("ordered.threshold:Threshold", "ordered.threshold:plan_threshold", "threshold"),
+    "k_means": _task("clustering.params:KMeans", "clustering.plan:plan_k_means", "centers"),
+    "k_median": _task("clustering.params:KMedian", "clustering.plan:plan_k_median", "centers"),
+    "median": _task("smooth.params:Median", "smooth.median_plan:plan_median", "single_value"),
+    "minimum": _task("smooth.params:Minimum", "smooth.median_plan:plan_minimum", "single_value"),
+    "triangles": _task("smooth.params:Triangles", "smooth.triangles:plan_triangles", "single_value"),
+    "mst_cost": _task("smooth.params:MstCost", "smooth.mst:plan_mst_cost", "single_value"),
 }
