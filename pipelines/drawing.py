@@ -199,7 +199,7 @@ def frame(window: Window, x_name: str, y_name: str) -> str:
     for tick in ticks(*window.y, most=max(2, int(window.height / 45))):
         at = window.down(tick)
         parts.append(tag("path", "grid", d=f"M{LEFT} {at:.1f}H{right:.1f}"))
-        parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_tick(tick)}</text>')
+        parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
     parts.append(tag("rect", "frame", x=LEFT, y=TOP, width=window.width, height=window.height))
     x_label, y_label = escape(x_name), escape(y_name)
     middle = TOP + window.height / 2
@@ -221,6 +221,14 @@ def _scale_bar(window: Window) -> str:
         + f'<text class="strong" x="{x + pixels / 2:.1f}" y="{y - 8}" text-anchor="middle">'
         + f"{_tick(length)}</text>"
     )
+
+
+def _short(value: float) -> str:
+    """Return a tick that fits beside the name of its axis: 40k for 40,000."""
+    for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * power or (abs(value) >= power > 1e3):
+            return f"{value / power:g}{letter}".replace("-", "−")
+    return _tick(value)
 
 
 def _tick(value: float) -> str:

@@ -51,8 +51,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{len(centers)} centers of {_named(columns)}",
         lead=(
-            "Each stands for the rows that are nearest to it. They were computed from noisy sums; none was taken "
-            "from any row."
+            "Each stands for the rows that are nearest to it. They were computed from noisy sums; none "
+            "was taken from any row."
         ),
         facts=(
             Fact("centers", (str(len(centers)),)),
