@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from core.aggregate import Counts
 from core.one_cluster.practical import Found
 from core.rounds import run_in_memory
-from tests.engines.golden import GRID, NOISELESS, TASKS, Trace, recorded
+from tests.engines.golden import GRID, NOISELESS, OTHERS, TASKS, Trace, recorded
 from tests.transforms.tables import write_points
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory
@@ -75,6 +75,14 @@ def assert_equal(got: Trace, expected: Trace) -> None:
 def test_threads(data: Path, tmp_path: Path, row_groups: int, mode: str, task: str) -> None:
     got = in_beam(source_of(data / str(row_groups)), task, tmp_path / "state", **MODES[mode])
     assert_equal(got, in_memory(data / "1", task))
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_other_tasks(data: Path, tmp_path: Path, task: str) -> None:
+    got = in_beam(source_of(data / "64"), task, tmp_path / "state", **MODES["two_threads"])
+    assert_equal(got, in_memory(data / "1", task))
+    empty = in_beam(source_of(data / "empty"), task, tmp_path / "empty", **MODES["one_thread"])
+    assert_equal(empty, in_memory(data / "empty", task))
 
 
 @pytest.mark.parametrize("task", TASKS)
