@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from apache_beam.runners.portability.portable_runner import PipelineResult
+
 from pipelines import run
 from pipelines.cli import app
 from pipelines.local_folder import LocalFolder
@@ -50,6 +52,8 @@ def arrange(moment: str) -> None:
             around(folder, method, when, writes(file))
     elif what == "link":
         around(os, "link", when, lambda source, target: target.endswith(RELEASE))
+    elif what == "wait":
+        around(PipelineResult, "wait_until_finish", when)
     elif what == "noise":
         around(run.SecureNoise, "laplace", when)
     else:

@@ -158,7 +158,7 @@ class Seen:
         if self.kind == "axis":
             points = points[:, :1]
         elif self.kind == "labeled":
-            points = np.stack([points[:, 0], points[:, 1] >> 9], axis=1)
+            points = np.stack([points[:, 0], points[:, 1] >> 9 << 10], axis=1)
         elif self.kind == "edges":
             points = points >> 6
         elif self.kind == "weighted":
@@ -173,7 +173,7 @@ _EDGES = Grid((0.0, 0.0), (16.0, 16.0), 1.0)
 _GRIDS = {
     "plane": GRID,
     "axis": Grid((0.0,), (1.0,), 2.0**-10),
-    "labeled": Grid((0.0, 0.0), (1.0, 2.0**-10), 2.0**-10),
+    "labeled": GRID,
     "edges": _EDGES,
     "weighted": Grid((0.0, 0.0, 0.0), (16.0, 16.0, 8.0), 1.0),
 }

@@ -1,0 +1,120 @@
+"""`shoal run` on a real Flink cluster: everything on object storage, and processes that die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from google.cloud import storage
+
+from pipelines.ledger import Ledger, create_ledger, read_ledger
+from pipelines.local_folder import LocalFolder
+from tests.engines.flink import FlinkCluster, JobServer
+from tests.engines.services import PYTHON_WORKER, FakeGcs, wait_until
+from tests.engines.test_object_storage import Cloud, connect  # noqa: F401 (a fixture)
+from tests.pipelines.conftest import Bench, planted, write_rows
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+OPTIONS = ["--parallelism=2", "--environment_cache_millis=60000"]
+
+
+class Site:
+    """A bench whose jobs run on the cluster, each in a process of its own."""
+
+    def __init__(self, bench: Bench, server: JobServer, environment: dict[str, str]) -> None:
+        self.bench, self.environment = bench, environment
+        self.options = ["--runner", "FlinkRunner", "--", f"--job_endpoint={server.endpoint}", *OPTIONS]
+
+    def start(self, *workers: str, moment: str | None = None) -> subprocess.Popen:
+        """Run the bench's job; die at `moment` where one is given."""
+        crash = [sys.executable, "-m", "tests.engines.crash", str(moment)]
+        command = crash if moment else [str(Path(sys.executable).parent / "shoal")]
+        path = self.bench.write(self.bench.job)
+        return subprocess.Popen(
+            [*command, "run", path, *self.options, *workers],
+            env=os.environ | PYTHON_WORKER | self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *workers: str) -> str:
+        """Run the bench's job to its end; return what it says."""
+        process = self.start(*workers)
+        said, complaint = process.communicate(timeout=300)
+        assert process.returncode == 0, complaint
+        return said
+
+
+@pytest.fixture
+def site(tmp_path: Path, job_server: JobServer) -> Site:
+    bench = Bench(tmp_path)
+    bench.job["privacy"]["ledger"] = str(tmp_path / "ledger.json")
+    create_ledger(bench.job["privacy"]["ledger"], Ledger(epsilon=1.0, delta=1e-6))
+    return Site(bench, job_server, {})
+
+
+def one_release_one_charge(bench: Bench) -> bytes:
+    """Check that there is one of each, and return the release."""
+    charges = read_ledger(bench.job["privacy"]["ledger"]).charges
+    assert [entry.release is not None for entry in charges] == [True]
+    folder = bench.folder / "out"
+    assert sorted(path.name for path in folder.iterdir()) == ["release.json", "report.html"]
+    return (folder / "release.json").read_bytes()
+
+
+def test_everything_on_object_storage(
+    flink: FlinkCluster,
+    job_server: JobServer,
+    fake_gcs: FakeGcs,
+    tmp_path: Path,
+    connect,  # noqa: F811
+) -> None:
+    flink.resize(1)
+    connect(fake_gcs.url)
+    storage.Client().create_bucket("flink-bucket")
+    cloud = Cloud(tmp_path, "flink-bucket")
+    site = Site(cloud, job_server, dict(fake_gcs.environment))
+    said = site.run("--environment_type=LOOPBACK")
+    assert "gs://flink-bucket/releases/monday/release.json" in said
+    assert cloud.release()["outcome"] == "released"
+    assert [entry.release is not None for entry in cloud.charges()] == [True]
+    assert site.run("--environment_type=LOOPBACK") == said
+
+
+def test_a_task_manager_dies(flink: FlinkCluster, site: Site, process_workers: list[str]) -> None:
+    flink.resize(2)
+    write_rows(site.bench.rows, planted(n=400_000, t=40_000))
+    site.bench.job["params"]["target"] = 40_000
+    before = flink.last_job()
+    process = site.start(*process_workers)
+    wait_until(lambda: flink.last_job() != before, 300, "the job is not on the cluster")
+    wait_until(lambda: flink.progress() >= 1 / 3, 300, "the job gets nowhere")
+    flink.kill_task_manager()
+    _, complaint = process.communicate(timeout=300)
+    assert process.returncode == 0, complaint
+    assert flink.failures(), "the job did not notice"
+    one_release_one_charge(site.bench)
+
+
+@pytest.mark.parametrize("moment", ["after_charge", "before_wait", "after_run"])
+def test_the_submitting_process_dies(
+    flink: FlinkCluster, site: Site, process_workers: list[str], moment: str
+) -> None:
+    """Its job may go on without it: still one release, the one that was seen first."""
+    flink.resize(1)
+    crashed = site.start(*process_workers, moment=moment)
+    crashed.communicate(timeout=300)
+    assert crashed.returncode == -signal.SIGKILL
+    again = site.run(*process_workers)
+    release = one_release_one_charge(site.bench)
+    idle = time.monotonic() + 60
+    while flink.ask("overview").get("jobs-running") and time.monotonic() < idle:
+        time.sleep(0.5)
+    assert one_release_one_charge(site.bench) == release
+    assert site.run(*process_workers) == again
+    assert LocalFolder(str(site.bench.folder / "out")).read("release.json") == release
