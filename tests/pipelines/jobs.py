@@ -1,0 +1,34 @@
+"""A small job of every task, as changes to the bench's."""
+
+import copy
+from typing import Any
+
+LINE = {"input.columns": ["x"], "domain.lower": [0], "domain.upper": [1]}
+REPLACED = {"privacy.neighbors": "replace_one"}
+
+JOBS: dict[str, dict[str, Any]] = {
+    "one_cluster": {},
+    "histogram": {"params": {"cells": [8, 8]}},
+    "cdf": {**LINE, "params": {"ranges": [[0.25, 0.5]]}},
+    "quantiles": {**LINE, "params": {"probabilities": [0.1, 0.5, 0.9]}},
+    "interior_point": {**LINE, "params": {}},
+    "threshold": {"params": {}},
+    "k_means": {"params": {"k": 3}},
+    "k_median": {"params": {"k": 3}},
+    "median": {**LINE, "params": {}},
+    "minimum": {**LINE, "params": {"largest": True}},
+    "triangles": {"domain.step": 2.0**-4, "params": {}},
+    "mst_cost": {
+        "input.columns": ["x", "y", "w"],
+        "domain.lower": [0, 0, 0],
+        "domain.upper": [1, 1, 1],
+        "domain.step": 2.0**-4,
+        "params": {},
+    },
+    "k_cover": {"params": {"k": 2, "target": 1200}},
+}
+
+
+def changes(task: str) -> dict[str, Any]:
+    """Return what makes the bench's job one of `task`."""
+    return {"task": task, **copy.deepcopy(JOBS[task])}

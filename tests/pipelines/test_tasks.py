@@ -1,0 +1,167 @@
+"""Every task from its job to its report, and what it refuses."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.job import check_job
+from pipelines.release import read_rows
+from pipelines.report import render
+from pipelines.run import Delivery, build_pipeline, prepare_run
+from pipelines.storage import open_folder
+from pipelines.tasks import TASKS
+from tests.pipelines.conftest import write_rows
+from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
+from tests.pipelines.test_runners import CLOUD, TEN_MEGABYTES
+
+
+@pytest.fixture
+def bench(bench):
+    rows = pq.read_table(bench.rows)
+    weights = pa.array(np.random.default_rng(1).uniform(size=len(rows)))
+    pq.write_table(rows.append_column("w", weights), bench.rows, row_group_size=1000)
+    return bench
+
+
+def test_every_task_has_a_job_here():
+    assert set(JOBS) == set(TASKS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_runs_from_its_job_to_its_report(bench, task):
+    planned = bench.shoal("plan", bench.write(bench.changed(changes(task))))
+    assert planned.exit_code == 0, planned.output
+    assert "Promised" in planned.stdout
+    result = bench.run(changes(task))
+    assert result.exit_code == 0, result.output
+    release = bench.release()
+    assert release["task"] == task
+    assert release["outcome"] == "released"
+    assert release["privacy"]["spent"] <= 1.0
+    folder = open_folder(str(bench.folder / "out"))
+    assert (bench.folder / "out" / "report.html").read_text() == render(release, read_rows(folder))
+    again = bench.run(changes(task))
+    assert (again.exit_code, again.stdout) == (0, result.stdout)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_empty_table_is_no_error(bench, task):
+    empty = {name: np.empty(0) for name in "xyw"}
+    pq.write_table(pa.table(empty), bench.rows)
+    result = bench.run(changes(task))
+    assert result.exit_code == 0, result.output
+    assert bench.release()["outcome"] in ("released", "not_found")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_one_value_many_times_is_no_error(bench, task):
+    same = {name: np.full(3000, 0.5) for name in "xyw"}
+    pq.write_table(pa.table(same), bench.rows)
+    result = bench.run(changes(task))
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_is_one_job_that_dataflow_takes(bench, tmp_path, task):
+    job = check_job(bench.changed(changes(task)))
+    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    delivery = Delivery(open_folder(str(tmp_path / "out")), str(job.run_id), job.hash(), None)
+    graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
+    steps = {each.unique_name for each in graph.components.transforms.values()}
+    assert {f"Rounds/{step.name}/Release" for step in prepared.plan.rounds} <= steps
+    assert len(graph.SerializeToString()) < TEN_MEGABYTES / 10
+
+
+def test_a_table_is_of_the_same_draw_as_its_release(bench):
+    """A crash between both leaves the table, from which the release is completed."""
+    assert bench.run(changes("histogram")).exit_code == 0
+    before = bench.release()
+    (bench.folder / "out" / "release.json").unlink()
+    again = bench.run(changes("histogram"))
+    assert again.exit_code == 0, again.output
+    assert bench.release() == before
+    table = pq.read_table(bench.folder / "out" / "result.parquet")
+    assert json.loads(table.schema.metadata[b"release"]) == before
+    assert sum(table.column("count").to_pylist()) == before["result"]["total"]
+    assert table.column_names == ["cell_0", "lower_0", "upper_0", "cell_1", "lower_1", "upper_1", "count"]
+
+
+def test_a_foreign_table_is_not_taken_for_a_release(bench):
+    (bench.folder / "out").mkdir()
+    pq.write_table(pa.table({"a": [1]}), bench.folder / "out" / "result.parquet")
+    refused = bench.run(changes("histogram"))
+    assert refused.exit_code == 2
+    assert "result.parquet is there already" in refused.stderr
+
+
+POLICIES = [
+    ("histogram", {}, {"distance": 0.25}),
+    ("histogram", {}, {"partition": [0.125, 0.125]}),
+    ("histogram", {}, {"secrets": "attribute"}),
+    ("cdf", LINE, {"distance": 0.0625}),
+    ("k_means", {}, {"partition": [0.125, 0.125]}),
+]
+
+
+@pytest.mark.parametrize(("task", "where", "policy"), POLICIES)
+def test_policies_run(bench, task, where, policy):
+    given = {**changes(task), **where, **REPLACED, "privacy.policy": policy}
+    result = bench.run(given)
+    assert result.exit_code == 0, result.output
+    assert bench.release()["privacy"]["policy"].items() >= policy.items()
+
+
+def known(**box):
+    return {"secrets": "full", "constraints": [box]}
+
+
+WRONG = [
+    ("quantiles", {"params.probabilities": [0.5, 1.0]}, "params.probabilities has 1.0"),
+    ("quantiles", {"params.probabilities": [0.5, 0.25]}, "must ascend"),
+    ("cdf", {"params.ranges": [[0.5, 0.25]]}, "params.ranges has [0.5, 0.25]"),
+    ("cdf", {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1, 1]}, "cdf takes one"),
+    ("histogram", {"params.cells": 0}, "params.cells is 0"),
+    ("k_means", {"params.k": 0}, "params.k is 0"),
+    ("threshold", {"domain.upper": [1, 3]}, "label"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": 5.0}}, "larger than the domain"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": 1e-5}}, "multiple of domain.step"),
+    ("cdf", {**REPLACED, "privacy.policy": {}}, "exactly one of"),
+    ("cdf", {"privacy.policy": {"distance": 0.25}}, "privacy.policy refines replace_one"),
+    ("histogram", {**REPLACED, "privacy.policy": {"partition": [0.5]}}, "has 1 widths for 2"),
+    (
+        "histogram",
+        {**REPLACED, "privacy.policy": known(lower=[0, 0], upper=[0.5, 0.5], count=-1)},
+        "the answer -1",
+    ),
+    (
+        "k_means",
+        {**REPLACED, "privacy.policy": known(lower=[0, 0], upper=[0.5, 0.5], count=5)},
+        "privacy.policy.constraints is set",
+    ),
+    ("quantiles", {**REPLACED, "privacy.policy": {"graph": [[[0.0], [0.0]]]}}, "must be two points"),
+]
+
+
+@pytest.mark.parametrize(("task", "wrong", "says"), WRONG)
+def test_wrong_jobs_of_tasks(bench, refused, task, wrong, says):
+    assert says in refused(bench.run({**changes(task), **wrong}))
+
+
+def test_a_policy_is_not_charged_to_a_ledger_of_differential_privacy(bench):
+    path = str(bench.folder / "ledger.json")
+    options = ("--epsilon", "2", "--delta", "1e-5", "--neighbors", "replace_one")
+    assert bench.shoal("ledger", "create", path, *options).exit_code == 0
+    given = {**changes("cdf"), **REPLACED, "privacy.policy": {"distance": 0.25}, "privacy.ledger": path}
+    refused = bench.run(given)
+    assert refused.exit_code == 3
+    assert "privacy.policy hides less" in refused.stderr
+
+
+def test_out_of_bounds_rows_are_clamped_in_every_task(bench):
+    write_rows(bench.rows, np.full((500, 2), 1e9))
+    assert bench.run(changes("histogram")).exit_code == 0
+    table = pq.read_table(bench.folder / "out" / "result.parquet").to_pylist()
+    assert max(table, key=lambda row: row["count"])["cell_0"] == 7
