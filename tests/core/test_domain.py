@@ -85,8 +85,11 @@ def test_squares_of_the_widest_distances_do_not_wrap(d: int) -> None:
 
 def test_a_row_on_the_edge_of_rounding_stays_where_it_was() -> None:
     """Two rows whose norms einsum, for one row and for two, sums in different orders."""
-    first = [float.fromhex(x) for x in ("0x1.809cc9eea9e71p+5", "0x1.2a88e53ec7086p+3", "0x1.b565de806fb12p+5")]
-    other = [float.fromhex(x) for x in ("0x1.70922c0f8c8cbp+6", "0x1.c256705aec352p+5", "0x1.299067bd5478bp+6")]
+    texts = [
+        ("0x1.809cc9eea9e71p+5", "0x1.2a88e53ec7086p+3", "0x1.b565de806fb12p+5"),
+        ("0x1.70922c0f8c8cbp+6", "0x1.c256705aec352p+5", "0x1.299067bd5478bp+6"),
+    ]
+    first, other = ([float.fromhex(x) for x in row] for row in texts)
     grid = Grid((0.0,) * 3, (100.0,) * 3, float.fromhex("0x1.985716d4a1f3ap-2"), Ball((50.0,) * 3, 10.0))
     alone = grid.quantize(np.asfortranarray([first]))
     together = grid.quantize(np.asfortranarray([first, other]))

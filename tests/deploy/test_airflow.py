@@ -14,6 +14,7 @@ from tests.engines.fetch import have
 
 DAG = DEPLOY / "schedules/airflow/shoal_airports.py"
 
+
 @pytest.fixture(scope="module")
 def described(tmp_path_factory) -> dict:
     with parts_are_here():
