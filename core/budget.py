@@ -56,7 +56,7 @@ class Mechanism:
         """Return what a guarantee for one record more or less is worth where one is replaced.
 
         A replacement is a removal and an addition: (epsilon, delta) becomes
-        (2 epsilon, (1 + e^epsilon) delta), and rho becomes 4 rho (group privacy; Bun and Steinke 2016, Proposition 27).
+        (2 epsilon, (1 + e^epsilon) delta), and rho becomes 4 rho (group privacy; Bun and Steinke 2016).
         """
         epsilon, delta = 2 * self.epsilon, (1 + math.exp(self.epsilon)) * self.delta
         return replace(self, epsilon=epsilon, delta=delta, rho=4 * self.rho)
@@ -138,7 +138,7 @@ class Charge:
     def under_replacement(self) -> "Charge":
         """Return the charge as it counts where a record is replaced; see `Mechanism.under_replacement`."""
         epsilon, delta = self.budget.epsilon, self.budget.delta
-        group = Budget(2 * epsilon, (1 + math.exp(epsilon)) * delta)
+        group = Budget(2 * epsilon, min((1 + math.exp(epsilon)) * delta, math.nextafter(1.0, 0.0)))
         return Charge(group, tuple(mechanism.under_replacement() for mechanism in self.mechanisms))
 
 
@@ -152,9 +152,9 @@ def spend_in_turn(charges: Sequence[Charge], delta: float) -> Spend:
       (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1): an (epsilon, delta') draw is
       delta'-approximately epsilon^2 / 2-zCDP.
 
-    A total of epsilon then is an (epsilon, delta) guarantee where the runs' budgets don't depend on
-    answers, and (epsilon, 2 delta) where someone picks budgets by answers so that now this accountant
-    admits them and now that one: the failures of both add up at most.
+    A total of epsilon then is an (epsilon, delta) guarantee where the runs, their budgets and draws, don't
+    depend on answers, and (epsilon, 2 delta) where someone picks runs by answers so that now this
+    accountant admits them and now that one: the failures of both add up at most.
 
     Args:
         charges: the runs, in order.

@@ -60,6 +60,11 @@ class Grid:
                     f"domain.step {self.step} is larger than the range {high - low} of axis {axis}: "
                     "it must be at most upper - lower."
                 )
+            if self.step < 4 * max(math.ulp(low), math.ulp(high)):
+                raise ValueError(
+                    f"domain.step {self.step} is finer than float64 can tell values near {low} and {high} of "
+                    f"axis {axis} apart: use a larger domain.step."
+                )
             if (high - low) / self.step >= 2**31:
                 raise ValueError(
                     f"domain: axis {axis} has more than 2^31 steps, too large for exact int64 distances; "
@@ -117,7 +122,8 @@ class Grid:
         """Radius about `bounding_center` that holds every grid point a record can take, in steps."""
         if self.ball is None:
             return math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
-        rounding = math.sqrt(self.dimension)  # half a step per axis for the point and for the center
+        # Half a step per axis for the point and for the center, and one for what float64 rounds.
+        rounding = math.sqrt(self.dimension) + 1
         return min(math.ceil(self.ball.radius / self.step + rounding), self.diameter + 1)
 
     def quantize(self, values: NDArray[np.float64]) -> Points:
@@ -140,8 +146,10 @@ class Grid:
                 squares += clamped[:, axis] ** 2
             norm = np.sqrt(squares)
             clamped *= np.minimum(1.0, self.ball.radius / np.maximum(norm, self.ball.radius))[:, None]
-            clamped += center
-        clamped -= low
+            # Not by way of the center's own coordinates, whose float64 spacing may exceed the step.
+            clamped += center - low
+        else:
+            clamped -= low
         clamped /= self.step
         np.rint(clamped, out=clamped)
         return np.clip(clamped.astype(np.int64), 0, np.asarray(self.extents))

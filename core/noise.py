@@ -17,6 +17,10 @@ Lengths = Ints | NDArray[np.object_] | Sequence[int]
 dp.enable_features("contrib")
 
 
+_LARGEST_SCALE = 2.0**56
+"""Noise exceeds 128 times its scale with probability e^-128 at most."""
+
+
 class Noise(Protocol):
     """Where a release gets its randomness."""
 
@@ -45,12 +49,12 @@ class SecureNoise:
     def laplace(self, values: Ints, scale: float) -> Ints:
         """See `Noise.laplace`."""
         space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
-        return self._apply(dp.m.make_laplace(*space, scale=scale), values)
+        return self._apply(dp.m.make_laplace(*space, scale=_within(scale)), values)
 
     def gaussian(self, values: Ints, scale: float) -> Ints:
         """See `Noise.gaussian`."""
         space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.f64)
-        return self._apply(dp.m.make_gaussian(*space, scale=scale), values)
+        return self._apply(dp.m.make_gaussian(*space, scale=_within(scale)), values)
 
     def select(self, scores: Ints, scale: float) -> int:
         """See `Noise.select`."""
@@ -87,6 +91,19 @@ class SecureNoise:
         # Drawn for zeros and added modulo 2^64: a sum that wrapped is hidden as well as one that did not,
         # while OpenDP's own addition saturates, and would tell one from the other.
         return values + np.asarray(measurement([0] * values.size), dtype=np.int64).reshape(values.shape)
+
+
+def _within(scale: float) -> float:
+    """Return a scale whose noise surely fits into int64: OpenDP's saturates there, and would show the value.
+
+    Raises:
+        ValueError: the budget is too small for the domain; nothing of the data is in that.
+    """
+    if scale >= _LARGEST_SCALE:
+        raise ValueError(
+            f"A noise scale of {scale:.3g} does not fit into int64: use a larger epsilon or step."
+        )
+    return scale
 
 
 def log_weights(scores: Ints, lengths: Lengths, scale: float) -> NDArray[np.float64]:

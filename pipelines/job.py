@@ -28,6 +28,7 @@ from pipelines.refusal import JobError, say
 from pipelines.storage import absolute, open_file, open_folder
 from pipelines.tasks import TASKS
 
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise would not fit into int64; above, it is none
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
@@ -95,6 +96,10 @@ class Privacy(JobPart):
     @model_validator(mode="after")
     def _check(self) -> Self:
         self.budget()
+        if not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
+            raise ValueError(
+                f"privacy.epsilon is {self.epsilon}: it must be from {_LEAST_EPSILON} to {_MOST_EPSILON}."
+            )
         if self.ledger is not None:
             open_file(self.ledger)
         return self

@@ -27,19 +27,23 @@ class JobKnownCount(JobPart):
 
 
 class JobPolicy(JobPart):
-    """Which values of a record are secret from one another, and which counts everyone knows."""
+    """Which values of a record are secret from one another, and which counts everyone knows.
+
+    It speaks of records as they are used: of points of the domain's grid, clamped and rounded.
+    """
 
     secrets: Literal["full", "attribute"] | None = Field(
         default=None, description="full: any two values. attribute: values that differ in one column."
     )
     distance: float | None = Field(
-        default=None, description="Values at most this far apart (L1, data units) are secret."
+        default=None, description="Grid points at most this far apart (L1, data units) are secret."
     )
     partition: tuple[float, ...] | None = Field(
-        default=None, description="Values in the same part are secret: width of a part on each column."
+        default=None,
+        description="Grid points in the same part are secret: width of a part on each column, from lower on.",
     )
     graph: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = Field(
-        default=None, description="Explicit pairs of secret values, for small domains."
+        default=None, description="Explicit pairs of secret grid points, for small domains."
     )
     constraints: tuple[JobKnownCount, ...] = Field(default=(), description="Counts that everyone knows.")
     semantics: Semantics = Field(
@@ -59,6 +63,12 @@ class JobPolicy(JobPart):
         Raises:
             ValueError: one sentence that names the field.
         """
+        if grid.ball is not None:
+            raise ValueError(
+                "privacy.policy with domain.ball is not supported: moved rows have moved secrets."
+            )
+        for box in self.constraints:
+            _check_inside(box, grid)
         known = tuple(
             KnownCount(_inside(box.lower, grid, math.ceil), _inside(box.upper, grid, math.floor), box.count)
             for box in self.constraints
@@ -76,6 +86,15 @@ class JobPolicy(JobPart):
         if self.graph is not None:
             return Graph(tuple((_inside(a, grid, round), _inside(b, grid, round)) for a, b in self.graph))
         return Full() if self.secrets == "full" else Attribute()
+
+
+def _check_inside(box: JobKnownCount, grid: Grid) -> None:
+    axes = zip(box.lower, box.upper, grid.lower, grid.upper, strict=False)
+    if any(lower > high or upper < low for lower, upper, low, high in axes):
+        raise ValueError(
+            f"privacy.policy.constraints has the box from {list(box.lower)} to {list(box.upper)}: it lies "
+            "outside the domain, where no grid point is."
+        )
 
 
 def _steps(length: float, step: float, field: str) -> int:

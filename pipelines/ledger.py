@@ -55,6 +55,15 @@ class Entry(_Part):
     draws: tuple[tuple[float, float, float], ...]
     release: str | None = None
 
+    def covers(self, plan: Plan) -> bool:
+        """Say whether what `plan` draws is what was charged, or costs less, but for rounding."""
+        planned = [(draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms]
+        return len(planned) == len(self.draws) and all(
+            new <= old * (1 + _ROUNDING)
+            for ours, theirs in zip(planned, self.draws, strict=True)
+            for new, old in zip(ours, theirs, strict=True)
+        )
+
     def charge(self, neighbors: Name) -> Charge:
         """Return what counts in a ledger of `neighbors`."""
         draws = tuple(Mechanism("", "", 1.0, 1.0, *draw) for draw in self.draws)
@@ -130,6 +139,11 @@ def charge_run(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -
                 raise JobError(
                     f"run_id is {job.run_id}: privacy.ledger has it as the run of another job; "
                     "give each job its own."
+                )
+            if not known.covers(plan):
+                raise LedgerRefusal(
+                    f"privacy.ledger {path} has charged run {job.run_id} for other noise than this version "
+                    "of Shoal plans: run it with the version that was charged, or give another run_id."
                 )
             return known
         entry = _admit(path, ledger, job, plan, clock())

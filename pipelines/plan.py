@@ -105,7 +105,7 @@ def _share(name: str, plan: Plan, budget: Budget) -> float:
     for draw in plan.mechanisms:
         cost = draw.epsilon if draw.rho == 0 else spend([draw], budget.delta).epsilon
         costs[draw.round] = costs.get(draw.round, 0.0) + cost
-    return costs.get(name, 0.0) / sum(costs.values())
+    return costs.get(name, 0.0) / (sum(costs.values()) or 1.0)  # a policy may leave nothing to pay for
 
 
 def _why(job: Job, plan: Plan) -> str:

@@ -63,16 +63,15 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
 def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, grid: Grid) -> None:
     """Write the release where there is none.
 
-    Where the answer is a table, `result.parquet` is what is written once: its metadata holds the whole of
-    release.json, which is copied out of it. So the two are always of one draw of noise, whoever writes,
-    and a writer that ends between them leaves nothing that can't be completed.
+    Where the task's answer is a table, empty or not, `result.parquet` is what is written once: its metadata
+    holds the whole of release.json, which is copied out of it. So the two are always of one draw of noise,
+    whoever writes, and a writer that ends between them leaves nothing that can't be completed.
     """
     release = complete_release(draft, finding, grid)
-    rows = finding.table(grid) if isinstance(finding, Tabular) else None
-    if rows is None:
+    if not isinstance(finding, Tabular):
         folder.create(RELEASE, release)
         return
-    table = pa.table(rows)
+    table = pa.table(finding.table(grid) or {})
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({_INSIDE: release}), sink, compression="zstd")
     folder.create(TABLE, sink.getvalue().to_pybytes())
@@ -98,7 +97,7 @@ def read_rows(folder: Folder) -> Rows:
     if stored is None:
         return None
     table = pq.read_table(pa.BufferReader(stored))
-    return {name: table.column(name).to_numpy() for name in table.column_names}
+    return {name: table.column(name).to_numpy() for name in table.column_names} or None
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:

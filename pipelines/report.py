@@ -73,7 +73,7 @@ def _rounds(release: Mapping[str, Any], said: Mapping[str, str]) -> list[dict[st
         entry = rounds.setdefault(draw["round"], {"name": draw["round"], "cost": 0.0, "draws": []})
         entry["cost"] += times * _alone(draw, delta)
         entry["draws"].append((draw, times))
-    total = sum(entry["cost"] for entry in rounds.values())
+    total = sum(entry["cost"] for entry in rounds.values()) or 1.0
     return [
         {**entry, "what": said.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
         for entry in rounds.values()

@@ -26,7 +26,7 @@ def test_ball_bounds_every_point(values):
     grid = Grid((-10.0,) * 3, (10.0,) * 3, 0.25, Ball((1.0, 0.0, -1.0), 3.0))
     steps = grid.quantize(np.array([values]))[0]
     assert np.linalg.norm(steps - np.array(grid.bounding_center)) <= grid.bounding_radius
-    assert grid.bounding_radius <= 3.0 / 0.25 + math.sqrt(3) + 1
+    assert grid.bounding_radius <= 3.0 / 0.25 + math.sqrt(3) + 2
 
 
 @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
@@ -94,3 +94,17 @@ def test_a_row_on_the_edge_of_rounding_stays_where_it_was() -> None:
     alone = grid.quantize(np.asfortranarray([first]))
     together = grid.quantize(np.asfortranarray([first, other]))
     np.testing.assert_array_equal(alone[0], together[0])
+
+
+def test_a_row_on_the_ball_is_within_its_bound_far_from_the_origin() -> None:
+    """At 1.7e9 float64 tells 2^-22 apart; the way over the center's coordinates must not add to the norm."""
+    center = 1.7e9 + 25.6
+    grid = Grid((1.7e9,) * 4, (1.7e9 + 51.2,) * 4, 2.0**-20, Ball((center,) * 4, 2.57e-4))
+    rows = center + np.random.default_rng(0).uniform(-20, 20, (3000, 4))
+    away = grid.quantize(rows) - np.array(grid.bounding_center)
+    assert (np.square(away).sum(axis=1) <= grid.bounding_radius**2).all()
+
+
+def test_a_step_that_float64_cannot_tell_is_refused() -> None:
+    with pytest.raises(ValueError, match="finer than float64"):
+        Grid((1.7e18,), (1.7e18 + 51200,), 1.0)

@@ -129,3 +129,10 @@ def test_noise_hides_sums_that_wrapped():
         assert (moved > 0).any()
         assert (moved < 0).any()
         assert np.abs(moved).max() < 50 * 60
+
+
+@pytest.mark.parametrize("draw", ["laplace", "gaussian"])
+def test_noise_that_would_saturate_is_refused(draw):
+    """Clamped to int64 and added modulo 2^64, it would give the value away."""
+    with pytest.raises(ValueError, match="does not fit into int64"):
+        getattr(SecureNoise(), draw)(np.array([0]), 2.0**57)

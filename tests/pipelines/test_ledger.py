@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def test_a_run_id_belongs_to_one_job(books):
     books.charge("monday")
     with pytest.raises(JobError, match=r"run_id is monday: .* another job"):
         books.charge("monday", **{"privacy.epsilon": 0.5})
+
+
+def test_a_retry_that_plans_more_noise_than_was_charged_is_refused(books):
+    job = books.job("monday")
+    plan = make_plan(job, bytes(16))
+    charge_run(books.path, job, plan, clock)
+    costlier = replace(plan, mechanisms=(replace(plan.mechanisms[0], rho=0.1), *plan.mechanisms[1:]))
+    with pytest.raises(LedgerRefusal, match="other noise"):
+        charge_run(books.path, job, costlier, clock)
+    assert len(read_ledger(books.path).charges) == 1
 
 
 def test_a_replaced_record_is_no_added_one(books):

@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.ordered.histogram import Table
 from pipelines.job import check_job
-from pipelines.release import read_rows
+from pipelines.plan import make_plan
+from pipelines.release import draft_release, read_rows, write_release
 from pipelines.report import render
 from pipelines.run import Delivery, build_pipeline, prepare_run
 from pipelines.storage import open_folder
@@ -141,6 +143,13 @@ WRONG = [
         {**REPLACED, "privacy.policy": known(lower=[0, 0], upper=[0.5, 0.5], count=5)},
         "privacy.policy.constraints is set",
     ),
+    (
+        "histogram",
+        {**REPLACED, "privacy.policy": known(lower=[2, 2], upper=[3, 3], count=0)},
+        "outside the domain",
+    ),
+    ("quantiles", {"privacy.epsilon": 1e-9}, "privacy.epsilon is 1e-09"),
+    ("quantiles", {"privacy.epsilon": 1000}, "privacy.epsilon is 1000"),
     ("quantiles", {**REPLACED, "privacy.policy": {"graph": [[[0.0], [0.0]]]}}, "must be two points"),
 ]
 
@@ -165,3 +174,25 @@ def test_out_of_bounds_rows_are_clamped_in_every_task(bench):
     assert bench.run(changes("histogram")).exit_code == 0
     table = pq.read_table(bench.folder / "out" / "result.parquet").to_pylist()
     assert max(table, key=lambda row: row["count"])["cell_0"] == 7
+
+
+def test_two_draws_of_which_one_is_an_empty_table_leave_one(bench):
+    """Of attempts that each draw their own noise, one finds cells and one none: only one becomes visible."""
+    write_rows(bench.rows, np.full((30, 2), 0.5))
+    job = check_job(bench.changed({"task": "histogram", "params": {"cells": [8, 8], "method": "sparse"}}))
+    plan, folder = make_plan(job, bytes(16)), open_folder(str(bench.folder / "out"))
+    grid, draft = job.domain.grid(), draft_release(job, plan)
+    cells = plan.rounds[0].cells
+    none = Table(cells, np.empty(0, np.int64), np.empty(0, np.int64))
+    some = Table(cells, np.array([5]), np.array([23]))
+    write_release(folder, draft, none, grid)
+    write_release(folder, draft, some, grid)
+    assert bench.release()["outcome"] == "not_found"
+    assert pq.read_table(bench.folder / "out" / "result.parquet").num_rows == 0
+
+
+def test_a_policy_that_leaves_nothing_to_pay_for(bench):
+    free = {**changes("histogram"), **REPLACED, "privacy.policy": {"partition": [0.125, 0.125]}}
+    for command in ("plan", "run"):
+        result = bench.shoal(command, bench.write(bench.changed({**free, "domain.step": 0.015625})))
+        assert result.exit_code == 0, result.output

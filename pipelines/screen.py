@@ -1,0 +1,174 @@
+"""Screen a dataset: which of its rows a released ball or cover holds, and which are outside of all."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from typing import Any, cast
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineState
+from pyarrow import fs
+
+from core.domain import Ball, Grid
+from core.one_cluster.screen import Balls
+from pipelines.job import Job
+from pipelines.refusal import JobError
+from pipelines.release import RELEASE, parse_release
+from pipelines.run import _SUBMITTED, RunError, _translated
+from pipelines.runners import EMBEDDED, make_options, quiet
+from pipelines.storage import absolute, open_folder
+from transforms.open_source import InputError, Source, filesystem, open_source
+from transforms.read_blocks import Descriptor, ReadBlocks, Reader
+from transforms.screen_rows import Screen, ScreenRows, file_name
+
+MARKER = "README.txt"
+_SAID = re.compile(r"OutputError: (.+?)(?: \[while running|\n|$)")  # the rest of such an error is Beam's
+_MARKS = """\
+PRIVATE DATA. This is not a release.
+
+The files in inside/ and outside/ hold rows of the input, unchanged: inside/ those that lie in {what}
+released by {release} (run {run_id}), outside/ all the others, also those with a null, NaN or infinity in
+{columns}.
+
+Their names, sizes and numbers of rows are private too. Keep all of it as the input is kept, and publish only
+what a private analysis of it releases. Rows chosen by a release are still the same people's rows: what is
+spent on them adds up with what was spent on the input.
+"""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What names the Beam job of a screening."""
+
+    run_id: str
+    task: str = "screen"
+
+
+def screen(
+    release_path: str,
+    input_path: str,
+    output_path: str,
+    runner: str = EMBEDDED,
+    beam_options: Sequence[str] = (),
+) -> None:
+    """Write the input's rows, with all columns, to `inside` and `outside` of the output folder.
+
+    Nothing is spent: the balls are public, and what is written is not. Nothing that depends on rows is
+    returned or said.
+
+    Args:
+        release_path: release.json of one_cluster or k_cover, or the folder that holds it.
+        input_path: a Parquet file, a folder of them or a glob; it needs the columns of the release.
+        output_path: a folder that does not exist yet, or is empty.
+        runner: name of a Beam runner; see `pipelines.runners`.
+        beam_options: further options of Beam.
+
+    Raises:
+        JobError: the release has no ball, or the output folder or the runner is wrong.
+        InputError: the input has not the columns of the release, or is no Parquet.
+        StorageError: storage keeps failing.
+        RunError: anything else.
+    """
+    release = _read_release(absolute(release_path))
+    grid, balls = _balls(release, release_path)
+    options = make_options(runner, cast(Job, Named(str(release["run_id"]))), beam_options)
+    source = open_source(absolute(input_path), release["domain"]["columns"])
+    screening = Screen(Reader.of(source, grid), balls)
+    output = absolute(output_path).rstrip("/")
+    _check_output(output, absolute(input_path))
+    _check_names(source)
+    what = "the ball" if len(balls.radii) == 1 else "one of the balls"
+    columns = ", ".join(source.columns)
+    text = _MARKS.format(what=what, release=release["task"], run_id=release["run_id"], columns=columns)
+    if not open_folder(output).create(MARKER, text.encode()):
+        raise JobError(f"OUTPUT {output_path} is not empty: give a new folder.")
+    _run(options, source, screening, output)
+
+
+def _read_release(path: str) -> dict[str, Any]:
+    folder = open_folder(path.removesuffix(f"/{RELEASE}"))
+    data = folder.read(RELEASE)
+    if data is None:
+        raise JobError(f"RELEASE {folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
+    return parse_release(data, f"RELEASE {folder.locate(RELEASE)}")
+
+
+def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
+    """Return the grid and the balls of a release.
+
+    A search that found nothing is refused: all rows outside of no ball would say nothing of any row.
+    """
+    task = release.get("task")
+    if task not in ("one_cluster", "k_cover"):
+        raise JobError(f"RELEASE {path} is of {task}: only one_cluster and k_cover release balls.")
+    if release["outcome"] != "released":
+        raise JobError(
+            f"RELEASE {path} found no ball (outcome {release['outcome']}): nothing can be screened."
+        )
+    try:
+        domain, result = release["domain"], release["result"]
+        ball = domain.get("ball")
+        grid = Grid(
+            tuple(domain["lower"]),
+            tuple(domain["upper"]),
+            domain["step"],
+            None if ball is None else Ball(tuple(ball["center"]), ball["radius"]),
+        )
+        return grid, Balls.of(grid, result["balls"] if task == "k_cover" else [result])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise JobError(f"RELEASE {path} has no balls in its domain: it was changed after its run.") from None
+
+
+def _check_output(output: str, input_path: str) -> None:
+    """Refuse a folder with something in it, and one that a later job would read as part of the input."""
+    root = input_path.partition("**")[0].rstrip("/")
+    if output == root or output.startswith(f"{root}/"):
+        raise JobError(
+            f"OUTPUT {output} lies in INPUT {input_path}, whose rows would then be there twice: give a "
+            "folder elsewhere."
+        )
+    try:
+        system, where = filesystem(output)
+        found = system.get_file_info(where)
+        below = (
+            system.get_file_info(fs.FileSelector(where, allow_not_found=True)) if not found.is_file else []
+        )
+    except OSError as error:
+        raise JobError(f"OUTPUT {output} cannot be listed ({error.strerror or 'no answer'}).") from None
+    if found.is_file:
+        raise JobError(f"OUTPUT {output} is a file: give a new folder.")
+    if below:
+        raise JobError(f"OUTPUT {output} is not empty: give a new folder.")
+    open_folder(output).prepare()
+
+
+def _check_names(source: Source) -> None:
+    """Refuse files that would be written over each other, such as `a` and `a.parquet`."""
+    named: dict[str, str] = {}
+    for file in source.files:
+        other = named.setdefault(file_name(Descriptor(file, 0, 0)), file.name)
+        if other != file.name:
+            raise InputError(
+                f"input.path: {other} and {file.name} would become files of one name: rename one of them."
+            )
+
+
+def _run(options: PipelineOptions, source: Source, screening: Screen, output: str) -> None:
+    try:
+        with quiet(), redirect_stderr(io.StringIO()):
+            pipeline = beam.Pipeline(options=options)
+            _ = pipeline | "Read" >> ReadBlocks(source) | "Rows" >> ScreenRows(screening, output)
+            running = pipeline.run()
+            if options.view_as(StandardOptions).no_wait_until_finish:
+                return
+            ended = running.wait_until_finish()
+    except InputError:
+        raise
+    except Exception as error:
+        said = _SAID.search(str(error))
+        raise (RunError(said[1]) if said else _translated(error)) from None
+    if ended not in (None, PipelineState.DONE, *_SUBMITTED):
+        raise RunError(f"The pipeline ended as {ended}; {output} is not complete.")
