@@ -41,6 +41,7 @@ class Plan:
         smallest_target: smallest `target` that this budget serves, or None.
         alternatives: the other methods and what they promise.
         notes: sentences for the person who reads the plan.
+        hides: what is hidden, in words, where that is less than the neighbor relation says; None otherwise.
     """
 
     method: str
@@ -53,3 +54,4 @@ class Plan:
     smallest_target: int | None = None
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    hides: str | None = None

@@ -220,6 +220,11 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
             f"{about} promises differential privacy, and the job's privacy.policy hides less: run it without "
             "a ledger, or without a policy."
         )
+    if plan.hides is not None:
+        raise LedgerRefusal(
+            f"{about} promises to hide {job.privacy.neighbors} of whole rows, and the job hides less: "
+            f"{plan.hides}. Run it without a ledger."
+        )
     entry = Entry(
         run_id=str(job.run_id),
         job=job.hash(),

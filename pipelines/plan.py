@@ -94,9 +94,20 @@ def notes(job: Job, plan: Plan) -> list[str]:
     """Return what a person should know before trusting the plan."""
     return [
         "Each row is a person: there is no privacy unit, so the promise is for one row.",
-        f"What it hides is {NEIGHBORS[job.neighbors.name]}.",
+        f"What it hides is {hidden(job, plan)}.",
         *plan.notes,
     ]
+
+
+def hidden(job: Job, plan: Plan) -> str:
+    """Return what a run hides, in words."""
+    if plan.hides is not None:
+        return plan.hides
+    if job.privacy.policy is not None:
+        return (
+            "one row replaced by another that its policy makes a secret pair with; all else may be told apart"
+        )
+    return NEIGHBORS[job.neighbors.name]
 
 
 def _share(name: str, plan: Plan, budget: Budget) -> float:

@@ -16,7 +16,7 @@ from core.plan import Finding, Plan, Tabular
 from pipelines.answers.answer import Rows
 from pipelines.folder import Folder
 from pipelines.job import Job
-from pipelines.plan import notes
+from pipelines.plan import hidden, notes
 from pipelines.refusal import JobError
 
 RELEASE = "release.json"
@@ -44,6 +44,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "neighbors": job.privacy.neighbors,
             "unit": None,
             "policy": values["privacy"]["policy"],
+            "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },

@@ -295,7 +295,7 @@ def plan_mst_cost(grid: Grid, params: MstCost, budget: Budget, neighbors: Neighb
         step = SmoothCost(grid=grid, public=public, smooth=smooth)
     other = "smooth" if method == "global" else "global"
     means = (
-        "Nodes and edges are public: what is hidden is the weight of one row."
+        "Nodes and edges are taken for public, and released through the cost."
         if public
         else "An edge is hidden, not a node with all of its edges; every id is a node, and a missing edge "
         "weighs the upper bound."
@@ -310,4 +310,5 @@ def plan_mst_cost(grid: Grid, params: MstCost, budget: Budget, neighbors: Neighb
         failure=params.failure,
         alternatives={other: {"error": None if method == "global" else error}},
         notes=(means, "The edge list is brought to one node: 16 bytes an edge."),
+        hides="the weight of one row; its nodes, and every edge, are public" if public else None,
     )

@@ -92,7 +92,7 @@ def per_move(epsilon: float, delta: float, moves: int) -> tuple[float, float]:
 
     Group privacy: (epsilon / 2, delta / (1 + e^(epsilon / 2))) for one change is (epsilon, delta) for two.
     """
-    return (epsilon, delta) if moves == 1 else (epsilon / 2, delta / (1 + math.exp(epsilon / 2)))
+    return (epsilon, delta) if moves == 1 else (epsilon / 2, delta / (1 + math.exp(min(epsilon / 2, 700.0))))
 
 
 def as_charged(mechanisms: Sequence[Mechanism], moves: int) -> tuple[Mechanism, ...]:

@@ -206,6 +206,10 @@ class _Setting:
             mechanisms = as_charged(draws, self.moves)
             if spend(mechanisms, self.budget.delta).epsilon <= epsilon:
                 break
+        else:
+            raise ValueError(
+                "params.aggregator is one_cluster: it does not fit into this budget; use another."
+            )
         found = inner.promises["missing"] is not None
         missing = int(inner.promises["missing"]) if found else p.blocks
         round_ = StablePoint(grid=self.grid, blocks=p.blocks, cluster=inner)

@@ -196,3 +196,15 @@ def test_a_policy_that_leaves_nothing_to_pay_for(bench):
     for command in ("plan", "run"):
         result = bench.shoal(command, bench.write(bench.changed({**free, "domain.step": 0.015625})))
         assert result.exit_code == 0, result.output
+
+
+def test_a_run_that_hides_less_than_its_relation_says_so(bench):
+    path = str(bench.folder / "ledger.json")
+    options = ("--epsilon", "2", "--delta", "1e-5", "--neighbors", "replace_one")
+    assert bench.shoal("ledger", "create", path, *options).exit_code == 0
+    weights = {**changes("mst_cost"), **REPLACED, "params": {"change": "weight"}}
+    refused = bench.run({**weights, "privacy.ledger": path})
+    assert refused.exit_code == 3
+    assert "the job hides less: the weight of one row" in refused.stderr
+    assert bench.run(weights).exit_code == 0
+    assert "Less than differential privacy hides: the weight" in (bench.folder / "out/report.html").read_text()
