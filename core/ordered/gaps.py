@@ -15,6 +15,12 @@ Points = Ints | NDArray[np.object_]
 """Grid points of one axis, shape (m,): int64, or Python integers where the universe is larger."""
 
 
+_MOST = 1 << 33
+"""Records beyond which ranks are cut off: with weights of at most 2^28, scores fit into int64."""
+
+_FAR = 1 << 61
+
+
 @dataclass(frozen=True, eq=False)
 class Order:
     """A multiset of grid points, sorted.
@@ -133,8 +139,12 @@ def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints
         total: number of records that the ranks count.
         offset: rank of a point below all records, plus down times their number.
         up: weight of a record below a point.
-        down: weight of a record above it.
+        down: weight of a record above it; both are at most 2^28.
     """
-    low = offset + up * runs.below - down * (total - runs.below)
-    high = offset + up * runs.upto - down * (total - runs.upto)
-    return np.asarray(-np.maximum(0, np.maximum(low, -high)))
+    offset = min(max(offset, -_FAR), _FAR)
+
+    def rank(below: Ints) -> Ints:
+        # Counts are cut off where their products would wrap; cut off, they still move by 1 at most.
+        return offset + up * np.minimum(below, _MOST) - down * np.minimum(total - below, _MOST)
+
+    return np.asarray(-np.maximum(0, np.maximum(rank(runs.below), -rank(runs.upto))))

@@ -103,3 +103,18 @@ def test_largest_loss_of_the_median_is_what_the_scale_says():
                 losses.append(np.abs(np.log(p / p.sum() * q.sum() / q)).max())
     assert 0.6 * 2 / scale < max(losses) <= 2 / scale
     assert math.isfinite(max(losses))
+
+
+@pytest.mark.parametrize("records", [2**33 - 1, 2**33, 2**35 + 7, 2**36, 2**40])
+@pytest.mark.parametrize(("up", "down"), [(2**27, 2**27), (2**28 - 1, 1), (1, 2**28 - 1)])
+def test_scores_of_many_records_do_not_wrap(records, up, down):
+    """A record more moves no score by more than the larger weight, however many there are."""
+
+    def scores(count):
+        below, upto = np.array([0, 0, count]), np.array([0, count, count])
+        runs = Runs(np.arange(3), np.ones(3, np.int64), below, upto)
+        return rank_scores(runs, count, count * (2**27 - up), up, down)
+
+    before, after = scores(records), scores(records + 1)
+    assert (before <= 0).all()
+    assert np.abs(after - before).max() <= max(up, down) + abs(2**27 - up)
