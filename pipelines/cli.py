@@ -94,6 +94,20 @@ def plan(
             show(described, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
 
 
+@app.command("check-function")
+def check_function(job: JobFile, overrides: Overrides = None) -> None:
+    """Try the function of sample_and_aggregate on made-up rows. Reads no rows, spends nothing."""
+    with _exit_codes():
+        from pipelines.check_function import check, show
+        from pipelines.job import load_job
+
+        findings = check(load_job(job, overrides or []))
+        for line in show(findings):
+            typer.echo(line)
+        if any(finding.problem for finding in findings):
+            raise typer.Exit(2)
+
+
 @app.command()
 def report(
     release: Annotated[

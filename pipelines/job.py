@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
@@ -15,6 +16,7 @@ from pydantic import (
     Field,
     TypeAdapter,
     ValidationError,
+    computed_field,
     create_model,
     model_validator,
 )
@@ -114,7 +116,6 @@ class Job(JobPart):
 
     task: str
     input: Input
-    domain: Domain
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
@@ -126,12 +127,7 @@ class Job(JobPart):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        columns, axes = len(self.input.columns), len(self.domain.lower)
-        if columns != axes:
-            raise ValueError(
-                f"input.columns has {columns} columns and domain.lower {axes} values: "
-                "give one value per column."
-            )
+        self.check_records()
         if not self.output:
             raise ValueError("output is empty: give the folder of the release.")
         unfilled = re.sub(r"\{run_id\}", "", self.output)
@@ -142,10 +138,23 @@ class Job(JobPart):
         return self
 
     @property
+    def grid(self) -> Grid:
+        """The universe of the records."""
+        raise NotImplementedError
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says whose row it is; None where every row is one person's."""
+        return None
+
+    def check_records(self) -> None:
+        """Check that rows can become records; a ValueError is one sentence that names the field."""
+
+    @property
     def neighbors(self) -> Neighbors:
         """The neighbor relation as core knows it."""
         policy = self.privacy.policy
-        return Neighbors(self.privacy.neighbors, None if policy is None else policy.build(self.domain.grid()))
+        return Neighbors(self.privacy.neighbors, None if policy is None else policy.build(self.grid))
 
     @property
     def task_params(self) -> Any:
@@ -163,9 +172,87 @@ class Job(JobPart):
         return self.model_copy(update={"run_id": run_id, "output": self.output.replace("{run_id}", run_id)})
 
 
+class RowsJob(Job):
+    """A job whose records are rows, as points of its domain."""
+
+    domain: Domain
+
+    @property
+    def grid(self) -> Grid:
+        """See `Job.grid`."""
+        return self.domain.grid()
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        columns, axes = len(self.input.columns), len(self.domain.lower)
+        if columns != axes:
+            raise ValueError(
+                f"input.columns has {columns} columns and domain.lower {axes} values: "
+                "give one value per column."
+            )
+
+
+class SubsamplesInput(Input):
+    """Where the rows are that a function sees."""
+
+    columns: tuple[str, ...] = Field(description="Numeric columns that the function sees, nulls and all.")
+    unit: str | None = Field(
+        default=None,
+        description="Column that says whose row it is: all rows of a unit are in one block, and a row "
+        "without one in none. Without it, each row is a person.",
+    )
+    bounds: tuple[tuple[float, float], ...] | None = Field(
+        default=None,
+        description="Public [lower, upper] of each column, from which check-function makes up rows; nothing "
+        "else uses them.",
+    )
+
+
+class SubsamplesJob(Job):
+    """A job whose records are the answers of a function to disjoint subsamples."""
+
+    input: SubsamplesInput
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def domain(self) -> dict[str, Any]:
+        """The universe of the answers, as it stands in the release."""
+        outputs = self.task_params.outputs
+        names = [f"value_{axis}" for axis in range(len(outputs.lower))]
+        return {"columns": names, **outputs.model_dump(mode="json"), "ball": None}
+
+    @property
+    def grid(self) -> Grid:
+        """See `Job.grid`."""
+        return cast(Grid, self.task_params.outputs.grid())
+
+    @property
+    def unit(self) -> str | None:
+        """See `Job.unit`."""
+        return self.input.unit
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        if self.privacy.policy is not None:
+            raise ValueError(
+                "privacy.policy speaks of points of a domain, but a function sees rows as they are: "
+                "leave it out."
+            )
+        bounds = self.input.bounds
+        if bounds is not None and len(bounds) != len(self.input.columns):
+            raise ValueError(
+                f"input.bounds has {len(bounds)} entries for {len(self.input.columns)} columns: "
+                "give one each."
+            )
+        for low, high in bounds or ():
+            if not -math.inf < low < high < math.inf:
+                raise ValueError(f"input.bounds has [{low}, {high}]: give two finite numbers that ascend.")
+
+
 def _params_model(cls: type[Any]) -> type[BaseModel]:
     """Return the model of a task's parameters: keys, types and descriptions from the dataclass of core."""
-    lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", inspect.cleandoc(cls.__doc__ or ""), re.M)
+    docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
+    lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)
     words = {name: " ".join(text.split()) for name, text in lines}
     hints = get_type_hints(cls)
     known: dict[str, Any] = {
@@ -196,7 +283,7 @@ def _model(name: str) -> type[Job]:
     """Return the model of a task's jobs."""
     return create_model(
         f"Job of {name}",
-        __base__=Job,
+        __base__=SubsamplesJob if TASKS[name].subsamples else RowsJob,
         task=(cast(Any, Literal[name]), ...),
         params=(_params_model(TASKS[name].params), ...),
     )

@@ -29,9 +29,7 @@ def make_plan(job: Job, salt: bytes) -> Plan:
         JobError: the task doesn't support what the job asks for.
     """
     try:
-        plan = TASKS[job.task].plan(
-            job.domain.grid(), job.task_params, job.privacy.budget(), job.neighbors, salt
-        )
+        plan = TASKS[job.task].plan(job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt)
     except ValueError as error:
         raise JobError(str(error)) from None
     check_spend(plan, job.privacy.budget())
@@ -93,7 +91,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
 def notes(job: Job, plan: Plan) -> list[str]:
     """Return what a person should know before trusting the plan."""
     return [
-        "Each row is a person: there is no privacy unit, so the promise is for one row.",
+        _unit(job),
         f"What it hides is {hidden(job, plan)}.",
         *plan.notes,
     ]
@@ -110,6 +108,15 @@ def hidden(job: Job, plan: Plan) -> str:
     return NEIGHBORS[job.neighbors.name]
 
 
+def _unit(job: Job) -> str:
+    if job.unit is None:
+        return "Each row is a person: there is no privacy unit, so the promise is for one row."
+    return (
+        f"The promise is for a unit: for all rows together that have one value of {job.unit}. Read unit for "
+        "row where it speaks of one row or of their number."
+    )
+
+
 def _share(name: str, plan: Plan, budget: Budget) -> float:
     """Return the part of the rounds' costs, each by itself at the run's delta, that `name` has."""
     costs: dict[str, float] = {}
@@ -120,8 +127,9 @@ def _share(name: str, plan: Plan, budget: Budget) -> float:
 
 
 def _why(job: Job, plan: Plan) -> str:
-    if getattr(job.task_params, "method", None) == plan.method:
-        return "params.method asks for it."
+    for field in ("method", "aggregator"):
+        if getattr(job.task_params, field, None) == plan.method:
+            return f"params.{field} asks for it."
     if not plan.alternatives:
         return f"It is the only method for {job.neighbors.name} at these parameters."
     return "It promises the most; the others are below."

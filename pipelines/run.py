@@ -30,9 +30,13 @@ from pipelines.release import RELEASE, REPORT, draft_release, find_release, read
 from pipelines.report import render
 from pipelines.runners import EMBEDDED, make_options, quiet
 from pipelines.storage import open_folder
+from pipelines.tasks import TASKS
+from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.run_rounds import RunRounds
+from transforms.run_function import Function, FunctionError, FunctionRunner
+from transforms.run_rounds import Records, RunRounds
+from transforms.split_units import Splitting
 
 _SAID = re.compile(r"(InputError|JobError|StorageError): (.+?)(?: \[while running|\n|$)")
 _SAYS = {"InputError": InputError, "JobError": JobError, "StorageError": StorageError}
@@ -82,12 +86,26 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A job that was checked as far as that goes without reading rows, spending or writing anything."""
+    """A job that was checked as far as that goes without reading rows, spending or writing anything.
+
+    Args:
+        job: the job.
+        options: Beam's.
+        source: its input.
+        plan: what it is going to do.
+        salt: 16 secret bytes that choose samples.
+    """
 
     job: Job
     options: PipelineOptions
     source: Source
     plan: Plan
+    salt: bytes
+
+    @property
+    def function(self) -> Function | None:
+        """The function whose answers are the records; None where rows are."""
+        return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
 
 
 def prepare_run(
@@ -110,12 +128,23 @@ def prepare_run(
         LedgerRefusal: the ledger has no room for it.
     """
     options = make_options(runner, job, beam_options)
-    source = open_source(job.input.path, job.input.columns)
-    plan = make_plan(job, secret_salt())
+    source = open_source(job.input.path, job.input.columns, job.unit)
+    salt = secret_salt()
+    prepared = Prepared(job, options, source, make_plan(job, salt), salt)
+    if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
+        _check_import(prepared.function)
     if job.privacy.ledger is not None:
-        check_room(job.privacy.ledger, job, plan, clock)
+        check_room(job.privacy.ledger, job, prepared.plan, clock)
     open_folder(job.output).prepare()
-    return Prepared(job, options, source, plan)
+    return prepared
+
+
+def _check_import(function: Function) -> None:
+    """Import the function where no row is, before anything is spent; elsewhere its workers must have it."""
+    try:
+        FunctionRunner(function).close()
+    except FunctionError as error:
+        raise JobError(str(error)) from None
 
 
 def run_job(
@@ -180,15 +209,25 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
 
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the one pipeline of a run: read, all rounds, write."""
-    grid = prepared.job.domain.grid()
+    job, plan, source = prepared.job, prepared.plan, prepared.source
     pipeline = beam.Pipeline(options=prepared.options)
-    state = (
-        pipeline
-        | "Read" >> ReadBlocks(prepared.source)
-        | "Rounds" >> RunRounds(rounds, prepared.plan.start, SecureNoise(), Reader.of(prepared.source, grid))
-    )
-    _ = state | "Write" >> beam.Map(_write, draft_release(prepared.job, prepared.plan), grid, delivery)
+    elements = pipeline | "Read" >> ReadBlocks(source)
+    reader: Records
+    if prepared.function is None:
+        reader = Reader.of(source, job.grid)
+    else:
+        splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
+        elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
+        reader = AnswerReader()
+    state = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader)
+    _ = state | "Write" >> beam.Map(_write, _draft(job, plan), job.grid, delivery)
     return pipeline
+
+
+def _draft(job: Job, plan: Plan) -> dict[str, Any]:
+    draft = draft_release(job, plan)
+    draft["privacy"]["unit"] = job.unit
+    return draft
 
 
 def _run_pipeline(prepared: Prepared, delivery: Delivery, events: Events) -> bool:

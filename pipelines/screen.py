@@ -130,6 +130,7 @@ def _check_output(output: str, input_path: str) -> None:
             f"OUTPUT {output} lies in INPUT {input_path}, whose rows would then be there twice: give a "
             "folder elsewhere."
         )
+    folder = open_folder(output)
     try:
         system, where = filesystem(output)
         found = system.get_file_info(where)
@@ -142,7 +143,7 @@ def _check_output(output: str, input_path: str) -> None:
         raise JobError(f"OUTPUT {output} is a file: give a new folder.")
     if below:
         raise JobError(f"OUTPUT {output} is not empty: give a new folder.")
-    open_folder(output).prepare()
+    folder.prepare()
 
 
 def _check_names(source: Source) -> None:

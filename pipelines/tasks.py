@@ -27,11 +27,13 @@ class Task:
         params_at: `module:name` of the frozen dataclass of its own parameters, which checks its values.
         plan_at: `module:name` of its planner.
         answers_at: module of how it speaks.
+        subsamples: whether its records are answers of a function to subsamples, not rows.
     """
 
     params_at: str
     plan_at: str
     answers_at: str
+    subsamples: bool = False
 
     @cached_property
     def params(self) -> type[Any]:
@@ -77,4 +79,10 @@ TASKS = {
     "minimum": _task("smooth.params:Minimum", "smooth.median_plan:plan_minimum", "single_value"),
     "triangles": _task("smooth.params:Triangles", "smooth.triangles:plan_triangles", "single_value"),
     "mst_cost": _task("smooth.params:MstCost", "smooth.mst:plan_mst_cost", "single_value"),
+    "sample_and_aggregate": Task(
+        "pipelines.job_subsamples:Analysis",
+        "core.subsample.plan:plan_sample_and_aggregate",
+        "pipelines.answers.sample_and_aggregate",
+        subsamples=True,
+    ),
 }

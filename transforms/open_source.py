@@ -197,6 +197,8 @@ def _check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: 
         kind = schema.field(column).type
         if field == "columns" and not _is_numeric(kind):
             raise InputError(f"input.columns: {column} is {kind} in {file.name}; {_NUMERIC}.")
+        if field == "unit" and pa.types.is_nested(kind):
+            raise InputError(f"input.unit: {column} is {kind} in {file.name}; give a column of plain values.")
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

@@ -73,6 +73,10 @@ class Reader:
             )
         return cls(source.columns, grid)
 
+    def blocks(self, element: Descriptor) -> Iterator[Block]:
+        """See `read_blocks`."""
+        return read_blocks(self, element)
+
 
 @dataclasses.dataclass
 class ReadBlocks(beam.PTransform):

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import apache_beam as beam
 import numpy as np
@@ -14,16 +14,22 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.aggregate import Aggregate, Counts
 from core.noise import Noise
-from core.rounds import Round, State
+from core.rounds import Block, Round, State
 from transforms.open_source import InputError
-from transforms.read_blocks import Descriptor, Reader, read_blocks
 
 Sums = list[tuple[int, Any]]
 """How many aggregates were added, and their sum; several where few were added to many."""
 
 
 class RoundError(RuntimeError):
-    """A round failed; the text holds nothing that depends on rows."""
+    """A step failed; the text holds nothing that depends on rows."""
+
+
+class Records(Protocol):
+    """How the elements that every round goes through become records."""
+
+    def blocks(self, element: Any) -> Iterator[Block]:
+        """Return the element's records in blocks, the same ones whenever it is asked."""
 
 
 _NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
@@ -37,21 +43,21 @@ class RunRounds(beam.PTransform):
         rounds: the rounds of a task; their names label the steps.
         start: public state before the first round.
         noise: where randomness comes from; it travels to the worker that releases.
-        reader: how a descriptor becomes records.
+        reader: how an element becomes records: a descriptor by `Reader`, an answer by `AnswerReader`.
         shards: parts in which a large sparse aggregate is merged.
     """
 
     rounds: Sequence[Round]
     start: State
     noise: Noise
-    reader: Reader
+    reader: Records
     shards: int = 16
 
-    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return one element, the state after the last round."""
-        state = descriptors.pipeline | "Start" >> beam.Create([self.start], reshuffle=False)
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Take what `reader` knows, at least one; return one element, the state after the last round."""
+        state = elements.pipeline | "Start" >> beam.Create([self.start], reshuffle=False)
         for step in self.rounds:
-            state = descriptors | step.name >> RunRound(step, state, self.noise, self.reader, self.shards)
+            state = elements | step.name >> RunRound(step, state, self.noise, self.reader, self.shards)
         return state
 
 
@@ -66,13 +72,13 @@ class RunRound(beam.PTransform):
     step: Round
     state: beam.PCollection
     noise: Noise
-    reader: Reader
+    reader: Records
     shards: int
 
-    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return one element, the state after this round."""
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Take what `reader` knows, at least one; return one element, the state after this round."""
         state = beam.pvalue.AsSingleton(self.state)
-        aggregates = descriptors | "Summarize" >> beam.FlatMap(_summarize, self.reader, self.step, state)
+        aggregates = elements | "Summarize" >> beam.FlatMap(_summarize, self.reader, self.step, state)
         floor = self.step.floor
         merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
         return (
@@ -140,9 +146,9 @@ class _Sum(beam.CombineFn):
 
 
 @no_annotations
-def _summarize(descriptor: Descriptor, reader: Reader, step: Round, state: State) -> Iterator[Aggregate]:
-    with _untold(step.name):
-        for block in read_blocks(reader, descriptor):
+def _summarize(element: Any, reader: Records, step: Round, state: State) -> Iterator[Aggregate]:
+    with untold(f"Round {step.name}"):
+        for block in reader.blocks(element):
             yield step.summarize(block, state)
 
 
@@ -158,12 +164,12 @@ def _clip(shard: tuple[int, Counts], floor: int) -> Counts:
 
 @no_annotations
 def _release(aggregate: Aggregate, step: Round, state: State, noise: Noise) -> State:
-    with _untold(step.name):
+    with untold(f"Round {step.name}"):
         return step.release(aggregate, state, noise)
 
 
 @contextmanager
-def _untold(name: str) -> Iterator[None]:
+def untold(what: str) -> Iterator[None]:
     """Tell of an error its kind and place alone: runners log what it says, and it may quote rows."""
     try:
         yield
@@ -172,4 +178,4 @@ def _untold(name: str) -> Iterator[None]:
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(last.filename)}:{last.lineno}"
-        raise RoundError(f"Round {name} failed with {type(error).__name__} at {place}.") from None
+        raise RoundError(f"{what} failed with {type(error).__name__} at {place}.") from None

@@ -14,8 +14,7 @@ Ints = NDArray[np.int64]
 Points = Ints | NDArray[np.object_]
 """Grid points of one axis, shape (m,): int64, or Python integers where the universe is larger."""
 
-
-_MOST = 1 << 33
+MOST_RECORDS = 1 << 33
 """Records beyond which ranks are cut off: with weights of at most 2^28, scores fit into int64."""
 
 _FAR = 1 << 61
@@ -145,6 +144,7 @@ def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints
 
     def rank(below: Ints) -> Ints:
         # Counts are cut off where their products would wrap; cut off, they still move by 1 at most.
-        return offset + up * np.minimum(below, _MOST) - down * np.minimum(total - below, _MOST)
+        above = np.minimum(total - below, MOST_RECORDS)
+        return np.asarray(offset + up * np.minimum(below, MOST_RECORDS) - down * above)
 
     return np.asarray(-np.maximum(0, np.maximum(rank(runs.below), -rank(runs.upto))))

@@ -54,7 +54,7 @@ class Candidate:
 
 
 def candidate(
-    method: str, size: int, failure: float, budget: Budget, neighbors: Neighbors, salt: bytes = bytes(16)
+    method: str, size: int, failure: float, budget: Budget, neighbors: Neighbors, salt: bytes
 ) -> Candidate:
     """Calibrate one method on a universe of any size.
 

@@ -1,4 +1,4 @@
-"""Release quantiles: cells by rough cuts, noisy counts of the cells, then one choice per quantile."""
+"""Release quantiles: cells by rough cuts, noisy counts of the cells, then a look into each."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.domain import Grid
 from core.noise import Noise
-from core.ordered.gaps import Order, Runs, rank_scores
+from core.ordered.cells import CellCounts
+from core.ordered.gaps import MOST_RECORDS, Order, Runs, rank_scores
 from core.rounds import Block
 
 Floats = NDArray[np.float64]
@@ -20,6 +22,8 @@ UNIT = 1 << 28
 """Ranks and probabilities are whole multiples of 1 / UNIT of a record; 2^34 records fit into int64."""
 
 _FAR = 2.0**61
+MOST_POINTS = 1 << 13
+"""Most grid points that are counted one by one in a run: their noise takes a third of a second."""
 
 
 @dataclass(frozen=True)
@@ -41,49 +45,6 @@ class FoundQuantiles:
 
 
 @dataclass(frozen=True)
-class CellCounts:
-    """Noise of the cells' counts, and of the counts of groups of neighboring cells.
-
-    Args:
-        cell: Laplace scale of each cell.
-        group: Laplace scale of each group; infinite where groups are not counted.
-        size: cells per group.
-    """
-
-    cell: float
-    group: float = math.inf
-    size: int = 1
-
-    def release(self, counts: NDArray[np.int64], known: int | None, noise: Noise) -> Floats:
-        """Release the counts of neighboring cells, shape (k,), consistent with those of the groups.
-
-        A record is in one cell and one group: both are histograms. A group's total is the average of
-        its noisy count and the sum of its cells, weighted by their precision; its cells share the
-        difference (least squares: Hay, Rastogi, Miklau and Suciu 2010).
-
-        Args:
-            counts: exact counts.
-            known: the number of records, where it is public.
-            noise: where randomness comes from.
-        """
-        released = noise.laplace(counts, self.cell).astype(np.float64)
-        if math.isfinite(self.group):
-            firsts = np.arange(0, len(counts), self.size)
-            sizes = np.diff(np.append(firsts, len(counts)))
-            noisy = noise.laplace(np.add.reduceat(counts, firsts), self.group)
-            missing = noisy - np.add.reduceat(released, firsts)
-            released += np.repeat(missing * self.weight(sizes) / sizes, sizes)
-        if known is not None:
-            released += (known - released.sum()) / len(counts)
-        return released
-
-    def weight(self, sizes: NDArray[np.int64]) -> Floats:
-        """Part of a group's total that its own noisy count decides, for groups of these sizes."""
-        cells = sizes * self.cell**2
-        return np.asarray(cells / (cells + self.group**2))
-
-
-@dataclass(frozen=True)
 class CutsAndChoices:
     """All quantiles in one pass.
 
@@ -92,21 +53,23 @@ class CutsAndChoices:
        the quantiles themselves so).
     2. Noisy counts of the cells between the cuts: they say which cell holds each quantile and at what
        rank, so errors of the cuts do not matter any more.
-    3. One exponential mechanism per quantile on the records of its cell, or several that share the
-       budget where a cell holds several, as around a point that many records share.
+    3. In each cell that holds quantiles, noisy counts of its points where these are few, and otherwise one
+       exponential mechanism per quantile on its records, which share the budget.
 
     Sensitivity, adding or removing a record: each level of 1 and each cell of 3 sees disjoint sets of
     records, so that one mechanism per level, and those of one cell, see the change. In 1 a record weighs
     t below and 1 - t above: the scores' change has range at most 2 max(t, 1 - t). In 3 it weighs 1/2 both
-    ways: range 1, which is why the count of the quantile's own cell is used too. In 2 histograms have L1
-    sensitivity 1 each. A replacement is one removal and one addition: all of it doubles.
+    ways: range 1, which is why the count of the quantile's own cell is used too; and it changes the count of
+    one point by 1. Which of both is used depends on the cuts and the counts of 2, which are noisy already. In
+    2 histograms have L1 sensitivity 1 each. A replacement is one removal and one addition: all of it doubles.
 
     Args:
         probabilities: ascending, in (0, 1).
         size: number of grid points.
         cut_scale: Gumbel scale of a cut, per unit of range: moves / epsilon of a level.
         cells: noise of the counts; None for one quantile, which needs neither cuts nor counts.
-        choice_scale: Gumbel scale of a choice, per unit of range and quantile in the cell.
+        choice_scale: Gumbel scale of a choice, per unit of range and quantile in the cell, and Laplace scale
+            of its points' counts: moves / epsilon of 3.
         total_is_public: whether the number of records may be used: `replace_one`.
     """
 
@@ -128,29 +91,27 @@ class CutsAndChoices:
         order = Order.of_counts(aggregate)
         targets = np.rint(np.array(self.probabilities) * UNIT).astype(np.int64)
         if self.cells is None:
-            return self._found([self._alone(order, int(targets[0]), noise)])
+            return found(self.probabilities, [self._alone(order, int(targets[0]), noise)])
         middles = (targets[1:] + targets[:-1]) // 2
         edges = np.unique([0, *_cuts(order, (0, self.size), middles, self.cut_scale, noise), self.size])
         known = order.total if self.total_is_public else None
         counts = np.array([order.below(int(edge)) for edge in edges])
-        released = self.cells.release(np.diff(counts), known, noise)
-        starts = np.maximum.accumulate(np.maximum(0, np.append(0.0, np.cumsum(released))))
-        ranks = targets / UNIT * starts[-1]
+        starts, total = ranks_of(self.cells.release(np.diff(counts), known, noise))
+        ranks = targets / UNIT * total
         cells = np.searchsorted(starts[1:-1], ranks)
-        steps = []
-        for cell in np.unique(cells):
+        occupied, steps = np.unique(cells), []
+        for cell in occupied:
             low, high = int(edges[cell]), int(edges[cell + 1])
             inside = ranks[cells == cell]
             if high - low == 1:
                 steps += [low] * len(inside)
-                continue
-            here = order.within(low, high)
-            runs = Runs.between(here, low, high)
-            middle = (starts[cell] + starts[cell + 1]) / 2
-            for offset in np.clip(np.rint((middle - inside) * UNIT), -_FAR, _FAR).astype(np.int64):
-                scores = rank_scores(runs, here.total, int(offset), UNIT // 2, UNIT // 2)
-                steps.append(runs.choose(scores, self.choice_scale * len(inside) * UNIT, noise))
-        return self._found(steps)
+            elif points_suffice(high - low, len(inside)) and high - low <= MOST_POINTS // len(occupied):
+                steps += self._count_points(order, low, high, starts[cell : cell + 2], inside, noise)
+            else:
+                steps += self._choose(
+                    order.within(low, high), low, high, starts[cell : cell + 2], inside, noise
+                )
+        return found(self.probabilities, steps)
 
     def _alone(self, order: Order, target: int, noise: Noise) -> int:
         """Choose one quantile among all grid points, at its own weights or, with n public, at equal ones."""
@@ -161,8 +122,61 @@ class CutsAndChoices:
         scores = rank_scores(runs, order.total, offset, up, UNIT - up)
         return runs.choose(scores, self.choice_scale * 2 * max(up, UNIT - up), noise)
 
-    def _found(self, steps: Sequence[int]) -> FoundQuantiles:
-        return FoundQuantiles(self.probabilities, tuple(sorted(steps)))
+    def _count_points(
+        self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
+    ) -> list[int]:
+        """Read ranks off noisy counts of the cell's points, moved alike so that they fit between its ends."""
+        below = np.array([order.below(point) for point in range(low, high + 1)])
+        counts = counts_of_points(high - low, self.choice_scale).release(np.diff(below), None, noise)
+        counts += (ends[1] - ends[0] - counts.sum()) / len(counts)
+        starts, _ = ranks_of(counts)
+        return [low + int(step) for step in np.searchsorted(ends[0] + starts[1:-1], ranks)]
+
+    def _choose(
+        self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
+    ) -> list[int]:
+        """Choose a point of the cell for each rank, by its distance from the middle of the cell's ends."""
+        here, middle = order.within(low, high), float(ends.mean())
+        runs = Runs.between(here, low, high)
+        scale = self.choice_scale * len(ranks) * UNIT
+        offsets = np.clip(np.rint((middle - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
+        return [
+            runs.choose(rank_scores(runs, here.total, int(offset), UNIT // 2, UNIT // 2), scale, noise)
+            for offset in offsets
+        ]
+
+
+def found(probabilities: tuple[float, ...], steps: Sequence[int]) -> FoundQuantiles:
+    """Return the quantiles in their order; sorting brings none further from its rank."""
+    return FoundQuantiles(probabilities, tuple(sorted(steps)))
+
+
+def ranks_of(counts: Floats) -> tuple[Floats, float]:
+    """Return the rank at which each cell starts and the last one ends, ascending, and the sum of all counts.
+
+    Isotonic regression (as Hay, Rastogi, Miklau and Suciu 2010 do for sorted counts): least squares among the
+    ascending sequences. Its largest error is at most that of the sums, and it evens out noise where cells
+    are empty.
+    """
+    sums = np.append(0.0, np.cumsum(counts))
+    return np.asarray(isotonic_regression(sums).x), float(sums[-1])
+
+
+def counts_of_points(width: int, scale: float) -> CellCounts:
+    """Noise of the counts of a cell's points at Laplace scale `scale`: by groups too, where they are many."""
+    if width <= 64:
+        return CellCounts(scale)
+    return CellCounts(2 * scale, 2 * scale, math.isqrt(width))
+
+
+def points_suffice(width: int, sharing: int) -> bool:
+    """Whether counts of `width` points serve better than exponential mechanisms for so many quantiles.
+
+    Between known ends, counts of scale 1 give ranks of variance width / 3 (8 sqrt(width) / 3 by groups);
+    choices have 2 sharing^2 where records lie densely, and many times that where gaps between the records
+    hold many points. Counts are taken up to four times the former.
+    """
+    return min(width / 3, 8 * math.sqrt(width) / 3) <= 8 * sharing**2
 
 
 def _cuts(
@@ -177,8 +191,9 @@ def _cuts(
     up = UNIT - target
     here = order.within(low, high)
     runs = Runs.between(here, low + 1, high)
-    # A cut lies before its point: only the records below it count.
-    scores = -np.abs(up * runs.below - target * (here.total - runs.below))
+    # A cut lies before its point: only the records below it count. Cut off, counts still move by 1 at most.
+    below = up * np.minimum(runs.below, MOST_RECORDS)
+    scores = -np.abs(below - target * np.minimum(here.total - runs.below, MOST_RECORDS))
     cut = runs.choose(scores, scale * 2 * max(up, target), noise)
     left, right = targets[:middle], targets[middle + 1 :]
     return [
@@ -186,76 +201,3 @@ def _cuts(
         cut,
         *_cuts(order, (cut, high), (right - target) * UNIT // up, scale, noise),
     ]
-
-
-@dataclass(frozen=True)
-class CountsDownTheTree:
-    """All quantiles from noisy counts of ever finer cells, read off their sums.
-
-    The grid points are the leaves of a tree of equal fan-out. From the root down, the children of every
-    node that holds a quantile are counted, moved alike so that they add up to their parent, and each
-    quantile goes on into the child where the sum of the counts passes its rank.
-
-    Sensitivity: the children counted on one level are disjoint, so their counts are a histogram: a record
-    more or less changes one of them by 1, and a replacement two.
-
-    Args:
-        probabilities: ascending, in (0, 1).
-        size: number of grid points.
-        fan_out: children of a node.
-        scale: Laplace scale of every count.
-        total_is_public: whether the number of records may be used: `replace_one`.
-    """
-
-    probabilities: tuple[float, ...]
-    size: int
-    fan_out: int
-    scale: float
-    total_is_public: bool
-    name: str = "quantiles"
-    floor: int = 0
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
-        """Release a grid point for each probability."""
-        order = Order.of_counts(aggregate)
-        width = self.fan_out ** levels_of(self.size, self.fan_out)
-        total = float(order.total) if self.total_is_public else None
-        nodes = {0: (0.0, total)}  # first point: records before it and in it, as far as known
-        steps = [0] * len(self.probabilities)
-        ranks: Floats | None = None
-        while width > 1:
-            width //= self.fan_out
-            children = {first: self._children(order, first, width, *nodes[first], noise) for first in nodes}
-            if ranks is None:
-                before, inside = children[0][0]
-                ranks = np.array(self.probabilities) * (before[-1] + inside[-1])
-            nodes = {}
-            for i, rank in enumerate(ranks):
-                (before, inside), starts = children[steps[i]]
-                child = int(np.searchsorted(np.maximum.accumulate(before[1:]), rank))
-                steps[i] = starts[child]
-                nodes[steps[i]] = float(before[child]), float(inside[child])
-        return FoundQuantiles(self.probabilities, tuple(sorted(steps)))
-
-    def _children(
-        self, order: Order, first: int, width: int, before: float, total: float | None, noise: Noise
-    ) -> tuple[tuple[Floats, Floats], list[int]]:
-        """Count the children of the node at `first`: records before each and in each, and their starts."""
-        starts = [s for s in range(first, first + width * self.fan_out, width) if s < self.size]
-        below = [order.below(start) for start in [*starts, min(self.size, starts[-1] + width)]]
-        counts = noise.laplace(np.diff(np.array(below)), self.scale).astype(np.float64)
-        if total is not None:
-            counts += (total - counts.sum()) / len(counts)
-        return (before + np.append(0.0, np.cumsum(counts[:-1])), counts), starts
-
-
-def levels_of(size: int, fan_out: int) -> int:
-    """Levels of a tree of this fan-out over `size` leaves."""
-    levels, width = 0, 1
-    while width < size:
-        levels, width = levels + 1, width * fan_out
-    return levels

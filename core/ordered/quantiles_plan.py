@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from core.budget import Budget, Mechanism, calibrate, laplace, spend
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.ordered.quantiles import CellCounts, CountsDownTheTree, CutsAndChoices, levels_of
+from core.ordered.cells import Groups, best_groups, largest_sum
+from core.ordered.quantile_counts import CountsDownTheTree, CountsOfPoints, levels_of
+from core.ordered.quantiles import MOST_POINTS, CutsAndChoices, counts_of_points
 from core.plan import Plan
 
-Method = Literal["auto", "recursive", "tree"]
+Method = Literal["auto", "recursive", "histogram", "tree"]
 Floats = NDArray[np.float64]
+Step = CutsAndChoices | CountsOfPoints | CountsDownTheTree
 
-_CUTS = 0.15  # part of epsilon for the cuts: what they get wrong, the counts know
+_CUTS = 0.1  # part of epsilon for the cuts: what they get wrong, the counts know
 _MOST = 10_000  # quantiles
 
 
@@ -27,7 +30,8 @@ class Quantiles:
 
     Args:
         probabilities: of the quantiles, ascending, each between 0 and 1.
-        method: `recursive` (cuts, counts and choices), `tree` (counts down a tree), or `auto`.
+        method: `recursive` (cuts, counts of cells, then a look into each), `histogram` (counts of every grid
+            point, of which there may be 8,192), `tree` (counts down a tree), or `auto`.
         failure: probability with which a promise may fail.
 
     Raises:
@@ -51,7 +55,9 @@ class Quantiles:
                 f"params.probabilities is {list(self.probabilities)}: they must ascend, each only once."
             )
         if self.method not in get_args(Method):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto, recursive or tree.")
+            raise ValueError(
+                f"params.method is {self.method!r}: it must be auto, recursive, histogram or tree."
+            )
         if not 0 < self.failure < 1:
             raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
 
@@ -83,15 +89,22 @@ def plan_quantiles(grid: Grid, params: Quantiles, budget: Budget, neighbors: Nei
     Returns:
         One round, and two figures in records: `rank_error`, which no quantile exceeds on any data (how far
         p n is from the ranks of the released point), and `typical_rank_error`, the standard deviation
-        where records lie densely, by which `auto` chooses.
+        where records lie densely and the quantiles anywhere, by which `auto` chooses.
 
     Raises:
-        ValueError: there is more than one column.
+        ValueError: there is more than one column, or `histogram` is asked for on too many grid points.
     """
     if grid.dimension != 1:
         raise ValueError(f"domain.lower has {grid.dimension} values: quantiles takes one column.")
     setting = _Setting(grid.extents[0] + 1, params, budget, neighbors)
     plans = {"recursive": _recursive(setting), "tree": _tree(setting)}
+    if setting.size <= MOST_POINTS:
+        plans["histogram"] = _histogram(setting)
+    elif params.method == "histogram":
+        raise ValueError(
+            f"params.method is histogram: the domain has {setting.size:,} grid points, and may have "
+            f"{MOST_POINTS:,}."
+        )
     best = min(plans, key=lambda name: float(plans[name].promises["typical_rank_error"]))
     chosen = best if params.method == "auto" else params.method
     note = (
@@ -113,7 +126,7 @@ def plan_quantiles(grid: Grid, params: Quantiles, budget: Budget, neighbors: Nei
 def _plan(
     setting: _Setting,
     method: str,
-    build: Callable[[float], tuple[CutsAndChoices | CountsDownTheTree, Sequence[Mechanism]]],
+    build: Callable[[float], tuple[Step, Sequence[Mechanism]]],
     errors: Callable[[float], tuple[float, float]],
 ) -> Plan:
     multiplier = calibrate(setting.budget, lambda factor: build(factor)[1])
@@ -130,49 +143,11 @@ def _plan(
     )
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """How the cells are counted: `share` of the counts' epsilon on groups of `size`.
-
-    Args:
-        size: cells per group; 1 where groups are not counted.
-        share: of epsilon, on groups.
-        variance: of the rank at which a cell lies, at epsilon 1; average over the cells.
-    """
-
-    size: int
-    share: float
-    variance: float
-
-    def scales(self, epsilon: float) -> CellCounts:
-        if self.share == 0:
-            return CellCounts(1 / epsilon)
-        return CellCounts(1 / ((1 - self.share) * epsilon), 1 / (self.share * epsilon), self.size)
-
-
-def _groups(probabilities: Floats) -> _Groups:
-    """Find the grouping with the smallest average variance of the ranks (over 200 quantiles at most).
-
-    A rank, centered by n, weighs each cell's count by 1, 1/2 or 0 (below, own, above), less p.
-    """
+def _groups(probabilities: Floats) -> Groups:
+    """Group the cells of the cuts, one for each quantile; averages over 200 quantiles at most."""
     count = len(probabilities)
-    rows = np.unique(np.linspace(0, count - 1, min(count, 200)).astype(int))
-    columns = np.arange(count)
-    below = (columns < rows[:, None]) + (columns == rows[:, None]) / 2
-    weights = below - probabilities[rows, None]
-    best = _Groups(1, 0.0, float(2 * (weights**2).sum(axis=1).mean()))
-    for size in sorted({round(count ** (i / 8)) for i in range(2, 8)} - {1}):
-        firsts = np.arange(0, count, size)
-        sizes = np.diff(np.append(firsts, count))
-        sums = np.add.reduceat(weights, firsts, axis=1)
-        inner = ((weights - np.repeat(sums / sizes, sizes, axis=1)) ** 2).sum(axis=1).mean()
-        for share in (0.3, 0.4, 0.5, 0.6, 0.7):
-            cell, group = (1 - share) ** -2.0, share**-2.0
-            outer = (sums**2 / (sizes**2 * (1 / (sizes * cell) + 1 / group))).sum(axis=1).mean()
-            variance = float(2 * (cell * inner + outer))
-            if variance < best.variance:
-                best = _Groups(size, share, variance)
-    return best
+    some = np.unique(np.linspace(0, count - 1, min(count, 200)).astype(int))
+    return best_groups(probabilities[some], some, count)
 
 
 def _recursive(setting: _Setting) -> Plan:
@@ -217,7 +192,7 @@ def _recursive(setting: _Setting) -> Plan:
         draws.append(laplace(step.name, "counts of cells", moves / cells.cell, moves))
         if math.isfinite(cells.group):
             draws.append(laplace(step.name, "counts of groups of cells", moves / cells.group, moves))
-        what = "exponential mechanism: choices in a cell, per quantile that shares it"
+        what = "exponential mechanism per quantile of a cell, or discrete Laplace on the counts of its points"
         return step, [*draws, Mechanism(step.name, what, scale, 0.5, epsilon=factor * choices)]
 
     def errors(factor: float) -> tuple[float, float]:
@@ -229,30 +204,42 @@ def _recursive(setting: _Setting) -> Plan:
         # A cell may hold all quantiles. Its edges and middle are known to within `rank`: the true point may
         # lie in the next cell, at most that far from this one's edge, and its score is as uncertain.
         choice = count * scale * (log_size + math.log(2 * count / failure))
-        # Its weights are at most 1: one amount of noise per cell, and one per group.
-        scales = (cells.cell,) if math.isinf(cells.group) else (cells.cell, cells.group)
-        amounts = (float(count), math.ceil(count / cells.size))[: len(scales)]
-        rank = _largest_sum(amounts, scales, math.log(4 * (count + 1) * count / failure))
+        width = min(setting.size, MOST_POINTS, max(24 * count**2, 9 * count**4))  # see `points_suffice`
+        points = (
+            counts_of_points(w, scale).largest_error(w, math.log(4 * (w + 1) * count / failure))
+            for w in {width, min(width, 64)}
+        )
+        rank = cells.largest_error(count, math.log(4 * (count + 1) * count / failure))
         typical = groups.variance * (moves / (factor * counts)) ** 2 + 2 * scale**2
-        return choice + 3 * rank, math.sqrt(typical)
+        return max(choice, *points) + 3 * rank, math.sqrt(typical)
 
     return _plan(setting, "recursive", build, errors)
 
 
-def _largest_sum(amounts: Sequence[float], scales: Sequence[float], log: float) -> float:
-    """Bound a weighted sum of Laplace variables from above, but for probability exp(-log).
+def _histogram(setting: _Setting) -> Plan:
+    """Plan `CountsOfPoints`, grouped so that ranks are best where quantiles may lie at any point."""
+    probabilities, size = setting.probabilities, setting.size
+    # 96 pairs of a quantile and a point, evenly spread: multiples of the golden section come near no period.
+    spread = np.arange(96)
+    some = probabilities[spread * len(probabilities) // 96]
+    groups = best_groups(some, (spread * 0.6180339887 % 1 * size).astype(int), size)
+    moves, total_is_public = setting.neighbors.moves, setting.neighbors.name == "replace_one"
 
-    Chernoff: a variable of scale b and weight w has moments 1 / (1 - (w b s)^2) <= exp(1.151 (w b s)^2) for
-    s <= 1 / (2 w b), and those of the discrete one are no larger.
+    def build(factor: float) -> tuple[CountsOfPoints, list[Mechanism]]:
+        cells = groups.scales(factor * setting.budget.epsilon / moves)
+        draws = [laplace("quantiles", "counts of grid points", moves / cells.cell, moves)]
+        if math.isfinite(cells.group):
+            draws.append(laplace("quantiles", "counts of groups of points", moves / cells.group, moves))
+        return CountsOfPoints(setting.params.probabilities, size, cells, total_is_public), draws
 
-    Args:
-        amounts: sum of the squares of the weights, each at most 1, of the variables of each scale.
-        scales: of the variables.
-        log: see above.
-    """
-    load = 1.151 * sum(amount * scale**2 for amount, scale in zip(amounts, scales, strict=True))
-    rate = min(math.sqrt(log / load), 1 / (2 * max(scales)))
-    return log / rate + load * rate
+    def errors(factor: float) -> tuple[float, float]:
+        # A point is chosen where the noisy centered rank changes its sign.
+        cells = build(factor)[0].cells
+        log = math.log(2 * (size + 1) * len(probabilities) / setting.params.failure)
+        typical = math.sqrt(groups.variance) * moves / (factor * setting.budget.epsilon)
+        return cells.largest_error(size, log), typical
+
+    return _plan(setting, "histogram", build, errors)
 
 
 def _tree(setting: _Setting) -> Plan:
@@ -285,11 +272,12 @@ def _tree_with(setting: _Setting, fan_out: int) -> Plan:
     def errors(factor: float) -> tuple[float, float]:
         # A leaf is chosen where the noisy centered rank changes its sign: the error is at most the noise at
         # its edges. An edge's noise is between those of its parent's edges, plus that of a bridge over
-        # the children, whose weights are at most 1/2 in the mean square; the root's are at most 1.
+        # the children, whose weights are at most 1/2 in the mean square; the root's are at most 1. In
+        # the mean over edges it is 1/6 per child, and 1/3 at the root, where an edge may be any quantile.
         scale = build(factor)[0].scale
         amount = fan_out * (1 + (levels - 1) / 4)
         log = math.log(2 * len(setting.probabilities) / setting.params.failure) + math.log(setting.size)
-        worst = _largest_sum((amount,), (scale,), log)
-        return worst, scale * math.sqrt(2 * levels * fan_out / 12)
+        worst = largest_sum((amount,), (scale,), log)
+        return worst, scale * math.sqrt(2 * fan_out * (1 / 3 + (levels - 1) / 6))
 
     return _plan(setting, "tree", build, errors)

@@ -1,22 +1,20 @@
-"""Learn a threshold from labeled examples: the exponential mechanism on the number of errors."""
+"""Plan a threshold learned from labeled examples, and the round that counts them."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
-
-import numpy as np
 
 from core.aggregate import Counts
 from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.ordered.gaps import Order, Runs
+from core.ordered.threshold_learners import AmongAll, AmongBlocks, Examples, Learner
 from core.plan import Plan
 from core.rounds import Block
 
-Method = Literal["auto", "exponential"]
+Method = Literal["auto", "exponential", "interior_point"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,8 @@ class Threshold:
 
     Args:
         alpha: part of the examples by which the released threshold may err more than the best one.
-        method: `exponential`, or `auto`, which takes it.
+        method: `exponential` (choose among all thresholds), `interior_point` (choose among interior points of
+            blocks of examples), or `auto`, which takes the one that needs fewer examples.
         failure: probability with which a promise may fail.
 
     Raises:
@@ -40,7 +39,9 @@ class Threshold:
         if not 0 < self.alpha < 1:
             raise ValueError(f"params.alpha is {self.alpha}: it must be above 0 and below 1.")
         if self.method not in get_args(Method):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto or exponential.")
+            raise ValueError(
+                f"params.method is {self.method!r}: it must be auto, exponential or interior_point."
+            )
         if not 0 < self.failure < 1:
             raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
 
@@ -62,21 +63,15 @@ class FoundThreshold:
 
 @dataclass(frozen=True)
 class LearnThreshold:
-    """Choose among all thresholds by the number of examples that they label wrongly.
-
-    Adding an example adds 0 or 1 to every threshold's errors: their change has range 1, and twice that
-    for a replacement (scale = moves / epsilon). With probability 1 - failure the released threshold
-    makes at most scale ln((size + 1) / failure) errors more than the best one, whatever the labels.
+    """The only round: count the examples of each value and label, then let the learner find a threshold.
 
     Args:
-        size: number of grid points of the value's axis; thresholds are 0, ..., size.
         label: grid coordinate from which a label counts as 1.
-        scale: Gumbel scale.
+        learner: the method.
     """
 
-    size: int
     label: int
-    scale: float
+    learner: Learner
     name: str = "threshold"
     floor: int = 0
 
@@ -86,22 +81,7 @@ class LearnThreshold:
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundThreshold:
         """Release a threshold."""
-        ones = aggregate.keys % 2 == 1
-        positive = Order.of_counts(Counts(aggregate.keys[ones] // 2, aggregate.counts[ones]))
-        negative = Order.of_counts(Counts(aggregate.keys[~ones] // 2, aggregate.counts[~ones]))
-        both = Order.of_counts(Counts(aggregate.keys // 2, aggregate.counts))
-        distinct = np.flatnonzero(np.append(True, both.values[1:] != both.values[:-1])[: len(both.values)])
-        values = both.values[distinct]
-        runs = Runs.between(Order(values, np.append(both.ranks[distinct], both.total)), 0, self.size + 1)
-        wrong_ones = positive.ranks[np.searchsorted(positive.values, runs.starts, side="left")]
-        wrong_zeros = (
-            negative.total - negative.ranks[np.searchsorted(negative.values, runs.starts, side="left")]
-        )
-        return FoundThreshold(runs.choose(-(wrong_ones + wrong_zeros), self.scale, noise))
-
-    def records_needed(self, alpha: float, failure: float) -> int:
-        """Smallest n from which the additional errors are at most alpha n, but for probability `failure`."""
-        return math.ceil(self.scale * (math.log(self.size + 1) - math.log(failure)) / alpha)
+        return FoundThreshold(self.learner.learn(Examples.of_counts(aggregate), noise))
 
 
 def plan_threshold(grid: Grid, params: Threshold, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
@@ -111,7 +91,7 @@ def plan_threshold(grid: Grid, params: Threshold, budget: Budget, neighbors: Nei
         grid: the universe: axis 0 is the value, axis 1 the label, 0 or 1.
         params: accuracy, method and failure.
         budget: what the run may spend; delta may be 0.
-        neighbors: the relation; the number of records is never used.
+        neighbors: the relation; the number of records is used under `replace_one` only.
         salt: unused: nothing is sampled.
 
     Returns:
@@ -130,29 +110,48 @@ def plan_threshold(grid: Grid, params: Threshold, budget: Budget, neighbors: Nei
             f"domain.lower {grid.lower[1]} and domain.upper {grid.upper[1]} of the label must be 0 and 1."
         )
 
-    def build(factor: float) -> list[Mechanism]:
-        epsilon = factor * budget.epsilon
-        return [
-            Mechanism("threshold", "exponential mechanism", neighbors.moves / epsilon, 1, epsilon=epsilon)
-        ]
+    plans = {name: _plan(name, grid, params, budget, neighbors) for name in ("exponential", "interior_point")}
+    best = min(plans, key=lambda name: plans[name].promises["records_needed"])
+    chosen = best if params.method == "auto" else params.method
+    return replace(
+        plans[chosen],
+        alternatives={name: plan.promises for name, plan in plans.items() if name != chosen},
+    )
 
-    mechanisms = tuple(build(calibrate(budget, build)))
-    label = -(-grid.extents[1] // 2)
-    step = LearnThreshold(grid.extents[0] + 1, max(1, label), mechanisms[0].scale)
+
+def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors: Neighbors) -> Plan:
+    size, moves, failure = grid.extents[0] + 1, neighbors.moves, params.failure
+    total_is_public = neighbors.name == "replace_one"
+
+    def build(factor: float) -> tuple[AmongAll | AmongBlocks, list[Mechanism]]:
+        epsilon = factor * budget.epsilon
+        if method == "interior_point":
+            blocks = AmongBlocks.of(size, epsilon, moves, total_is_public, failure / 2)
+            return blocks, blocks.mechanisms(moves)
+        scale = moves / epsilon
+        draws = [Mechanism("threshold", "exponential mechanism", scale, 1, epsilon=epsilon)]
+        return AmongAll(size, scale), draws
+
+    learner, draws = build(calibrate(budget, lambda factor: build(factor)[1]))
+    notes = [
+        "The threshold labels 1 what is at or above it.",
+        "The counts of the distinct values and labels are merged and sorted on one machine.",
+    ]
+    errors = learner.errors(failure)
+    if isinstance(learner, AmongBlocks):
+        errors = learner.errors(failure / 2)  # the other half is for the blocks
+        notes.append(f"The promises are made for at most {learner.examples_covered:,} examples.")
     return Plan(
-        method="exponential",
-        rounds=(step,),
+        method=method,
+        rounds=(LearnThreshold(max(1, -(-grid.extents[1] // 2)), learner),),
         start=None,
-        mechanisms=mechanisms,
-        spend=spend(mechanisms, budget.delta),
+        mechanisms=tuple(draws),
+        spend=spend(draws, budget.delta),
         promises={
             "alpha": params.alpha,
-            "records_needed": step.records_needed(params.alpha, params.failure),
-            "errors": step.records_needed(1.0, params.failure),
+            "records_needed": math.ceil(errors / params.alpha),
+            "errors": errors,
         },
-        failure=params.failure,
-        notes=(
-            "The threshold labels 1 what is at or above it.",
-            "The counts of the distinct values and labels are merged and sorted on one machine.",
-        ),
+        failure=failure,
+        notes=tuple(notes),
     )

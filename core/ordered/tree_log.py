@@ -250,10 +250,10 @@ def tree_log(bits: int, epsilon: float, delta: float, failure: float) -> TreeLog
 def path_epsilon(rate: float, records: int, trim: int) -> float:
     """Pure part of a random path's cost: rate (3 + e^rate + log_{4/3}(records / trim)).
 
-    For trim >= 2 ln(records) / rate. Neighbors differ in one record's way down. A step whose chosen child
-    has no less than the other's weight minus ln(records) / rate shrinks the weight to at most 3/4, which
-    happens at most 1 + log_{4/3}(records / trim) times, and costs at most `rate`; all other steps
-    cost e^rate - 1 together, as each of them has probability at most 1 / records; the record may come
+    For trim >= 2 ln(records) / rate. Neighbors differ in one record's way down. A step whose other
+    child has no less than the chosen one's weight minus ln(records) / rate shrinks the weight to at most 3/4,
+    which happens at most 1 + log_{4/3}(records / trim) times, and costs at most `rate`; all other steps
+    cost e^rate - 1 together, as their other child has probability at most 1 / records; the record may come
     and go, which adds twice `rate`. That the cost is not of order `rate` alone is seen on a balanced tree.
     """
     return rate * (3 + math.exp(rate) + math.log(max(1.0, records / trim)) / math.log(4 / 3))

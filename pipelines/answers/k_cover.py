@@ -58,12 +58,12 @@ def unpromised(release: Release) -> str | None:
     begins = f" At this budget, that begins at {smallest:,} rows a ball." if smallest else ""
     if params["coverage"] is not None:
         return (
-            f"That the balls together hold {number(100 * params['coverage'])}% of the rows is aimed at and not "
-            f"promised: it depends on the data whether enough rows lie close together.{begins}"
+            f"That the balls together hold {number(100 * params['coverage'])}% of the rows is aimed at and "
+            f"not promised: it depends on the data whether enough rows lie close together.{begins}"
         )
     return (
-        f"For a target of {params['target']:,} it is not promised that a ball is found, how many rows it holds "
-        f"and how small it is.{begins} Real clusters are often found far below."
+        f"For a target of {params['target']:,} it is not promised that a ball is found, how many rows it "
+        f"holds and how small it is.{begins} Real clusters are often found far below."
     )
 
 
@@ -165,7 +165,9 @@ def _draw(placed: Sequence[tuple[tuple[Axis, Axis], float]]) -> Any:
     width = WIDTH - LEFT - 14
     height = width * min(1.0, max(0.4, (y.high - y.low) / (x.high - x.low)))
     window = Window((x.low, x.high), (y.low, y.high), width, height)
-    parts = [frame(window, x.name, y.name)]
+    shown = tag("rect", "inside", x=LEFT, y=TOP, width=width, height=height)
+    parts = [f'<clipPath id="domain">{shown}</clipPath>', frame(window, x.name, y.name)]
+    parts.append('<g clip-path="url(#domain)">')
     for i, ((x, y), radius) in enumerate(placed, 1):
         (rx, ry), at = window.pixels(radius), (window.across(x.center), window.down(y.center))
         parts.append(tag("ellipse", "ball", cx=at[0], cy=at[1], rx=max(rx, 1.2), ry=max(ry, 1.2)))
@@ -175,4 +177,5 @@ def _draw(placed: Sequence[tuple[tuple[Axis, Axis], float]]) -> Any:
             f'<text class="strong" x="{at[0]:.1f}" y="{max(TOP + 12, at[1] - max(ry, 13) - 4):.1f}" '
             f'text-anchor="middle">{i}</text>'
         )
+    parts.append("</g>")
     return svg(f"The balls in the whole domain, {x.name} to the right and {y.name} upwards", parts, window)

@@ -1,16 +1,19 @@
-"""Measure quantiles against the alternatives on real columns, and how many records interior points need.
+"""Measure quantiles against the alternatives on real columns, thresholds, and records for interior points.
 
 The error of a quantile is the distance of its probability from the interval [P(x < v), P(x <= v)], averaged
-over quantiles and trials, with the real noise. Interior points are measured with the tests' repeatable noise,
-of the same distributions. Real columns need SHOAL_DATA.
+over quantiles and trials, with the real noise. OpenDP's quantile and tree get theirs from numpy, as their own
+takes seconds a trial: same mechanisms, same scales, same distributions. Interior points are measured with
+the tests' repeatable noise, of the same distributions too. Real columns need SHOAL_DATA.
 """
 
 import argparse
+import itertools
 import math
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +30,19 @@ from core.neighbors import Neighbors
 from core.noise import SecureNoise
 from core.ordered.gaps import Order, Runs
 from core.ordered.interior_plan import Candidate, candidate
-from core.ordered.quantiles import UNIT
+from core.ordered.quantiles import MOST_POINTS, UNIT
 from core.ordered.quantiles_plan import Quantiles, plan_quantiles
+from core.ordered.threshold import Threshold, plan_threshold
+from core.ordered.threshold_learners import Examples
+from core.plan import Plan
 from core.rounds import Block, run_in_memory
 from tests.core.seeded import SeededNoise
 
 Ints = NDArray[np.int64]
-NOISE = SecureNoise()
+Floats = NDArray[np.float64]
+Probabilities = tuple[float, ...]
+NOISE, RNG = SecureNoise(), np.random.default_rng(0)
+SHOAL = ("recursive", "histogram", "tree")
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 
 dp.enable_features("contrib")
@@ -54,56 +63,74 @@ class Column:
         """The universe."""
         return Grid((self.lower,), (self.upper,), self.step)
 
-    def points(self, folder: Path) -> Ints:
+    def read(self, folder: Path) -> "Records":
         """Read the column as grid points; rows without a value are no records."""
         values = pq.read_table(folder / self.file, columns=[self.name])[self.name].drop_null().to_numpy()
         values = values.astype(np.float64)
-        return self.grid.quantize(values[np.isfinite(values)][:, None])[:, 0]
+        return Records(self.grid, self.grid.quantize(values[np.isfinite(values)][:, None])[:, 0])
+
+
+class Records:
+    """Grid points, counted once for all trials."""
+
+    def __init__(self, grid: Grid, points: Ints) -> None:
+        self.grid, self.size = grid, grid.extents[0] + 1
+        self.counts = Counts.of(points)
+        self.order = Order.of_counts(self.counts)
+        self.leaves = np.bincount(points, minlength=self.size)
+
+    @cached_property
+    def tree(self) -> tuple[int, float, Ints]:
+        """Fan-out of OpenDP's b-ary tree, its sensitivity and its exact counts."""
+        fan_out = int(dp.t.choose_branching_factor(self.order.total))
+        space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
+        tree = dp.t.make_b_ary_tree(*space, self.size, fan_out)
+        return fan_out, float(tree.map(1)), np.array(tree(self.leaves.tolist()))
+
+    def errors(self, probabilities: Probabilities, steps: Ints) -> Floats:
+        """Distance of each probability from the ranks of its answer, as a part of n."""
+        upto = np.cumsum(self.leaves)
+        low, high = ((upto - self.leaves)[steps] / upto[-1], upto[steps] / upto[-1])
+        p = np.array(probabilities)
+        return np.maximum(0, np.maximum(low - p, p - high))
 
 
 COLUMNS = [
-    Column("flights_nyc13.parquet", "dep_delay", -100, 1500, 1),
+    Column("flights_nyc13.parquet", "dep_delay", -120, 1500, 1),
     Column("flights_nyc13.parquet", "distance", 0, 5000, 1),
     Column("adult.parquet", "age", 0, 120, 1),
     Column("visits_gowalla.parquet", "lat", -90, 90, 0.001),
 ]
 
-Probabilities = tuple[float, ...]
-Method = Callable[[Ints, Column, Probabilities, float], Ints]
+
+def shoal(method: str, records: Records, probabilities: Probabilities, epsilon: float) -> Plan:
+    """Plan at delta 1e-6."""
+    params = Quantiles(probabilities, method)  # type: ignore[arg-type]
+    return plan_quantiles(records.grid, params, Budget(epsilon, 1e-6), ADD, bytes(16))
 
 
-def ours(method: str) -> Method:
-    """Release by the plan of `method`, with delta 1e-6."""
-
-    def release(points: Ints, column: Column, probabilities: Probabilities, epsilon: float) -> Ints:
-        params = Quantiles(probabilities, method)  # type: ignore[arg-type]
-        plan = plan_quantiles(column.grid, params, Budget(epsilon, 1e-6), ADD, bytes(16))
-        block = Block(points[:, None], np.arange(len(points), dtype=np.uint64))
-        return np.array(run_in_memory(plan.rounds, [block], plan.start, NOISE).steps)
-
-    return release
-
-
-def each_alone(points: Ints, column: Column, probabilities: Probabilities, epsilon: float) -> Ints:
+def each_alone(records: Records, probabilities: Probabilities, epsilon: float) -> Ints:
     """Each probability with its part of epsilon, over the grid, as OpenDP's private quantile does it.
 
-    Smith 2011 by permute-and-flip: OpenDP's noisy max on the scores -|(1 - p) #{x < v} - p #{x > v}|. Numpy
-    computes the scores, in 1 / 2^20, as `make_private_quantile` takes over a second for each on long lists.
+    Smith 2011 by permute-and-flip: noisy max with exponential noise on the scores
+    -|(1 - p) #{x < v} - p #{x > v}|, in 1 / 2^20, as `make_private_quantile` has them.
     """
     space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.linf_distance(T=dp.i64)
-    counts = np.bincount(points, minlength=column.grid.extents[0] + 1)
-    upto, unit, part = np.cumsum(counts), 1 << 20, epsilon / len(probabilities)
-    below, above, out = upto - counts, len(points) - upto, []
+    upto, unit, part = np.cumsum(records.leaves), 1 << 20, epsilon / len(probabilities)
+    below, above, out = upto - records.leaves, upto[-1] - upto, []
     for p in probabilities:
         down = round(p * unit)
         largest = max(down, unit - down)
-        choose = dp.m.make_noisy_max(*space, output_measure=dp.max_divergence(), scale=2 * largest / part)
-        assert 0.99 * part <= choose.map(largest) <= part * (1 + 1e-6)
-        out.append(choose((-np.abs((unit - down) * below - down * above)).tolist()))
-    return np.sort(out)
+        scale = 2 * largest / part
+        theirs = dp.m.make_noisy_max(*space, output_measure=dp.max_divergence(), scale=scale)
+        assert 0.99 * part <= theirs.map(largest) <= part * (1 + 1e-6)
+        scores = -np.abs((unit - down) * below - down * above)
+        near = np.flatnonzero(scores >= scores.max() - 40 * scale)  # the others win with less than 1e-12
+        out.append(near[np.argmax(scores[near] + RNG.exponential(scale, len(near)))])
+    return np.sort(np.array(out))
 
 
-def plain_recursion(points: Ints, column: Column, probabilities: Probabilities, epsilon: float) -> Ints:
+def plain_recursion(records: Records, probabilities: Probabilities, epsilon: float) -> Ints:
     """Recursive splitting with epsilon divided over its levels (Kaplan, Schnapp and Stemmer 2022).
 
     Each quantile is the exponential mechanism's with the score -|(1 - t) #{x < v} - t #{x > v}| on the
@@ -112,7 +139,7 @@ def plain_recursion(points: Ints, column: Column, probabilities: Probabilities, 
     level = epsilon / math.ceil(math.log2(len(probabilities) + 1))
     out = np.zeros(len(probabilities), dtype=np.int64)
 
-    def split(first: int, last: int, low: int, high: int, order: Order, before: float, after: float) -> None:
+    def split(first: int, last: int, low: int, high: int, before: float, after: float) -> None:
         if first >= last:
             return
         if high - low < 2:
@@ -121,82 +148,105 @@ def plain_recursion(points: Ints, column: Column, probabilities: Probabilities, 
         middle = (first + last) // 2
         share = (probabilities[middle] - before) / (after - before)
         down = min(UNIT - 1, max(1, round(share * UNIT)))
-        here = order.within(low, high)
+        here = records.order.within(low, high)
         runs = Runs.between(here, low, high)
         scores = -np.abs((UNIT - down) * runs.below - down * (here.total - runs.upto))
         value = runs.choose(scores, 2 * max(down, UNIT - down) / level, NOISE)
         out[middle] = value
-        split(first, middle, low, max(value, low + 1), here, before, probabilities[middle])
-        split(middle + 1, last, min(value, high - 1), high, here, probabilities[middle], after)
+        split(first, middle, low, max(value, low + 1), before, probabilities[middle])
+        split(middle + 1, last, min(value, high - 1), high, probabilities[middle], after)
 
-    split(0, len(out), 0, column.grid.extents[0] + 1, Order.of_counts(Counts.of(points)), 0.0, 1.0)
+    split(0, len(out), 0, records.size, 0.0, 1.0)
     return np.sort(out)
 
 
-def b_ary_tree(points: Ints, column: Column, probabilities: Probabilities, epsilon: float) -> Ints:
+def b_ary_tree(records: Records, probabilities: Probabilities, epsilon: float) -> Ints:
     """OpenDP's b-ary tree of noisy counts, made consistent, and the quantiles read off its leaves."""
-    size = column.grid.extents[0] + 1
-    fan_out = int(dp.t.choose_branching_factor(len(points)))
-    tree = dp.t.make_b_ary_tree(
-        dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64), size, fan_out
-    )
-    scale = float(tree.map(1)) / epsilon
-    noisy = tree >> dp.m.then_laplace(scale=scale * (1 + 1e-9))
-    assert noisy.map(1) <= epsilon * (1 + 1e-6)
-    counts = noisy >> dp.t.make_consistent_b_ary_tree(fan_out, TIA=dp.i64, TOA=dp.f64)
+    size, (fan_out, sensitivity, counts) = records.size, records.tree
+    stop = -math.expm1(-epsilon / sensitivity)
+    up, down = RNG.geometric(stop, size=(2, len(counts)))
+    consistent = dp.t.make_consistent_b_ary_tree(fan_out, TIA=dp.i32, TOA=dp.f64)  # as Python counts
     edges = (np.arange(size + 1) - 0.5).tolist()  # a leaf's point is in its middle
     read = dp.t.make_quantiles_from_counts(edges, list(probabilities), interpolation="linear", F=dp.f64)
-    leaves = np.bincount(points, minlength=size).tolist()
-    values = (counts >> read)(leaves)
+    values = read(consistent((counts + up - down).tolist()))
     return np.clip(np.rint(np.array(values, dtype=np.float64)).astype(np.int64), 0, size - 1)
 
 
-METHODS: dict[str, Method] = {
-    "shoal auto": ours("auto"),
-    "shoal recursive": ours("recursive"),
-    "shoal tree": ours("tree"),
-    "OpenDP quantile each": each_alone,
+PEERS: dict[str, Callable[[Records, Probabilities, float], Ints]] = {
+    "OpenDP each": each_alone,
     "plain recursion": plain_recursion,
     "OpenDP b-ary tree": b_ary_tree,
 }
 
 
-def rank_errors(ordered: Ints, probabilities: Probabilities, steps: Ints) -> NDArray[np.float64]:
-    """Distance of each probability from the ranks of its answer, as a part of n."""
-    low, high = (np.searchsorted(ordered, steps, side) / len(ordered) for side in ("left", "right"))
-    p = np.array(probabilities)
-    return np.maximum(0, np.maximum(low - p, p - high))
+@dataclass(frozen=True)
+class Errors:
+    """Mean rank error in millionths, and its standard error, over trials."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, records: Records, probabilities: Probabilities, answers: list[Ints]) -> "Errors":
+        """Average over quantiles, then over trials."""
+        errors = [1e6 * float(records.errors(probabilities, steps).mean()) for steps in answers]
+        return cls(float(np.mean(errors)), float(np.std(errors)) / math.sqrt(len(errors)))
+
+    def at_most(self, factor: float, other: "Errors") -> bool:
+        """Whether it is at most `factor` of the other, but for two standard errors."""
+        slack = 2 * math.hypot(self.deviation, factor * other.deviation)
+        return self.mean <= factor * other.mean + slack
+
+
+def verdict(auto: Errors, peers: dict[str, Errors], count: int) -> str:
+    """Name the peers that are not beaten as they should be.
+
+    One quantile alone is the same exponential mechanism for all: at most equal. Where a peer errs nowhere,
+    neither may we.
+    """
+    factors = {"OpenDP each": 0.5, "plain recursion": 0.9, "OpenDP b-ary tree": 1.0}
+    missed = [
+        name for name, peer in peers.items() if not auto.at_most(1.0 if count == 1 else factors[name], peer)
+    ]
+    return f"misses {', '.join(missed)}" if missed else "ok"
 
 
 def measure_quantiles(folder: Path, trials: int) -> Table:
-    """Mean rank errors of every method, in millionths, and the time of one trial of Shoal's auto."""
-    table = Table(title=f"Mean rank error of quantiles, in millionths ({trials} trials; OpenDP's fewer)")
-    for title in ("column", "quantiles", "epsilon", *METHODS, "auto / each", "auto / recursion", "seconds"):
-        table.add_column(title, justify="left" if title == "column" else "right")
+    """Mean rank errors of every method, in millionths, their ratios, and a verdict."""
+    table = Table(title=f"Mean rank error of quantiles, in millionths ({trials} trials)")
+    ratios = [f"auto / {name}" for name in PEERS]
+    titles = ("column", "quantiles", "epsilon", "auto", *SHOAL, *PEERS, *ratios, "verdict")
+    for title in titles:
+        table.add_column(title, justify="left" if title in ("column", "verdict") else "right")
+    print("; ".join(titles))
     for column in COLUMNS:
-        points = column.points(folder)
-        ordered = np.sort(points)
-        for count in (1, 9, 99):
+        records = column.read(folder)
+        for count, epsilon in itertools.product((1, 9, 99), (0.1, 1.0)):
             probabilities = tuple(i / (count + 1) for i in range(1, count + 1))
-            for epsilon in (0.1, 1.0):
-                errors, seconds = {}, 0.0
-                for name, method in METHODS.items():
-                    runs = max(1, trials // count) if method is each_alone else trials
-                    start = time.perf_counter()
-                    steps = [method(points, column, probabilities, epsilon) for _ in range(runs)]
-                    errors[name] = 1e6 * float(
-                        np.mean([rank_errors(ordered, probabilities, s) for s in steps])
-                    )
-                    if name == "shoal auto":
-                        seconds = (time.perf_counter() - start) / runs
-                auto = errors["shoal auto"]
-                row = [
-                    *(f"{error:.1f}" for error in errors.values()),
-                    *(_ratio(auto, errors[n]) for n in ("OpenDP quantile each", "plain recursion")),
-                    f"{seconds:.2f}",
-                ]
-                table.add_row(column.name, str(count), f"{epsilon:g}", *row)
-                print(column.name, count, epsilon, *row, flush=True)
+            ours = {}
+            for method in SHOAL:
+                if method == "histogram" and records.size > MOST_POINTS:
+                    continue
+                step = shoal(method, records, probabilities, epsilon).rounds[0]
+                answers = [np.array(step.release(records.counts, None, NOISE).steps) for _ in range(trials)]
+                ours[method] = Errors.of(records, probabilities, answers)
+            peers = {
+                name: Errors.of(
+                    records, probabilities, [peer(records, probabilities, epsilon) for _ in range(trials)]
+                )
+                for name, peer in PEERS.items()
+            }
+            chosen = shoal("auto", records, probabilities, epsilon).method
+            auto = ours[chosen]
+            row = [
+                chosen,
+                *(f"{ours[m].mean:.2f}±{ours[m].deviation:.2f}" if m in ours else "-" for m in SHOAL),
+                *(f"{peer.mean:.2f}±{peer.deviation:.2f}" for peer in peers.values()),
+                *(_ratio(auto.mean, peer.mean) for peer in peers.values()),
+                verdict(auto, peers, count),
+            ]
+            table.add_row(column.name, str(count), f"{epsilon:g}", *row)
+            print(column.name, count, epsilon, *row, flush=True)
     return table
 
 
@@ -249,7 +299,7 @@ def measure_interior_points(trials: int) -> Table:
         ):
             if name == "one_cluster" and bits >= 31:
                 continue  # it works on the grids of the 1-cluster
-            method = candidate(name, 1 << bits, 0.1, Budget(1.0, 1e-6), neighbors)
+            method = candidate(name, 1 << bits, 0.1, Budget(1.0, 1e-6), neighbors, bytes(16))
             measured = records_needed(method, bits, trials)
             row = [f"2^{bits}", name, neighbors.name, f"{method.records_needed:,}", f"{measured:,}"]
             table.add_row(*row)
@@ -257,36 +307,71 @@ def measure_interior_points(trials: int) -> Table:
     return table
 
 
-def measure_a_million() -> None:
-    """Time 99 quantiles of a million distinct rows."""
+def measure_a_million(trials: int) -> None:
+    """Time 99 quantiles of a million distinct rows, from rows to answers."""
     points = np.random.default_rng(0).permutation(10**6)[:, None]
-    grid = Grid((0.0,), (1e6 - 1,), 1.0)
-    start = time.perf_counter()
-    params = Quantiles(tuple(i / 100 for i in range(1, 100)))
-    plan = plan_quantiles(grid, params, Budget(1.0, 1e-6), ADD, bytes(16))
     block = Block(points, np.arange(len(points), dtype=np.uint64))
-    run_in_memory(plan.rounds, [block], plan.start, NOISE)
-    print(f"99 quantiles of a million distinct rows: {time.perf_counter() - start:.2f} s")
+    grid, params = Grid((0.0,), (1e6 - 1,), 1.0), Quantiles(tuple(i / 100 for i in range(1, 100)))
+    taken = []
+    for _ in range(trials):
+        start = time.perf_counter()
+        plan = plan_quantiles(grid, params, Budget(1.0, 1e-6), ADD, bytes(16))
+        run_in_memory(plan.rounds, [block], plan.start, NOISE)
+        taken.append(time.perf_counter() - start)
+    said = "ok" if np.mean(taken) < 3 else "misses 3 s"
+    print(
+        f"99 quantiles of a million distinct rows: {np.mean(taken):.2f} s, at most {max(taken):.2f} s; {said}"
+    )
+
+
+def measure_thresholds(trials: int) -> Table:
+    """Part of the trials in which the errors are within alpha at the promised number of examples."""
+    table = Table(title=f"Thresholds over 2^30 points, alpha 0.05, failure 0.05, epsilon 1 ({trials} trials)")
+    for title in ("method", "neighbors", "flipped", "examples", "kept", "mean errors above best", "verdict"):
+        table.add_column(title, justify="right")
+    grid, rng = Grid((0.0, 0.0), (2.0**30 - 1, 1.0), 1.0), np.random.default_rng(0)
+    for method, neighbors, flipped in itertools.product(
+        ("exponential", "interior_point"), (ADD, REPLACE), (0.0, 0.1)
+    ):
+        params = Threshold(0.05, method)  # type: ignore[arg-type]
+        plan = plan_threshold(grid, params, Budget(1.0, 1e-6), neighbors, bytes(16))
+        n, above = int(plan.promises["records_needed"]), []
+        for _ in range(trials):
+            values = rng.integers(0, 1 << 30, n)
+            labels = (values >= rng.integers(0, 1 << 30)) ^ (rng.random(n) < flipped)
+            counts = Counts.of(2 * values + labels)
+            examples = Examples.of_counts(counts)
+            best = examples.errors(np.append(np.unique(values), 1 << 30)).min()
+            found = plan.rounds[0].release(counts, None, NOISE).step
+            above.append(int(examples.errors(np.array([found]))[0] - best))
+        kept = float(np.mean(np.array(above) <= params.alpha * n))
+        row = [method, neighbors.name, f"{flipped:g}", f"{n:,}", f"{kept:.2f}", f"{np.mean(above):.1f}"]
+        row.append("ok" if kept >= 0.95 else "misses 0.95")
+        table.add_row(*row)
+        print(*row, flush=True)
+    return table
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--data", default=os.environ.get("SHOAL_DATA", ""), help="folder of real datasets")
-    parser.add_argument("--part", choices=("all", "quantiles", "interior"), default="all")
+    parser.add_argument("--part", choices=("all", "quantiles", "thresholds", "interior"), default="all")
     args = parser.parse_args()
     tables = []
-    if args.part != "interior":
-        measure_a_million()
+    if args.part in ("all", "quantiles"):
+        measure_a_million(5)
         if args.data and Path(args.data).exists():
             tables.append(measure_quantiles(Path(args.data), args.trials))
         else:
             print("real columns: skipped, set SHOAL_DATA to the folder that holds them")
-    if args.part != "quantiles":
+    if args.part in ("all", "thresholds"):
+        tables.append(measure_thresholds(max(100, args.trials)))
+    if args.part in ("all", "interior"):
         tables.append(measure_interior_points(args.trials))
     for table in tables:
-        Console(width=170).print(table)
+        Console(width=200).print(table)
 
 
 if __name__ == "__main__":

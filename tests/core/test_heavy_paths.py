@@ -127,7 +127,7 @@ def test_heavy_paths_keeps_its_margins():
 @pytest.mark.parametrize("name", ["heavy_paths", "tree_log"])
 def test_the_noise_is_as_charged(name):
     """Scales that are drawn give back the epsilons of the plan: half the noise would not."""
-    chosen = candidate(name, 1 << 256, 0.1, Budget(1.0, 1e-6), REPLACE)
+    chosen = candidate(name, 1 << 256, 0.1, Budget(1.0, 1e-6), REPLACE, bytes(16))
     noise = RecordingNoise(SeededNoise(1))
     # Every level of the first tree loses as many records, so that the second is needed.
     points = [1 << (i % 256) for i in range(chosen.records_needed)]

@@ -63,7 +63,7 @@ def test_exponential_draws_its_distribution(noise):
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 @pytest.mark.parametrize("budget", [BUDGET, Budget(0.3, 0.0)])
 def test_exponential_spends_what_it_says(neighbors, budget):
-    chosen = candidate("exponential", 1 << 40, 0.1, budget, neighbors)
+    chosen = candidate("exponential", 1 << 40, 0.1, budget, neighbors, bytes(16))
     noise = RecordingNoise(SeededNoise(0))
     chosen.finder.find(Order.of([5, 6, 7]), noise)
     [(_, _, scale)] = noise.calls
@@ -80,7 +80,11 @@ def database(rng, bits, n):
 
 
 def successes(method, bits, neighbors, n_factor, runs):
-    chosen, rng, good = candidate(method, 1 << bits, 0.1, BUDGET, neighbors), random.Random(bits), 0
+    chosen, rng, good = (
+        candidate(method, 1 << bits, 0.1, BUDGET, neighbors, bytes(16)),
+        random.Random(bits),
+        0,
+    )
     for seed in range(runs):
         points = database(rng, bits, int(chosen.records_needed * n_factor))
         found = chosen.finder.find(Order.of(points), SeededNoise(seed))
@@ -116,7 +120,7 @@ def test_promise_holds(method, bits):
 
 def test_the_exponential_mechanism_needs_that_many_on_spread_records():
     """A tenth of the promised records in a tiny window of a huge universe: most of 30 runs fail."""
-    scale = candidate("exponential", 1 << 64, 0.1, BUDGET, ADD)
+    scale = candidate("exponential", 1 << 64, 0.1, BUDGET, ADD, bytes(16))
     assert 88 <= scale.records_needed <= 96
     few = scale.records_needed // 10
     misses = sum(
@@ -182,7 +186,7 @@ def test_auto_takes_what_needs_fewest_records():
         other["records_needed"] > plan.promises["records_needed"] for other in plan.alternatives.values()
     )
     assert not plan_interior_point(Grid((0.0,), (9.0,), 1.0), InteriorPoint(), BUDGET, ADD, b"").alternatives
-    needs = [candidate(method, 1 << 8192, 0.1, BUDGET, REPLACE).records_needed for method in HUGE]
+    needs = [candidate(method, 1 << 8192, 0.1, BUDGET, REPLACE, bytes(16)).records_needed for method in HUGE]
     assert needs[1] < needs[0]
 
 

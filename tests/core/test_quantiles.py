@@ -9,7 +9,10 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.ordered.quantiles import UNIT, CellCounts, CutsAndChoices, FoundQuantiles, levels_of
+from core.ordered.cells import CellCounts
+from core.ordered.gaps import Order
+from core.ordered.quantile_counts import levels_of
+from core.ordered.quantiles import UNIT, CutsAndChoices, FoundQuantiles, _cuts, ranks_of
 from core.ordered.quantiles_plan import Quantiles, plan_quantiles
 from core.rounds import Block, run_in_memory
 from tests.core.recording import RecordingNoise
@@ -18,7 +21,7 @@ from tests.core.seeded import SeededNoise
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 GRID = Grid((0.0,), (999.0,), 1.0)
 NINE = tuple(i / 10 for i in range(1, 10))
-METHODS = ["recursive", "tree"]
+METHODS = ["recursive", "histogram", "tree"]
 
 
 def plan_for(probabilities=NINE, method="recursive", budget=None, neighbors=ADD, grid=GRID):
@@ -56,11 +59,11 @@ def test_noise_of_the_counts_is_as_charged(neighbors):
     noise = RecordingNoise(SeededNoise(0))
     points = np.random.default_rng(1).integers(0, 1000, 5000)
     release(plan, points, noise)
-    drawn = [scale for kind, _, scale in noise.calls if kind == "laplace"]
-    charged = [m.epsilon for m in plan.mechanisms if "counts" in m.mechanism]
+    drawn = [scale for kind, _, scale in noise.calls if kind == "laplace"][:2]
+    charged = [m.epsilon for m in plan.mechanisms if "discrete Laplace: counts of" in m.mechanism]
     assert len(drawn) == len(charged) == 2
     assert [neighbors.moves / scale for scale in drawn] == pytest.approx(charged)
-    cells, groups = (values for kind, values, _ in noise.calls if kind == "laplace")
+    cells, groups = [values for kind, values, _ in noise.calls if kind == "laplace"][:2]
     assert cells.sum() == groups.sum() == len(points)
 
 
@@ -80,7 +83,7 @@ def test_noise_of_cuts_and_choices_is_as_charged(neighbors, probabilities):
     assert min(cuts) >= neighbors.moves * UNIT / level * (1 - 1e-9)
     assert max(cuts) <= 2 * neighbors.moves * UNIT / level
     choices = scales[len(probabilities) - 1 :]
-    charge = next(m.epsilon for m in plan.mechanisms if "choices" in m.mechanism)
+    charge = next(m.epsilon for m in plan.mechanisms if "of a cell" in m.mechanism)
     assert min(choices) == pytest.approx(neighbors.moves * UNIT / charge)
     # All in one cell: they share the charge.
     noise = RecordingNoise(SeededNoise(0, factor=1e-9))
@@ -89,6 +92,65 @@ def test_noise_of_cuts_and_choices_is_as_charged(neighbors, probabilities):
     if shared:
         assert sum(neighbors.moves * UNIT / scale for scale in shared) == pytest.approx(charge)
     assert step.choice_scale == pytest.approx(neighbors.moves / charge)
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+@pytest.mark.parametrize(("size", "counted_by_groups"), [(100, False), (900, True)])
+def test_noise_of_a_cells_points_is_as_charged(neighbors, size, counted_by_groups):
+    """All counts of one cell's points together cost what a choice does, and each sees the cell's records."""
+    plan = plan_for(neighbors=neighbors, grid=Grid((0.0,), (size - 1.0,), 1.0))
+    points = np.full(20_000, 50) if counted_by_groups else np.arange(20_000) % size
+    charge = next(m.epsilon for m in plan.mechanisms if "of a cell" in m.mechanism)
+    cells = 1 + math.isfinite(plan.rounds[0].cells.group)
+    widths = []
+    for seed in range(20):
+        noise = RecordingNoise(SeededNoise(seed))
+        release(plan, points, noise)
+        draws = [(values, scale) for kind, values, scale in noise.calls if kind == "laplace"][cells:]
+        while draws:
+            values, scale = draws.pop(0)
+            widths.append(len(values))
+            spent = neighbors.moves / scale
+            if len(values) > 64:
+                groups, group_scale = draws.pop(0)
+                assert groups.sum() == values.sum()
+                spent += neighbors.moves / group_scale
+            assert spent == pytest.approx(charge)
+            assert values.sum() in noise.calls[len(NINE) - 1][1]
+    assert len(widths) >= 10
+    assert counted_by_groups == (max(widths) > 64)
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+@pytest.mark.parametrize("size", [5, 121, 5001])
+def test_noise_of_the_histogram_is_as_charged(neighbors, size):
+    """Every draw counts every record once, at the scale that its charge allows."""
+    plan = plan_for(NINE, "histogram", Budget(0.7, 0.0), neighbors, Grid((0.0,), (size - 1.0,), 1.0))
+    noise, points = RecordingNoise(SeededNoise(0)), np.random.default_rng(1).integers(0, size, 5000)
+    release(plan, points, noise)
+    assert len(noise.calls) == len(plan.mechanisms) == (1 if size == 5 else 2)
+    for mechanism, (kind, values, scale) in zip(plan.mechanisms, noise.calls, strict=True):
+        assert kind == "laplace" and values.sum() == len(points)
+        assert neighbors.moves / scale == pytest.approx(mechanism.epsilon)
+    assert sum(neighbors.moves / scale for _, _, scale in noise.calls) == pytest.approx(0.7, rel=1e-3)
+
+
+def test_the_histogram_is_for_few_points():
+    grid = Grid((0.0,), (float(1 << 13),), 1.0)
+    with pytest.raises(ValueError, match=r"params\.method is histogram: the domain has 8,193 grid points"):
+        plan_for(method="histogram", grid=grid)
+    assert set(plan_for(grid=grid).alternatives) == {"tree"}
+
+
+def test_ranks_ascend_and_err_no_more_than_the_sums():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        exact = rng.poisson(rng.choice([0, 5], 40))
+        noisy = exact + rng.laplace(0, 4, 40)
+        ranks, total = ranks_of(noisy)
+        true, sums = (np.append(0, np.cumsum(counts)) for counts in (exact, noisy))
+        assert np.all(np.diff(ranks) >= -1e-9) and total == pytest.approx(noisy.sum())
+        assert np.abs(ranks - true).max() <= np.abs(sums - true).max() + 1e-9
 
 
 @pytest.mark.parametrize(("p", "weight"), [(0.5, 0.5), (0.9, 0.9), (0.25, 0.75)])
@@ -174,7 +236,14 @@ def test_ties_are_answered_by_their_point(method):
     assert set(release(same, np.full(20_000, 123), SeededNoise(1)).steps) == {123}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("records", [2**20, 2**35, 2**37, 2**45])
+def test_cuts_of_any_number_of_records_do_not_wrap(records):
+    order = Order.of_counts(Counts(np.array([10, 400]), np.array([records, records])))
+    (cut,) = _cuts(order, (0, 1000), np.array([UNIT // 2]), 1.0, SeededNoise(0))
+    assert 10 < cut <= 400
+
+
+@pytest.mark.parametrize("method", ["recursive", "tree"])
 def test_huge_universes_and_many_quantiles(method):
     grid = Grid((0.0,), (2.0**31 - 2,), 1.0)
     points = np.random.default_rng(0).integers(2**30, 2**30 + 10**6, 100_000)
@@ -190,7 +259,8 @@ def typical(method, count, points, runs=20):
 
 
 @pytest.mark.parametrize(
-    ("method", "count"), [("recursive", 1), ("recursive", 9), ("recursive", 99), ("tree", 9)]
+    ("method", "count"),
+    [("recursive", 1), ("recursive", 9), ("recursive", 99), ("histogram", 9), ("tree", 9)],
 )
 def test_typical_error_is_typical(method, count):
     """Dense records: the root mean square over quantiles and runs is within a factor of 1.7 of the plan's."""
@@ -231,10 +301,24 @@ def test_promise_holds(method, neighbors):
 def test_auto_takes_the_smaller_typical_error_and_shows_the_other():
     few, many = plan_for(NINE, "auto"), plan_for(NINE, "auto", grid=Grid((0.0,), (9.0,), 1.0))
     assert few.method == "recursive"
-    assert many.method == "tree"
+    assert many.method == "histogram"
     for plan in (few, many):
-        [other] = plan.alternatives.values()
-        assert plan.promises["typical_rank_error"] <= other["typical_rank_error"]
+        assert len(plan.alternatives) == 2
+        for other in plan.alternatives.values():
+            assert plan.promises["typical_rank_error"] <= other["typical_rank_error"]
+
+
+def test_auto_weighs_the_number_of_points_against_that_of_quantiles():
+    """Ages, hours: counts of every point for many quantiles; few quantiles or more points: cuts first."""
+    many = tuple(i / 100 for i in range(1, 100))
+    ages, delays = Grid((0.0,), (120.0,), 1.0), Grid((-120.0,), (1500.0,), 1.0)
+    assert plan_for(many, "auto", grid=ages).method == "histogram"
+    assert plan_for(NINE, "auto", grid=ages).method == "recursive"
+    assert plan_for(many, "auto", grid=delays).method == "recursive"
+
+
+def test_the_plan_says_how_many_bytes_the_counts_take():
+    few = plan_for(NINE, "auto")
     assert "bytes" in few.notes[1]
 
 

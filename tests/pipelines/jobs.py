@@ -25,6 +25,14 @@ JOBS: dict[str, dict[str, Any]] = {
         "domain.step": 2.0**-4,
         "params": {},
     },
+    "sample_and_aggregate": {
+        "domain": ...,
+        "params": {
+            "function": "pipelines.analyses.association:correlation",
+            "blocks": 100,
+            "outputs": {"lower": [-1], "upper": [1], "step": 2.0**-10},
+        },
+    },
     "k_cover": {"params": {"k": 2, "target": 1200}},
 }
 

@@ -1,0 +1,51 @@
+"""Tell which grid points lie inside a ball or a cover of several: a public predicate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid, Points
+
+
+@dataclass(frozen=True, eq=False)
+class Balls:
+    """Closed L2 balls on the grid.
+
+    Args:
+        centers: shape (m, d), int64, grid steps, each a point of the grid.
+        radii: shape (m,), int64, grid steps, each at most the diameter + 1.
+    """
+
+    centers: NDArray[np.int64]
+    radii: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, grid: Grid, balls: Sequence[Mapping[str, Any]]) -> "Balls":
+        """Return released balls, `{center, radius}` in data units, as they were on the grid.
+
+        Raises:
+            KeyError, TypeError, ValueError: they are no balls of this grid.
+        """
+        centers = np.array([ball["center"] for ball in balls], dtype=np.float64)
+        radii = np.array([ball["radius"] for ball in balls], dtype=np.float64)
+        if centers.shape != (len(balls), grid.dimension) or not len(balls):
+            raise ValueError(f"balls: each needs a center of {grid.dimension} values.")
+        steps = np.rint((centers - np.asarray(grid.lower)) / grid.step)
+        reach = np.rint(radii / grid.step)
+        # Squared distances and radii must not wrap; NaN fails these comparisons too.
+        if not ((steps >= 0) & (steps <= np.asarray(grid.extents))).all():
+            raise ValueError("balls: each center must lie in the domain.")
+        if not ((reach >= 0) & (reach <= grid.diameter + 1)).all():
+            raise ValueError("balls: each radius must be from 0 to the domain's diameter.")
+        return cls(steps.astype(np.int64), reach.astype(np.int64))
+
+    def hold(self, points: Points) -> NDArray[np.bool_]:
+        """Say which of `points` (n, d) lie in at least one ball, shape (n,); exact, in integers."""
+        inside = np.zeros(len(points), dtype=np.bool_)
+        for center, radius in zip(self.centers, self.radii, strict=True):
+            moved = points - center
+            inside |= np.einsum("ij,ij->i", moved, moved) <= radius**2
+        return inside

@@ -1,0 +1,137 @@
+"""Noisy counts of neighboring cells, tied together by counts of groups of them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.noise import Noise
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Noise of the cells' counts, and of the counts of groups of neighboring cells.
+
+    A record is in one cell and one group: both are histograms, so that the counts of each change by 1 in
+    L1 norm where a record comes or goes, and by 2 where one is replaced.
+
+    Args:
+        cell: Laplace scale of each cell.
+        group: Laplace scale of each group; infinite where groups are not counted.
+        size: cells per group.
+    """
+
+    cell: float
+    group: float = math.inf
+    size: int = 1
+
+    def release(self, counts: Ints, known: int | None, noise: Noise) -> Floats:
+        """Release the counts of neighboring cells, shape (k,), consistent with those of the groups.
+
+        A group's total is the average of its noisy count and the sum of its cells, weighted by their
+        precision; its cells share the difference (least squares: Hay, Rastogi, Miklau and Suciu 2010).
+
+        Args:
+            counts: exact counts.
+            known: the number of records, where it is public.
+            noise: where randomness comes from.
+        """
+        released = noise.laplace(counts, self.cell).astype(np.float64)
+        if math.isfinite(self.group):
+            firsts = np.arange(0, len(counts), self.size)
+            sizes = np.diff(np.append(firsts, len(counts)))
+            noisy = noise.laplace(np.add.reduceat(counts, firsts), self.group)
+            missing = noisy - np.add.reduceat(released, firsts)
+            released += np.repeat(missing * self.weight(sizes) / sizes, sizes)
+        if known is not None:
+            released += (known - released.sum()) / len(counts)
+        return released
+
+    def weight(self, sizes: Ints | int) -> Floats:
+        """Part of a group's total that its own noisy count decides, for groups of these sizes."""
+        cells = sizes * self.cell**2
+        return np.asarray(cells / (cells + self.group**2))
+
+    def largest_error(self, cells: int, log: float) -> float:
+        """Bound the error of a sum of the first counts, less p times all, but for probability exp(-log).
+
+        In such a sum a cell's noise has weight at most 1 in the group that the sum ends in and in the last,
+        smaller group, and at most 1 - weight(size) in the others; a group's has at most 1.
+
+        Args:
+            cells: their number.
+            log: see above.
+        """
+        if math.isinf(self.group):
+            return largest_sum((float(cells),), (self.cell,), log)
+        others = cells * (1 - float(self.weight(self.size))) ** 2
+        amounts = min(float(cells), 2 * self.size + others), float(math.ceil(cells / self.size))
+        return largest_sum(amounts, (self.cell, self.group), log)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How cells are counted: `share` of the counts' epsilon on groups of `size`.
+
+    Args:
+        size: cells per group; 1 where groups are not counted.
+        share: of epsilon, on groups.
+        variance: of the rank at which a quantile's cell lies, at epsilon 1; average over the quantiles.
+    """
+
+    size: int
+    share: float
+    variance: float
+
+    def scales(self, epsilon: float) -> CellCounts:
+        """Return the noise that spends `epsilon` on a change of 1."""
+        if self.share == 0:
+            return CellCounts(1 / epsilon)
+        return CellCounts(1 / ((1 - self.share) * epsilon), 1 / (self.share * epsilon), self.size)
+
+
+def best_groups(probabilities: Floats, cells: Ints, count: int) -> Groups:
+    """Find the grouping with the smallest average variance of the ranks.
+
+    A rank, centered by n, weighs each cell's count by 1, 1/2 or 0 (below, own, above), less p.
+
+    Args:
+        probabilities: shape (m,), of the quantiles.
+        cells: shape (m,), where they are supposed to lie.
+        count: number of cells.
+    """
+    own, columns = cells[:, None], np.arange(count)
+    weights = (columns < own) + (columns == own) / 2 - probabilities[:, None]
+    best = Groups(1, 0.0, float(2 * (weights**2).sum(axis=1).mean()))
+    for size in sorted({round(count ** (i / 8)) for i in range(2, 8)} - {1}):
+        firsts = np.arange(0, count, size)
+        sizes = np.diff(np.append(firsts, count))
+        sums = np.add.reduceat(weights, firsts, axis=1)
+        inner = ((weights - np.repeat(sums / sizes, sizes, axis=1)) ** 2).sum(axis=1).mean()
+        for share in (0.3, 0.4, 0.5, 0.6, 0.7):
+            cell, group = (1 - share) ** -2.0, share**-2.0
+            outer = (sums**2 / (sizes**2 * (1 / (sizes * cell) + 1 / group))).sum(axis=1).mean()
+            variance = float(2 * (cell * inner + outer))
+            if variance < best.variance:
+                best = Groups(size, share, variance)
+    return best
+
+
+def largest_sum(amounts: tuple[float, ...], scales: tuple[float, ...], log: float) -> float:
+    """Bound a weighted sum of Laplace variables from above, but for probability exp(-log).
+
+    Chernoff: a variable of scale b and weight w has moments 1 / (1 - (w b s)^2) <= exp(1.151 (w b s)^2) for
+    s <= 1 / (2 w b), and those of the discrete one are no larger.
+
+    Args:
+        amounts: sum of the squares of the weights, each at most 1, of the variables of each scale.
+        scales: of the variables.
+        log: see above.
+    """
+    load = 1.151 * sum(amount * scale**2 for amount, scale in zip(amounts, scales, strict=True))
+    rate = min(math.sqrt(log / load), 1 / (2 * max(scales)))
+    return log / rate + load * rate

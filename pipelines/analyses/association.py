@@ -1,0 +1,39 @@
+"""How columns go together: their correlations, and the threshold of one that predicts another."""
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.analyses.rows import Floats, complete, features_and_target
+
+
+def correlation(rows: pa.Table) -> Floats:
+    """Compute Pearson's correlation of every pair of columns; of a constant one it is NaN, no answer.
+
+    Returns:
+        Pairs in order (0, 1), (0, 2), ..., (1, 2), ..., shape (columns (columns - 1) / 2,).
+    """
+    values = complete(rows)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        matrix = np.atleast_2d(np.corrcoef(values, rowvar=False))
+    return np.asarray(matrix[np.triu_indices(values.shape[1], 1)])
+
+
+def threshold(rows: pa.Table) -> float:
+    """Find the threshold of the first of two columns above which the last is best predicted to be above 0.
+
+    It makes the fewest errors on the rows, as a learner of thresholds does that is probably approximately
+    correct (Valiant 1984); the lowest of several, in the middle between two rows.
+
+    Returns:
+        One number, data units.
+    """
+    features, target = features_and_target(rows)
+    order = np.argsort(features[:, 0], kind="stable")
+    values, positive = features[order, 0], target[order] > 0
+    # errors[i]: the i lowest rows are predicted to be negative, the others positive
+    errors = np.append(0, np.cumsum(np.where(positive, 1, -1)))
+    between = [*np.flatnonzero(np.append(True, values[1:] > values[:-1])).tolist(), len(values)]
+    best = between[int(np.argmin(errors[between]))]
+    if best == 0:
+        return float(np.nextafter(values[0], -np.inf))
+    return float(values[best - 1] / 2 + values[min(best, len(values) - 1)] / 2)

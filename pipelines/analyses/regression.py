@@ -1,0 +1,53 @@
+"""Regressions of the last column on all others: the slope of each, then the intercept where asked for."""
+
+import numpy as np
+import pyarrow as pa
+from sklearn.linear_model import (  # type: ignore[import-untyped]
+    LinearRegression,
+    LogisticRegression,
+    QuantileRegressor,
+)
+
+from pipelines.analyses.rows import EXAMPLE, Floats, features_and_target
+
+
+def linear(rows: pa.Table, intercept: bool = False) -> Floats:
+    """Fit least squares.
+
+    Returns:
+        Slopes (features,), and the intercept.
+    """
+    fitted = LinearRegression().fit(*features_and_target(rows))
+    return _coefficients(fitted.coef_, fitted.intercept_, intercept)
+
+
+def logistic(rows: pa.Table, intercept: bool = False, penalty: float = 1.0) -> Floats:
+    """Fit the log odds of the last column being above 0, with an L2 penalty on slopes.
+
+    Returns:
+        Slopes (features,), and the intercept.
+
+    Raises:
+        ValueError: all rows have one label.
+    """
+    features, target = features_and_target(rows)
+    fitted = LogisticRegression(C=1 / penalty).fit(features, target > 0)
+    return _coefficients(fitted.coef_[0], fitted.intercept_[0], intercept)
+
+
+def quantile(rows: pa.Table, probability: float = 0.5, intercept: bool = False) -> Floats:
+    """Fit the conditional quantile of a probability, without penalty.
+
+    Returns:
+        Slopes (features,), and the intercept.
+    """
+    fitted = QuantileRegressor(quantile=probability, alpha=0.0).fit(*features_and_target(rows))
+    return _coefficients(fitted.coef_, fitted.intercept_, intercept)
+
+
+def _coefficients(slopes: Floats, intercept: float, wanted: bool) -> Floats:
+    return np.append(slopes, intercept) if wanted else slopes
+
+
+for _analysis in (linear, logistic, quantile):
+    _analysis(EXAMPLE)

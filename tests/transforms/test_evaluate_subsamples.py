@@ -1,0 +1,260 @@
+"""Rows become disjoint blocks by unit, each answers once, and Beam gives what memory gives."""
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from core.budget import Budget
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.rounds import run_in_memory
+from core.subsample.params import SampleAndAggregate
+from core.subsample.plan import plan_sample_and_aggregate
+from tests.core.seeded import SeededNoise
+from tests.engines.golden import Recorded, Trace
+from tests.transforms.tables import write, write_points
+from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
+from transforms.open_source import InputError, Source, open_source
+from transforms.read_blocks import ReadBlocks, list_row_groups
+from transforms.run_function import Function
+from transforms.run_rounds import RunRounds
+from transforms.split_units import Splitting, split_rows, unit_ids
+
+SALT = b"a salt of 16 byt"
+LINE = Grid((0.0,), (4.0,), 2.0**-12)
+MEAN = Function("tests.transforms.attacks:mean", LINE, seconds=60.0)
+BLOCKS = 20
+
+
+def splitting(source: Source, blocks: int = BLOCKS) -> Splitting:
+    return Splitting(source.columns, source.unit, blocks, SALT)
+
+
+def gathered(source: Source, blocks: int = BLOCKS) -> dict[int, pa.Table]:
+    """Return the rows of each block that has some."""
+    shards: dict[int, list] = {}
+    for file in source.files:
+        for descriptor in list_row_groups(file):
+            for number, shard in split_rows(splitting(source, blocks), descriptor):
+                shards.setdefault(number, []).append(shard)
+    return {
+        number: pa.concat_tables([pa.ipc.open_stream(shard.rows).read_all() for shard in sorted(parts)])
+        for number, parts in shards.items()
+    }
+
+
+def answers(source: Source, function: Function = MEAN) -> np.ndarray:
+    blocks = list(evaluate_in_memory(source, splitting(source), function))
+    assert [int(block.ids[0]) for block in blocks] == list(range(BLOCKS))
+    return np.concatenate([block.points for block in blocks])
+
+
+def table(
+    folder: Path, units: object, x: object, row_group_size: int = 100, unit: str | None = "u"
+) -> Source:
+    return open_source(str(write(folder / "t.parquet", row_group_size, x=x, u=units).parent), ["x"], unit)
+
+
+def people(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 150, n)
+
+
+Units = Callable[[np.ndarray], pa.Array]
+
+KINDS: dict[str, Units] = {
+    "integers": lambda ids: pa.array(ids - 75),
+    "text": lambda ids: pa.array([f"person {i} " * (1 + i % 4) for i in ids]),
+    "categories": lambda ids: pa.array([f"N{i}" for i in ids]).dictionary_encode(),
+    "bytes": lambda ids: pa.array([bytes([i % 256] * (i % 20)) + b"%d" % i for i in ids]),
+    "floats": lambda ids: pa.array(ids / 7),
+    "days": lambda ids: pa.array(ids.astype("datetime64[D]")),
+    "decimals": lambda ids: pa.array(ids).cast(pa.decimal128(21, 2)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_rows_of_a_unit_are_in_one_block(tmp_path: Path, kind: str) -> None:
+    ids = people(3000)
+    found = gathered(table(tmp_path, KINDS[kind](ids), ids.astype(float)))
+    held = [set(rows["x"].to_pylist()) for rows in found.values()]
+    assert sum(map(len, held)) == len(set(ids)) == len(set.union(*held))
+    assert sum(len(rows) for rows in found.values()) == len(ids)
+    assert len(found) > BLOCKS // 2
+
+
+def test_units_differ_and_do_not_depend_on_where_they_stand() -> None:
+    names = pa.array([f"{'x' * (i % 30)}{i}" for i in range(5000)])
+    numbers = unit_ids(names, SALT)
+    assert len(set(numbers.tolist())) == 5000
+    assert unit_ids(names.slice(1234, 99), SALT).tolist() == numbers[1234:1333].tolist()
+    assert unit_ids(pa.array(["", "a", "a\0", "a\0\0\0\0\0\0\0\0"]), SALT).size == 4
+    assert len(set(unit_ids(pa.array(["", "\0", "a", "a\0", "a" + "\0" * 8]), SALT).tolist())) == 5
+    assert unit_ids(names[:0], SALT).size == 0
+    assert set(unit_ids(names, SALT)) != set(unit_ids(names, SALT[::-1]))
+
+
+def test_blocks_are_even(tmp_path: Path) -> None:
+    """Binomial(20,000, 1/20) strays by 6 sigma in one of 20 blocks with probability 4e-8."""
+    n = 20_000
+    source = table(tmp_path, np.zeros(n), np.arange(n, dtype=float), unit=None)
+    sizes = [len(rows) for rows in gathered(source).values()]
+    assert len(sizes) == BLOCKS and sum(sizes) == n
+    assert max(abs(size - n / BLOCKS) for size in sizes) < 6 * np.sqrt(n / BLOCKS)
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_blocks_do_not_depend_on_row_groups_and_keep_the_order_of_rows(tmp_path: Path, unit: str) -> None:
+    n, ids = 2000, people(2000)
+    cut = [
+        gathered(table(tmp_path / str(size), ids, np.arange(n, dtype=float), size, unit)) for size in (n, 77)
+    ]
+    for number in range(BLOCKS):
+        rows = cut[0][number]["x"].to_pylist()
+        assert rows == sorted(rows) == cut[1][number]["x"].to_pylist()
+
+
+def test_a_row_without_a_unit_is_no_record_and_other_nulls_stay(tmp_path: Path) -> None:
+    units = pa.array([None, 1, 2, None, 3])
+    found = gathered(table(tmp_path, units, pa.array([1, 2, None, 4, 5], pa.int16())))
+    values = [value for rows in found.values() for value in rows["x"].to_pylist()]
+    assert sorted(values, key=str) == [2, 5, None]
+    assert all(rows.schema.field("x").type == pa.int16() for rows in found.values())
+
+
+def test_one_unit_more_changes_one_answer_and_a_replaced_one_two(tmp_path: Path) -> None:
+    ids, x = people(3000), np.random.default_rng(1).uniform(0, 4, 3000)
+    before = answers(table(tmp_path / "all", ids, x))
+    changed = []
+    for unit in range(4):
+        without = answers(table(tmp_path / f"without {unit}", ids[ids != unit], x[ids != unit]))
+        changed.append(int((without != before).any(axis=1).sum()))
+        replaced = np.where(ids == unit, 1000 + unit, ids)
+        other = answers(table(tmp_path / f"replaced {unit}", replaced, np.where(ids == unit, 3.9, x)))
+        assert (other != before).any(axis=1).sum() <= 2
+    assert max(changed) == 1 and sum(changed) >= 3  # a removed unit is seen where it was
+
+
+def test_blocks_without_rows_answer_the_default(tmp_path: Path) -> None:
+    assert (answers(table(tmp_path / "none", people(0), np.empty(0))) == LINE.extents[0] // 2).all()
+    one = answers(table(tmp_path / "one", people(1), np.ones(1)), replace(MEAN, default=(3.0,)))
+    assert sorted(one[:, 0].tolist()) == [4096] + [3 * 4096] * (BLOCKS - 1)
+
+
+def test_a_unit_must_be_a_plain_value(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"input\.unit: u is list"):
+        table(tmp_path, [[1], [2]], [1.0, 2.0])
+
+
+ROWS = [3000, 0, 1, 2000]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("subsamples")
+    for row_groups in (1, 3, 16):
+        write_points(folder / str(row_groups), ROWS, row_groups)
+    write_points(folder / "empty", [0], 1)
+    return folder
+
+
+PLANE = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-10)
+CENTER = Function("tests.transforms.attacks:center", PLANE, seconds=60.0)
+
+
+def rounds_of(name: str) -> tuple[list[Recorded], Trace]:
+    params = SampleAndAggregate(BLOCKS, name, 0.9)
+    plan = plan_sample_and_aggregate(PLANE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), SALT)
+    return [Recorded(step) for step in plan.rounds], Trace((), plan.start)
+
+
+def in_memory(folder: Path, name: str) -> Trace:
+    source = open_source(str(folder), ["x", "y"])
+    rounds, start = rounds_of(name)
+    blocks = evaluate_in_memory(source, splitting(source), CENTER)
+    return run_in_memory(rounds, blocks, start, SeededNoise(0, factor=0.0))
+
+
+def in_beam(folder: Path, name: str, output: Path, **options: object) -> list[Trace]:
+    source = open_source(str(folder), ["x", "y"])
+    rounds, start = rounds_of(name)
+
+    def append(state: Trace) -> None:
+        with output.open("ab") as file:
+            pickle.dump(state, file)
+
+    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([], **options)) as pipeline:
+        elements = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), CENTER)
+        last = elements | RunRounds(rounds, start, SeededNoise(0, factor=0.0), AnswerReader())
+        last | "Save" >> beam.Map(append)
+    states = []
+    with output.open("rb") as file:
+        while file.peek(1):
+            states.append(pickle.load(file))
+    return states
+
+
+WAYS = {
+    "one_thread": {"direct_num_workers": 1, "direct_running_mode": "in_memory"},
+    "two_threads": {"direct_num_workers": 2, "direct_running_mode": "multi_threading"},
+    "two_processes": {"direct_num_workers": 2, "direct_running_mode": "multi_processing"},
+}
+CASES = [(way, cut) for way in ("one_thread", "two_threads") for cut in ("1", "16", "empty")]
+
+
+@pytest.mark.parametrize(("way", "row_groups"), [*CASES, ("two_processes", "16")])
+def test_beam_gives_what_memory_gives(data: Path, tmp_path: Path, way: str, row_groups: str) -> None:
+    expected = in_memory(data / ("empty" if row_groups == "empty" else "3"), "smooth_median")
+    (got,) = in_beam(data / row_groups, "smooth_median", tmp_path / "state", **WAYS[way])
+    assert got.aggregates == expected.aggregates
+    assert len(got.aggregates) == 1 and len(got.aggregates[0].blocks) == BLOCKS
+    assert repr(got.state) == repr(expected.state)
+
+
+def test_a_function_with_randomness_answers_once_though_bundles_are_repeated(
+    data: Path, tmp_path: Path
+) -> None:
+    source = open_source(str(data / "3"), ["x", "y"])
+    chance = replace(CENTER, place="tests.transforms.attacks:chance")
+    options = PipelineOptions([], direct_runner_bundle_repeat=2)
+
+    def append(answer: object) -> None:
+        with (tmp_path / "answers").open("a") as file:
+            file.write(f"{answer}\n")
+
+    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+        kept = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), chance)
+        kept | "One" >> beam.Map(append)
+        kept | "Again" >> beam.Reshuffle() | "Two" >> beam.Map(append)
+    written = (tmp_path / "answers").read_text().splitlines()
+    assert len(written) >= 4 * BLOCKS
+    assert len(set(written)) == BLOCKS
+
+
+@pytest.mark.parametrize("name", ["center_of_attention", "one_cluster", "average"])
+def test_every_aggregator_in_beam(data: Path, tmp_path: Path, name: str) -> None:
+    (got,) = in_beam(data / "3", name, tmp_path / "state", **WAYS["two_threads"])
+    assert repr(got) == repr(in_memory(data / "3", name))
+
+
+def test_the_golden_answers_are_not_trivial(data: Path) -> None:
+    (outputs,) = in_memory(data / "3", "average").aggregates
+    assert len(np.unique(outputs.points, axis=0)) > BLOCKS // 2
+    assert np.abs(PLANE.restore(outputs.points) - [0.4, 0.6]).max() < 0.1
+
+
+def test_a_function_that_cannot_be_imported_fails_the_pipeline_in_a_sentence(data: Path) -> None:
+    source = open_source(str(data / "1"), ["x", "y"])
+    nowhere = replace(CENTER, place="nowhere_at_all:f")
+    with (
+        pytest.raises(Exception, match=r"params\.function is nowhere_at_all:f"),
+        beam.Pipeline(runner=FnApiRunner()) as pipeline,
+    ):
+        _ = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), nowhere)

@@ -1,0 +1,169 @@
+"""Whatever a function does, its answer is a grid point, and nothing of a subsample reaches the next one."""
+
+import gc
+import os
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.domain import Grid
+from tests.transforms.attacks import ATTACKS
+from transforms.run_function import Function, FunctionError, FunctionRunner
+from transforms.split_units import stream
+
+LINE = Grid((0.0,), (4.0,), 2.0**-4)
+MIDDLE = 32
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="limits of memory and of leftovers are Linux's"
+)
+
+
+def rows_of(*x: float) -> list[bytes]:
+    return [stream(pa.record_batch({"x": np.array(x)}))]
+
+
+HARMLESS, SECRET = rows_of(0.25, 0.75), rows_of(0.25, 1.0)
+
+Make = Callable[..., FunctionRunner]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    runners = []
+
+    def start(name: str, seconds: float = 20.0, megabytes: int = 300, **more: object) -> FunctionRunner:
+        tell = bool(more.pop("tell", False))
+        function = Function(
+            f"tests.transforms.attacks:{name}", LINE, seconds=seconds, megabytes=megabytes, **more
+        )
+        runners.append(FunctionRunner(function, tell=tell))
+        return runners[-1]
+
+    yield start
+    for runner in runners:
+        runner.close()
+
+
+def children(runner: FunctionRunner) -> str:
+    pid = runner._process.pid
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
+
+@pytest.mark.parametrize("how", [f.__name__ for f in ATTACKS])
+def test_an_attack_is_the_default_and_touches_no_other_answer(
+    make: Make, how: str, capfd, monkeypatch
+) -> None:
+    monkeypatch.setattr("transforms.run_function._END", 2.0)
+    waits = how in ("sleeps", "loops", "kills_its_parent")
+    runner = make("attack", seconds=1.0 if waits else 20.0, megabytes=60, arguments={"how": how})
+    before = runner.run(HARMLESS)
+    assert before.tolist() == [8]
+    began = time.monotonic()
+    assert runner.run(SECRET).tolist() == [MIDDLE]
+    assert time.monotonic() - began < 15
+    assert runner.run(HARMLESS).tolist() == before.tolist()
+    assert children(runner) == ""
+    assert runner.run(SECRET).tolist() == [MIDDLE]
+    runner.close()
+    assert not Path(runner._folder).exists()
+    said = capfd.readouterr()
+    assert said.out == said.err == ""
+
+
+@pytest.mark.parametrize("name", ["remembers", "open_files", "environment"])
+def test_nothing_is_left_for_the_next(make: Make, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_SECRET", "1")
+    with tempfile.TemporaryFile():  # an open file of the worker's
+        runner = make(name)
+        answers = [runner.run(HARMLESS).tolist() for _ in range(3)]
+    # 0, 1 and 2 are nowhere, 3 is where the rows come from
+    assert answers == [[64 if name == "open_files" else 0]] * 3
+
+
+def test_rows_are_never_in_the_memory_of_the_process_that_forks(make: Make) -> None:
+    """The secret is a float64 of 64 random-looking bits; the function finds it while it is its own."""
+    bits = 0x3FE7_1C96_5A3B_D247
+    secret = struct.unpack("<d", struct.pack("<q", bits + 1))[0]
+    runner = make("searches_memory", megabytes=2000, arguments={"bits": bits})
+    assert runner.run(HARMLESS).tolist() == [0]
+    assert runner.run(rows_of(*[secret] * 50_000)).tolist() == [64]
+    assert runner.run(HARMLESS).tolist() == [0]
+
+
+def test_memory_is_counted_above_what_was_there(make: Make) -> None:
+    assert make("takes", megabytes=300, arguments={"megabytes": 100}).run(HARMLESS).tolist() == [16]
+    assert make("takes", megabytes=80, arguments={"megabytes": 100}).run(HARMLESS).tolist() == [MIDDLE]
+
+
+def test_constant_time(make: Make) -> None:
+    runner = make("attack", seconds=0.5, constant_time=True, arguments={"how": "raises"})
+    for rows in (HARMLESS, SECRET, []):
+        began = time.monotonic()
+        runner.run(rows)
+        assert 0.5 <= time.monotonic() - began < 1.5
+
+
+def test_the_default_is_what_the_job_says(make: Make) -> None:
+    runner = make("raises", default=(1.0,))
+    assert runner.run(HARMLESS).tolist() == [16]
+    assert runner.run([]).tolist() == [16]
+
+
+@pytest.mark.parametrize(
+    ("value", "steps"),
+    [(0.0, 0), (1.03, 16), (-5.0, 0), (5.0, 64), (1e300, 64), (np.nan, MIDDLE), (np.inf, MIDDLE)],
+)
+def test_answers_are_clamped_and_rounded(value: float, steps: int) -> None:
+    assert Function("m:f", LINE).answer(struct.pack("<d", value)).tolist() == [steps]
+
+
+@pytest.mark.parametrize("raw", [b"", b"1234567", bytes(9), bytes(16)])
+def test_bytes_that_are_no_answer(raw: bytes) -> None:
+    assert Function("m:f", LINE).answer(raw).tolist() == [MIDDLE]
+
+
+def test_parts_come_in_order_with_nulls_and_types(make: Make) -> None:
+    def part(x: list[float | None], whole: list[int | None]) -> bytes:
+        return stream(pa.record_batch({"x": pa.array(x), "whole": pa.array(whole, pa.int32())}))
+
+    assert make("is_untouched").run([part([1.0, None], [7, None]), part([2.0], [9])]).tolist() == [16]
+
+
+def test_large_subsamples(make: Make) -> None:
+    assert make("mean").run(rows_of(*np.full(500_000, 0.5))).tolist() == [8]
+
+
+def test_errors_are_told_only_where_rows_are_no_ones(make: Make) -> None:
+    assert b"secret row" in make("raises", tell=True).ask(HARMLESS)
+    assert make("raises").ask(HARMLESS) == b""
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("nowhere_at_all:f", "ModuleNotFoundError"),
+        ("tests.transforms.attacks:nothing", "AttributeError"),
+        ("tests.transforms.attacks:SECRET", "TypeError"),
+    ],
+)
+def test_what_cannot_be_imported(place: str, why: str) -> None:
+    with pytest.raises(FunctionError, match=why):
+        FunctionRunner(Function(place, LINE))
+
+
+def test_nothing_is_left_of_a_runner_that_is_forgotten() -> None:
+    runner = FunctionRunner(Function("tests.transforms.attacks:mean", LINE))
+    pid, folder = runner._process.pid, runner._folder
+    del runner
+    gc.collect()
+    assert not Path(folder).exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

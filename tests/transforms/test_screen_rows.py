@@ -1,0 +1,182 @@
+import os
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that, equal_to
+
+from core.domain import Grid
+from core.one_cluster.screen import Balls
+from tests.transforms.tables import UNIT_SQUARE, write, write_points
+from transforms.open_source import InputError, open_source
+from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
+from transforms.screen_rows import (
+    INSIDE,
+    OUTSIDE,
+    OutputError,
+    Screen,
+    ScreenRows,
+    file_name,
+    screen_row_group,
+)
+
+BALL = Balls(np.array([[512, 512]]), np.array([150]))
+LINE = Grid((0.0,), (100.0,), 0.5)
+
+
+def screen(path: Path, output: Path, columns: tuple[str, ...] = ("x", "y"), grid: Grid = UNIT_SQUARE) -> None:
+    """Screen by a ball about the middle of the grid: the twin of the transform."""
+    source = open_source(str(path), columns)
+    middle = np.array([grid.bounding_center])
+    screening = Screen(
+        Reader.of(source, grid), BALL if grid is UNIT_SQUARE else Balls(middle, np.array([10]))
+    )
+    for file in source.files:
+        for descriptor in list_row_groups(file):
+            assert screen_row_group(descriptor, screening, str(output)) == ()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def rows(folder: Path) -> pa.Table:
+    """Read all files in order; a column of a file without rows may be without a type."""
+    files = sorted(folder.rglob("*.parquet"))
+    return pa.concat_tables([pq.ParquetFile(path).read() for path in files], promote_options="permissive")
+
+
+def test_every_row_is_on_its_side_once_with_all_columns(tmp_path: Path) -> None:
+    path = write_points(tmp_path / "rows", [300, 0, 2000], 3)
+    screen(path, tmp_path / "out")
+    before = rows(path)
+    inside, outside = rows(tmp_path / "out" / INSIDE), rows(tmp_path / "out" / OUTSIDE)
+    assert inside.schema == outside.schema == before.schema
+    x, y = (before[name].to_numpy().astype(float) for name in ("x", "y"))
+    steps = np.rint(np.clip(np.stack([x, y]), 0, 1) * 1024) - 512
+    held = (steps**2).sum(axis=0) <= 150**2  # NaN is not
+    assert 100 < held.sum() < 2200
+    assert str(inside.to_pylist()) == str(before.filter(held).to_pylist())  # as text NaN equals itself
+    assert str(outside.to_pylist()) == str(before.filter(~held).to_pylist())
+
+
+def test_names_follow_from_file_and_row_group_alone(tmp_path: Path) -> None:
+    path = write_points(tmp_path / "rows", [300, 0], 3)
+    screen(path, tmp_path / "out")
+    names = [
+        "day=0/part-00000.parquet",
+        "day=0/part-00001.parquet",
+        "day=0/part-00002.parquet",
+        "day=1/part-00000.parquet",
+    ]
+    assert list(contents(tmp_path / "out")) == [
+        f"{side}/{name}" for side in (INSIDE, OUTSIDE) for name in names
+    ]
+
+
+def test_other_columns_pass_through_whatever_their_type(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "x": pa.array([50, None, 99], pa.int16()),
+            "list": [[1, 2], None, []],
+            "nested": [{"a": "ü", "b": None}, None, {"a": "", "b": 2}],
+            "code": pa.array(["p", "q", "p"]).dictionary_encode(),
+            "when": pa.array([1, 2, None], pa.timestamp("us", "UTC")),
+            "price": pa.array([1, None, 3], pa.decimal128(20, 2)),
+        }
+    ).replace_schema_metadata({"source": "somewhere"})
+    (tmp_path / "rows").mkdir()
+    pq.write_table(table, tmp_path / "rows" / "a.parquet")
+    screen(tmp_path / "rows", tmp_path / "out", ("x",), LINE)
+    before = rows(tmp_path / "rows")
+    assert rows(tmp_path / "out" / INSIDE).equals(before.slice(0, 1), check_metadata=True)
+    assert rows(tmp_path / "out" / OUTSIDE).equals(before.slice(1), check_metadata=True)
+
+
+@pytest.mark.parametrize("bad", [None, np.nan, np.inf, -np.inf])
+def test_a_row_that_is_no_record_is_outside_and_one_beyond_the_domain_is_clamped(
+    tmp_path: Path, bad: float | None
+) -> None:
+    write(tmp_path / "rows" / "a.parquet", x=[50.0, bad, 1e300, 45.0, -3.0])
+    source = open_source(str(tmp_path / "rows"), ["x"])
+    (descriptor,) = list_row_groups(source.files[0])
+    at_the_end = Balls(np.array([[200], [100]]), np.array([0, 4]))
+    screen_row_group(descriptor, Screen(Reader.of(source, LINE), at_the_end), str(tmp_path / "out"))
+    assert rows(tmp_path / "out" / INSIDE)["x"].to_pylist() == [50.0, 1e300]
+    outside = rows(tmp_path / "out" / OUTSIDE)["x"].to_pylist()
+    assert outside[1:] == [45.0, -3.0]
+    assert outside[0] is bad or np.isnan(outside[0]) or outside[0] == bad
+
+
+def test_what_is_written_can_be_the_input_of_a_job(tmp_path: Path) -> None:
+    path = write_points(tmp_path / "rows", [300, 5], 3)
+    screen(path, tmp_path / "out")
+    source = open_source(str(tmp_path / "out" / OUTSIDE), ["x", "y"])
+    assert len(source.files) == 6
+
+
+def test_a_step_that_runs_again_leaves_the_same_files_and_no_drafts(tmp_path: Path) -> None:
+    path = write_points(tmp_path / "rows", [300, 0, 500], 3)
+    screen(path, tmp_path / "once")
+    for _ in range(2):
+        screen(path, tmp_path / "twice")
+    assert contents(tmp_path / "twice") == contents(tmp_path / "once")
+
+
+def test_a_step_that_ended_while_it_wrote_is_made_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_points(tmp_path / "rows", [300], 1)
+    screen(path, tmp_path / "whole")
+
+    def end(source: str, target: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "replace", end)
+        with pytest.raises(KeyboardInterrupt):
+            screen(path, tmp_path / "out")
+    shown = [name for name in contents(tmp_path / "out") if not Path(name).name.startswith(".")]
+    assert shown == []
+    screen(path, tmp_path / "out")
+    assert contents(tmp_path / "whole").items() <= contents(tmp_path / "out").items()
+
+
+def test_the_transform_writes_what_its_twin_writes(tmp_path: Path) -> None:
+    path = write_points(tmp_path / "rows", [300, 0, 500], 3)
+    screen(path, tmp_path / "twin")
+    source = open_source(str(path), ["x", "y"])
+    rows_ = ScreenRows(Screen(Reader.of(source, UNIT_SQUARE), BALL), str(tmp_path / "out"))
+    options = PipelineOptions(["--direct_runner_bundle_repeat=2"])
+    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+        assert_that(pipeline | ReadBlocks(source) | rows_, equal_to([]))
+    assert contents(tmp_path / "out") == contents(tmp_path / "twin")
+
+
+def test_a_damaged_row_group_is_refused_without_quoting_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", x=np.random.default_rng(0).random(1000))
+    content = bytearray(path.read_bytes())
+    content[4:200] = bytes(196)
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        screen(path, tmp_path / "out", ("x",), LINE)
+    assert str(caught.value) == "input.path: a.parquet is not readable any more, or is damaged."
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    path = write_points(tmp_path / "rows", [30], 1)
+    (tmp_path / "out").write_text("taken")
+    with pytest.raises(OutputError, match=r"part-00000\.parquet cannot be written \(.+\)\."):
+        screen(path, tmp_path / "out")
+
+
+def test_a_name_that_is_not_parquet_is_kept_whole(tmp_path: Path) -> None:
+    write(tmp_path / "rows" / "a.pq", x=[1.0])
+    (descriptor,) = list_row_groups(open_source(str(tmp_path / "rows" / "a.pq"), ["x"]).files[0])
+    assert file_name(descriptor) == "a.pq-00000.parquet"

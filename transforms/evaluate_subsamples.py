@@ -1,0 +1,113 @@
+"""Evaluate a function on disjoint subsamples; their answers are the records that rounds then go through."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.typehints.decorators import no_annotations
+
+from core.rounds import Block
+from transforms.open_source import InputError, Source
+from transforms.read_blocks import Descriptor, list_row_groups
+from transforms.run_function import Function, FunctionError, FunctionRunner
+from transforms.run_rounds import untold
+from transforms.split_units import Shard, Splitting, split_rows
+
+Answer = tuple[int, tuple[int, ...]]
+"""The number of a block, and its answer in grid steps."""
+
+_STEP = "Evaluating subsamples"
+
+
+@dataclass(frozen=True)
+class AnswerReader:
+    """Read an `Answer` as one record, whose identity is the number of its block."""
+
+    def blocks(self, element: Answer) -> Iterator[Block]:
+        """Return the one record."""
+        number, point = element
+        yield Block(np.array([point], dtype=np.int64), np.array([number], dtype=np.uint64))
+
+
+@dataclasses.dataclass
+class EvaluateSubsamples(beam.PTransform):
+    """Split the rows into blocks and answer each by `function`.
+
+    Every one of the blocks answers once, also one without rows, whose answer is the default: so one unit
+    more or less changes one answer, and a replaced one at most two. Rows go through the runner as Arrow
+    streams, one for each block and row group. The answers are kept, so that a function with randomness
+    answers once, whoever reads them.
+
+    Args:
+        splitting: how rows become blocks.
+        function: what answers.
+    """
+
+    splitting: Splitting
+    function: Function
+
+    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
+        """Take the descriptors of `ReadBlocks`; return one `Answer` per block."""
+        every = descriptors.pipeline | "Blocks" >> beam.Create([self.splitting.blocks], reshuffle=False)
+        shards = (
+            descriptors | "Split" >> beam.FlatMap(_split, self.splitting),
+            every | "Every" >> beam.FlatMap(lambda blocks: [(number, None) for number in range(blocks)]),
+        )
+        return (
+            shards
+            | "Flatten" >> beam.Flatten()
+            | "Gather" >> beam.GroupByKey()
+            | "Evaluate" >> beam.ParDo(_Evaluate(self.function))
+            | "Keep" >> beam.Reshuffle()
+        )
+
+
+class _Evaluate(beam.DoFn):
+    """Keep one process that forks for the subsamples of this worker thread."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    def setup(self) -> None:
+        try:
+            self.runner = FunctionRunner(self.function)
+        except FunctionError as error:
+            raise InputError(str(error)) from None
+
+    @no_annotations
+    def process(self, gathered: tuple[int, Iterable[Shard | None]]) -> Iterator[Answer]:
+        with untold(_STEP):
+            number, shards = gathered
+            yield number, _answer(self.runner, [shard for shard in shards if shard is not None])
+
+    def teardown(self) -> None:
+        self.runner.close()
+
+
+@no_annotations
+def _split(descriptor: Descriptor, splitting: Splitting) -> Iterator[tuple[int, Any]]:
+    with untold(_STEP):
+        yield from split_rows(splitting, descriptor)
+
+
+def _answer(runner: FunctionRunner, shards: list[Shard]) -> tuple[int, ...]:
+    return tuple(runner.run([shard.rows for shard in sorted(shards)]).tolist())
+
+
+def evaluate_in_memory(source: Source, splitting: Splitting, function: Function) -> Iterator[Block]:
+    """Answer all blocks of the source from this process: the twin of `EvaluateSubsamples`.
+
+    Raises:
+        FunctionError: the function cannot be imported.
+    """
+    gathered: dict[int, list[Shard]] = {number: [] for number in range(splitting.blocks)}
+    for file in source.files:
+        for descriptor in list_row_groups(file):
+            for number, shard in split_rows(splitting, descriptor):
+                gathered[number].append(shard)
+    with FunctionRunner(function) as runner:
+        for number, shards in gathered.items():
+            yield from AnswerReader().blocks((number, _answer(runner, shards)))

@@ -1,0 +1,219 @@
+"""Run a function that nobody trusts on subsamples: whatever it does, the answer is a point of a grid.
+
+What is kept from the function: other subsamples. Each is answered by a process of its own, forked from one
+that has imported the function's module and never sees rows, in a new empty folder, without open files, with
+its output thrown away, within limits of time and memory; it and what it started are killed before the next.
+So one record touches one answer, and that is all the privacy of sample and aggregate needs: exceptions,
+timeouts, crashes and answers that are no numbers of the right shape all become the public default.
+
+What is not: the function runs as the user that runs the worker. One that writes to files elsewhere, opens
+the network, kills or traces processes of that user, or starves the machine, can carry rows out or from one
+subsample to another by itself. It need not be right, nor private; it must not be at work for someone else.
+Where that is not known, run workers in containers without network and with nothing to write to.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid
+from transforms.function_process import END, FAILED, READY, RUN
+
+_START = 120.0
+"""Seconds in which the function's module must have been imported."""
+
+_END = 10.0
+"""Seconds in which a child must have been ended, or the process that forked it is replaced."""
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class FunctionError(ValueError):
+    """The function cannot be imported; no row was read."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of one subsample, and what it may take; all of it public.
+
+    Args:
+        place: `module:callable`, importable on the workers; it takes a `pyarrow.Table` and returns a
+            vector (d,), or a number where d is 1.
+        grid: the universe of its answers.
+        arguments: further arguments, by name; JSON values.
+        default: what is answered where the function fails, data units, shape (d,); None is the middle.
+        seconds: time per subsample, of the clock and of the processor.
+        megabytes: memory per subsample, and size of any file it writes.
+        constant_time: whether a subsample takes all of its time, however soon the function is done.
+    """
+
+    place: str
+    grid: Grid
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    default: tuple[float, ...] | None = None
+    seconds: float = 60.0
+    megabytes: int = 1000
+    constant_time: bool = False
+
+    @property
+    def default_answer(self) -> NDArray[np.int64]:
+        """The default, grid steps (d,)."""
+        if self.default is None:
+            return np.array(self.grid.bounding_center, dtype=np.int64)
+        return self.grid.quantize(np.array([self.default]))[0]
+
+    def answer(self, raw: bytes) -> NDArray[np.int64]:
+        """Return the grid point (d,) nearest to what came back, the default where that is no finite point."""
+        if len(raw) != 8 * self.grid.dimension:
+            return self.default_answer
+        value = np.frombuffer(raw, dtype=np.float64)
+        return self.grid.quantize(value[None, :])[0] if np.isfinite(value).all() else self.default_answer
+
+
+class FunctionRunner:
+    """Keep the process that forks for `function`, and ask it; for one thread at a time.
+
+    Args:
+        function: what to run.
+        tell: whether errors come back as text, which is only for rows that are no one's.
+
+    Raises:
+        FunctionError: the function cannot be imported.
+    """
+
+    def __init__(self, function: Function, *, tell: bool = False) -> None:
+        self.function, self._tell = function, tell
+        self._control: socket.socket | None = None
+        self._start()
+
+    def run(self, rows: Sequence[bytes]) -> NDArray[np.int64]:
+        """Return the function's answer on a subsample, grid steps (d,); never raises on what it does.
+
+        Args:
+            rows: Arrow IPC streams of one schema, in order; none stands for a subsample without rows,
+                whose answer is the default.
+        """
+        return self.function.answer(self.ask(rows))
+
+    def ask(self, rows: Sequence[bytes]) -> bytes:
+        """Return what the function answers as it came: d float64; anything else is a failure."""
+        began = time.monotonic()
+        raw = self._ask(rows, began + self.function.seconds) if rows else b""
+        if self.function.constant_time:
+            time.sleep(max(0.0, began + self.function.seconds - time.monotonic()))
+        return raw
+
+    def close(self) -> None:
+        """End the process."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+            self._process.kill()
+            self._process.wait()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        function, self._folder = self.function, tempfile.mkdtemp(prefix="shoal-")
+        with theirs:
+            limits = (function.seconds, function.megabytes << 20, function.grid.dimension)
+            arguments = json.dumps(dict(function.arguments))
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-m", "transforms.function_process", function.place, arguments),
+                    *(str(value) for value in (theirs.fileno(), *limits, "tell" if self._tell else "hide")),
+                    *sys.path,
+                ],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_environment(self._folder),
+                start_new_session=True,
+            )
+        self._control = ours
+        ours.settimeout(_START)
+        said = _receive(ours, 1 << 16) if (first := _receive(ours, 1)) == FAILED else b""
+        if first != READY:
+            self.close()
+            why = said.decode(errors="replace") or "the process ended, or took too long"
+            raise FunctionError(f"params.function is {function.place}, which cannot be imported: {why}.")
+        ours.settimeout(_END)
+
+    def _ask(self, rows: Sequence[bytes], deadline: float) -> bytes:
+        if self._control is None:
+            try:
+                self._start()
+            except FunctionError:  # it could be imported before: what changed that is not to be seen
+                return b""
+        control: Any = self._control
+        ours, theirs = socket.socketpair()
+        with ours:
+            try:
+                with theirs:
+                    socket.send_fds(control, [RUN], [theirs.fileno()])
+                raw = _exchange(ours, rows, 8 * self.function.grid.dimension, deadline, self._tell)
+                control.sendall(END)
+                ended = control.recv(1) == END
+            except OSError:
+                raw, ended = b"", False
+        if not ended:
+            self.close()
+        return raw
+
+
+def _exchange(asked: socket.socket, rows: Sequence[bytes], size: int, deadline: float, tell: bool) -> bytes:
+    """Send the rows and return what comes back until it is closed; empty where that takes too long."""
+    answer, most = b"", (1 << 16 if tell else size)  # what the function left running may hold the other end
+    try:
+        for part in rows:
+            asked.settimeout(max(1e-3, deadline - time.monotonic()))
+            asked.sendall(part)
+        asked.shutdown(socket.SHUT_WR)
+        while len(answer) < most:
+            asked.settimeout(max(1e-3, deadline - time.monotonic()))
+            part = asked.recv(most - len(answer))
+            if not part:
+                return answer
+            answer += part
+    except OSError:
+        return b""
+    return answer
+
+
+def _receive(control: socket.socket, most: int) -> bytes:
+    try:
+        return control.recv(most)
+    except OSError:
+        return b""
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Return what the process may know of ours: where programs are, and one thread per worker.
+
+    Hashes are not random, so that a step that is repeated repeats its answers where the function itself does.
+    """
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+    one_thread = dict.fromkeys(_THREADS, "1")
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return {**kept, **one_thread, "PYTHONPATH": here, "PYTHONHASHSEED": "0", "HOME": folder, "TMPDIR": folder}

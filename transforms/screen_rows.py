@@ -1,0 +1,119 @@
+"""Split the rows of Parquet files by a public predicate: those inside some ball, and those outside all.
+
+What is written are rows as they were read: private data, as private as the input.
+"""
+
+import dataclasses
+import os
+import posixpath
+import uuid
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from core.one_cluster.screen import Balls
+from transforms.open_source import filesystem
+from transforms.read_blocks import Descriptor, Reader, _block, _open
+
+INSIDE, OUTSIDE = "inside", "outside"
+
+
+class OutputError(RuntimeError):
+    """The screened rows cannot be written; the text holds nothing that depends on rows."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The predicate, and how rows become the points that it is about.
+
+    A row with a null, NaN or infinity in a used column is no record, so it is outside. A row beyond the
+    domain is clamped to it, as it was when the balls were found.
+
+    Args:
+        reader: used columns and their grid.
+        balls: what holds a row that is inside.
+    """
+
+    reader: Reader
+    balls: Balls
+
+    def hold(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Say which rows of `batch` are inside."""
+        inside = np.zeros(batch.num_rows, dtype=np.bool_)
+        block = _block(self.reader, batch, np.arange(batch.num_rows, dtype=np.uint64))
+        inside[block.ids[self.balls.hold(block.points)]] = True
+        return pa.array(inside)
+
+
+@dataclasses.dataclass
+class ScreenRows(beam.PTransform):
+    """Write the rows of each row group to a file of those inside and a file of those outside.
+
+    Names follow from the input alone, and a file is written whole or not at all, so a step that is run
+    again writes the same files again.
+
+    Args:
+        screen: the predicate.
+        output: folder that gets `inside` and `outside`: absolute, seen by every worker.
+    """
+
+    screen: Screen
+    output: str
+
+    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
+        """Take the descriptors of `ReadBlocks`; return nothing but an end."""
+        return descriptors | "Screen" >> beam.FlatMap(screen_row_group, self.screen, self.output)
+
+
+def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tuple[()]:
+    """Split one row group, with all its columns; its two files are written even where they hold no row.
+
+    Both are made in memory first, compressed: one row group of the input bounds what that takes.
+
+    Raises:
+        InputError: the row group cannot be read.
+        OutputError: a file cannot be written.
+    """
+    sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
+    with _open(descriptor.file) as parquet:
+        schema = parquet.schema_arrow
+        inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
+        groups = [] if descriptor.row_group is None else [descriptor.row_group]
+        for batch in parquet.iter_batches(row_groups=groups, use_threads=False):
+            held = screen.hold(batch)
+            inside.write_batch(batch.filter(held))
+            outside.write_batch(batch.filter(pc.invert(held)))
+        inside.close()
+        outside.close()
+    for side, sink in sinks.items():
+        _write(posixpath.join(output, side, file_name(descriptor)), sink.getvalue())
+    return ()
+
+
+def file_name(descriptor: Descriptor) -> str:
+    """Return the name, below `inside` and `outside`, of what becomes of a row group."""
+    return f"{descriptor.file.name.removesuffix('.parquet')}-{descriptor.row_group or 0:05d}.parquet"
+
+
+def _write(path: str, data: pa.Buffer) -> None:
+    """Write a file whole: object storage shows it when it is complete, the local system after a rename."""
+    system, where = filesystem(path)
+    try:
+        if not isinstance(system, fs.LocalFileSystem):
+            with system.open_output_stream(where) as stream:
+                stream.write(data)
+            return
+        folder, name = os.path.split(where)
+        os.makedirs(folder, exist_ok=True)
+        draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
+        with open(draft, "xb") as file:
+            file.write(data)
+        os.replace(draft, where)
+    except OSError as error:
+        why = error.strerror or "the storage does not answer"
+        raise OutputError(f"{path} cannot be written ({why}).") from None
