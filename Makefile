@@ -59,11 +59,15 @@ bench-ordered: install ## quantiles, interior points and ranges against their pe
 	$(BIN)/python -m tests.benchmarks.ordered
 	$(BIN)/python -m tests.benchmarks.ranges
 
-bench-centers: install ## k-means and k-median against the best cost without privacy
+bench-centers: install ## k-means, k-median and screening against their best without privacy; policies; speed
 	$(BIN)/python -m tests.benchmarks.centers
+	$(BIN)/python -m tests.benchmarks.lloyd_policies
+	$(BIN)/python -m tests.benchmarks.screening
+	$(BIN)/python -m tests.benchmarks.center_speed
 
 bench-analysis: install ## medians, graphs and sample-and-aggregate against their peers
 	$(BIN)/python -m tests.benchmarks.analysis
+	$(BIN)/python -m tests.benchmarks.subsamples
 
 bench-engines: engines ## one job embedded, on Flink with one TaskManager and with two
 	$(BIN)/python -m tests.benchmarks.engines

@@ -7,7 +7,12 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.sampling import siphash
+
 Ints = NDArray[np.int64]
+
+_SAMPLE = 0x73616D706C65
+"""Tweak of the hash that orders records, which no Poisson sample uses."""
 
 
 class Aggregate(Protocol):
@@ -68,9 +73,69 @@ class Counts:
     def split(self, shards: int) -> list[tuple[int, "Counts"]]:
         """Split by key into at most `shards` parts, each with the number of its shard."""
         mixed = self.keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        shard = (mixed >> np.uint64(40)) % np.uint64(shards)
-        parts = ((s, shard == s) for s in range(shards))
-        return [(s, Counts(self.keys[here], self.counts[here])) for s, here in parts if here.any()]
+        shard = ((mixed >> np.uint64(40)) % np.uint64(shards)).astype(np.uint16)
+        order = np.argsort(shard, kind="stable")  # keys stay ascending in every shard
+        keys, counts = self.keys[order], self.counts[order]
+        ends = np.searchsorted(shard[order], np.arange(shards + 1))
+        parts = ((s, slice(ends[s], ends[s + 1])) for s in range(shards))
+        return [(s, Counts(keys[here], counts[here])) for s, here in parts if here.stop > here.start]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The `size` records of least hash, or all where there are fewer: a random subset, whatever the splits.
+
+    Records are in order of the keyed hash of their identities, then of these, then of their points, so the
+    least of two parts' least are the least of both. Under the secret key every subset of distinct
+    identities is as likely as any other, and none depends on points but where two records share an identity.
+
+    Under `replace_one`, samples of neighbors are equal or differ in one record, for every key: both databases
+    consist of the same other records and of x and y. Where the sample is smaller than the database, it is
+    the least size - 1 of the others and one more record, either way: x (or y) if that is
+    less than the next one of the others, which it is instead if not. So whatever is private for databases
+    of `size` records is as private of the sample, whether or not y has the identity of x.
+
+    Args:
+        size: most records.
+        hashes: shape (m,), uint64.
+        ids: shape (m,), uint64.
+        points: shape (m,), int64, of one axis.
+    """
+
+    size: int
+    hashes: NDArray[np.uint64]
+    ids: NDArray[np.uint64]
+    points: Ints
+
+    @classmethod
+    def of(cls, size: int, points: Ints, ids: NDArray[np.uint64], salt: bytes) -> "Sample":
+        """Sample records, points (n,) and identities (n,), under a key of 16 secret bytes."""
+        hashes = siphash(ids, salt, _SAMPLE)
+        if len(hashes) > size:  # leave most of them unsorted
+            few = hashes <= np.partition(hashes, size - 1)[size - 1]
+            hashes, ids, points = hashes[few], ids[few], points[few]
+        return cls(size, hashes, ids, points)._least()
+
+    def __add__(self, other: "Sample") -> "Sample":
+        return Sample(
+            self.size,
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.ids, other.ids]),
+            np.concatenate([self.points, other.points]),
+        )._least()
+
+    def _least(self) -> "Sample":
+        least = np.lexsort((self.points, self.ids, self.hashes))[: self.size]
+        return Sample(self.size, self.hashes[least], self.ids[least], self.points[least])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sample)
+            and self.size == other.size
+            and np.array_equal(self.hashes, other.hashes)
+            and np.array_equal(self.ids, other.ids)
+            and np.array_equal(self.points, other.points)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,11 @@ from numpy.typing import NDArray
 Points = NDArray[np.int64]
 """Grid points, shape (n, d), in steps above the lower bound of each axis."""
 
+Whole = NDArray[np.int64] | NDArray[np.uint64]
+
 _MAX_SQUARED_DIAMETER = 2**62
+_MAX_WIDE = 2**62  # points of an axis: keys are int64, and twice a point plus a label must fit
+_EXACT = 2**53  # up to here float64 holds every whole number
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,11 @@ class Ball:
 @dataclass(frozen=True)
 class Grid:
     """The universe X^d: per axis the points lower, lower + step, ..., at most upper.
+
+    Its numbers are kept as floats, and distances between its points are exact in int64. A universe of whole
+    numbers may exceed what that allows: it is `wide`, its numbers are kept as Python integers, and
+    its arithmetic, of single axes, is exact for every int64 and uint64. Whoever takes distances calls
+    `check_distances` first.
 
     Args:
         lower: lower bound of each axis, data units, shape (d,).
@@ -46,13 +56,18 @@ class Grid:
                 "give both one value per column."
             )
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if not all(-(2**63) <= x < 2**64 for x in (low, high) if isinstance(x, int)):
+                raise ValueError(
+                    f"domain.lower {low} and domain.upper {high} on axis {axis} must fit into int64 or "
+                    "uint64."
+                )
             if not (math.isfinite(low) and math.isfinite(high)):
                 raise ValueError(
                     f"domain.lower {low} and domain.upper {high} on axis {axis} must be finite numbers."
                 )
             if low >= high:
                 raise ValueError(f"domain.lower {low} must be below domain.upper {high} on axis {axis}.")
-        if not (math.isfinite(self.step) and self.step > 0):
+        if not (self.step > 0 and (isinstance(self.step, int) or math.isfinite(self.step))):
             raise ValueError(f"domain.step is {self.step}: it must be a finite number above 0.")
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if self.step > high - low:
@@ -60,23 +75,68 @@ class Grid:
                     f"domain.step {self.step} is larger than the range {high - low} of axis {axis}: "
                     "it must be at most upper - lower."
                 )
+        excess = self._excess()
+        whole = all(map(_is_whole, (*self.lower, *self.upper, self.step)))
+        if excess is not None and not whole:
+            raise ValueError(excess)
+        kind: type[float] = float if excess is None else int
+        object.__setattr__(self, "lower", tuple(map(kind, self.lower)))
+        object.__setattr__(self, "upper", tuple(map(kind, self.upper)))
+        object.__setattr__(self, "step", kind(self.step))
+        if self.wide:
+            self._check_wide()
+        if self.ball is not None:
+            self.check_distances()
+            self._check_ball(self.ball)
+
+    def _excess(self) -> str | None:
+        """Say in what the universe exceeds float64 coordinates and int64 distances, if it does."""
+        for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if self.step < 4 * max(math.ulp(low), math.ulp(high)):
-                raise ValueError(
+                return (
                     f"domain.step {self.step} is finer than float64 can tell values near {low} and {high} of "
                     f"axis {axis} apart: use a larger domain.step."
                 )
+            for bound in (low, high):
+                if bound != float(bound):
+                    return (
+                        f"domain: the bound {bound} of axis {axis} is not exact in float64: use "
+                        f"{int(float(bound))}."
+                    )
             if (high - low) / self.step >= 2**31:
-                raise ValueError(
+                return (
                     f"domain: axis {axis} has more than 2^31 steps, too large for exact int64 distances; "
                     "use a larger domain.step or narrower bounds."
                 )
         if sum(size**2 for size in self.extents) >= _MAX_SQUARED_DIAMETER:
-            raise ValueError(
+            return (
                 "domain: the squared diameter in steps is 2^62 or more, too large for exact int64 "
                 "distances; use a larger domain.step or narrower bounds."
             )
-        if self.ball is not None:
-            self._check_ball(self.ball)
+        return None
+
+    def _check_wide(self) -> None:
+        if min(self.lower) < 0 and max(self.upper) >= 2**63:
+            raise ValueError(
+                f"domain: bounds from {min(self.lower)} to {max(self.upper)} fit neither into int64 nor into "
+                "uint64: use narrower ones."
+            )
+        for axis, extent in enumerate(self.extents):
+            if extent >= _MAX_WIDE:
+                raise ValueError(
+                    f"domain: axis {axis} has {extent + 1} points, and int64 keys, which also hold a label, "
+                    "allow 2^62; use a larger domain.step or narrower bounds."
+                )
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is a universe of whole numbers that is too large for distances."""
+        return isinstance(self.step, int)
+
+    def check_distances(self) -> None:
+        """Raise a ValueError of one sentence where float64 coordinates and int64 distances don't serve."""
+        if self.wide:
+            raise ValueError(self._excess())
 
     def _check_ball(self, ball: Ball) -> None:
         if len(ball.center) != self.dimension or not all(map(math.isfinite, ball.center)):
@@ -99,6 +159,10 @@ class Grid:
     @property
     def extents(self) -> tuple[int, ...]:
         """Largest grid coordinate of each axis, in steps."""
+        if self.wide:
+            return tuple(
+                int((high - low) // self.step) for low, high in zip(self.lower, self.upper, strict=True)
+            )
         return tuple(
             math.floor((high - low) / self.step + 1e-9)
             for low, high in zip(self.lower, self.upper, strict=True)
@@ -126,15 +190,18 @@ class Grid:
         rounding = math.sqrt(self.dimension) + 1
         return min(math.ceil(self.ball.radius / self.step + rounding), self.diameter + 1)
 
-    def quantize(self, values: NDArray[np.float64]) -> Points:
+    def quantize(self, values: NDArray[Any]) -> Points:
         """Clamp finite values to the bounds (and the ball) and round them to the grid.
 
         Args:
-            values: shape (n, d), data units, all finite.
+            values: shape (n, d), data units, all finite; of a wide grid see `quantize_axis`.
 
         Returns:
             Shape (n, d), int64 steps.
         """
+        if self.wide:
+            axes = [self.quantize_axis(values[:, axis], axis) for axis in range(self.dimension)]
+            return np.stack(axes, axis=1)
         low = np.asarray(self.lower)
         clamped = np.clip(values, low, np.asarray(self.upper))
         if self.ball is not None:
@@ -152,8 +219,53 @@ class Grid:
             clamped -= low
         clamped /= self.step
         np.rint(clamped, out=clamped)
-        return np.clip(clamped.astype(np.int64), 0, np.asarray(self.extents))
+        return np.asarray(np.clip(clamped.astype(np.int64), 0, np.asarray(self.extents)))
 
-    def restore(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return grid points (..., d) in data units."""
-        return np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step
+    def serves_floats(self, axis: int) -> bool:
+        """Whether float64 holds every whole number between the bounds of an axis."""
+        return self.lower[axis] >= -_EXACT and self.upper[axis] <= _EXACT
+
+    def quantize_axis(self, values: NDArray[Any], axis: int) -> NDArray[np.int64]:
+        """Clamp values to an axis of a wide grid and round them to it, halves to even steps.
+
+        Args:
+            values: shape (n,), data units: int64 or uint64, for which all is exact, or finite floats on an
+                axis that `serves_floats`.
+            axis: which one.
+
+        Returns:
+            Shape (n,), steps.
+        """
+        low, high, step = (int(x) for x in (self.lower[axis], self.upper[axis], self.step))
+        extent = self.extents[axis]
+        if values.dtype.kind == "f":
+            rounded = np.rint((np.clip(values, low, high) - low) / step)
+            return np.asarray(np.clip(rounded.astype(np.int64), 0, extent))
+        held = np.iinfo(values.dtype)
+        if low > held.max or high < held.min:
+            return np.full(len(values), 0 if low > held.max else extent, dtype=np.int64)
+        inside = np.clip(values, max(low, held.min), min(high, held.max))
+        above = inside.astype(np.uint64) - np.uint64(low % 2**64)  # modulo 2^64, in which it fits
+        if step > 1:
+            above, rest = np.divmod(above, np.uint64(step))
+            half = np.uint64(step) - rest
+            above += (rest > half) | ((rest == half) & (above % np.uint64(2) == 1))
+        return np.asarray(np.minimum(above.astype(np.int64), extent))
+
+    def restore(self, steps: NDArray[np.int64]) -> NDArray[Any]:
+        """Return grid points (..., d) in data units: floats, or of a wide grid int64 or uint64, exact."""
+        if not self.wide:
+            return np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step
+        axes = [self.restore_axis(steps[..., axis], axis) for axis in range(self.dimension)]
+        return np.stack(axes, axis=-1)
+
+    def restore_axis(self, steps: NDArray[np.int64], axis: int) -> Whole:
+        """Return points of an axis of a wide grid, shape (n,), in data units: int64 or uint64, exact."""
+        above = steps.astype(np.uint64) * np.uint64(self.step)
+        values = above + np.uint64(int(self.lower[axis]) % 2**64)  # modulo 2^64, in which they fit
+        return values.view(np.int64) if max(self.upper) < 2**63 else values
+
+
+def _is_whole(value: float) -> bool:
+    """Whether a number is whole for sure: a large float may stand for another one."""
+    return isinstance(value, int) or (value.is_integer() and abs(value) <= _EXACT)

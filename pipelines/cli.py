@@ -63,10 +63,10 @@ def run(
         events = events.of(run_id=checked.run_id, task=checked.task)
         with _exit_codes(events):
             if dry_run:
-                _runs().prepare_run(checked, runner, beam_options or [])
+                _with_beam("run").prepare_run(checked, runner, beam_options or [])
                 typer.echo(f"Run {checked.run_id} would start. No row was read, nothing spent or written.")
             else:
-                release = _runs().run_job(checked, runner, beam_options or [], events)
+                release = _with_beam("run").run_job(checked, runner, beam_options or [], events)
                 _summarize(release, checked.output)
 
 
@@ -131,6 +131,27 @@ def report(
 
 
 @app.command()
+def screen(
+    release: Annotated[
+        str,
+        typer.Argument(
+            metavar="RELEASE", help="release.json of one_cluster or k_cover, or the folder that holds it."
+        ),
+    ],
+    rows: Annotated[str, typer.Argument(metavar="INPUT", help="Parquet: a file, a folder or a glob.")],
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="A new folder. What it holds is private.")],
+    beam_options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Any options of Beam, after --.")
+    ] = None,
+    runner: Runner = "FnApiRunner",
+) -> None:
+    """Split rows into those inside the released balls and those outside. Spends nothing."""
+    with _exit_codes():
+        _with_beam("screen").screen(release, rows, output, runner, beam_options or [])
+        typer.echo(f"{os.path.join(output, 'inside')}\n{os.path.join(output, 'outside')}")
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of the job file."""
     with _exit_codes():
@@ -151,7 +172,7 @@ def demo(
         from pipelines.job import load_job
 
         checked = load_job(write_demo(out))
-        _summarize(_runs().run_job(checked), checked.output)
+        _summarize(_with_beam("run").run_job(checked), checked.output)
 
 
 @ledger.command("create")
@@ -162,6 +183,9 @@ def create(
     neighbors: Annotated[
         str, typer.Option(help="What it promises to hide: add_or_remove_one or replace_one.")
     ] = "add_or_remove_one",
+    unit: Annotated[
+        str | None, typer.Option(help="The column whose units it hides; without it, it hides rows.")
+    ] = None,
 ) -> None:
     """Make a dataset's ledger, once."""
     with _exit_codes():
@@ -172,7 +196,9 @@ def create(
         from pipelines.storage import absolute
 
         try:
-            made = Ledger.model_validate({"neighbors": neighbors, "epsilon": epsilon, "delta": delta})
+            made = Ledger.model_validate(
+                {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
+            )
         except ValidationError as error:
             raise JobError(f"--{say(error, Ledger)}") from None
         create_ledger(absolute(path), made)
@@ -201,14 +227,13 @@ def show_ledger(
             show_charges(described, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
 
 
-def _runs() -> Any:
-    """Import what runs jobs, and Beam with it, which logs while it is imported."""
+def _with_beam(module: str) -> Any:
+    """Import a module of pipelines, and Beam with it, which logs while it is imported."""
     import logging
+    from importlib import import_module
 
     logging.disable(logging.CRITICAL)
-    from pipelines import run
-
-    return run
+    return import_module(f"pipelines.{module}")
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:

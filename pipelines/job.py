@@ -14,8 +14,11 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     Field,
+    PlainSerializer,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     computed_field,
     create_model,
     model_validator,
@@ -28,7 +31,7 @@ from pipelines.job_policy import JobPart, JobPolicy
 from pipelines.job_text import read_job_text
 from pipelines.refusal import JobError, say
 from pipelines.storage import absolute, open_file, open_folder
-from pipelines.tasks import TASKS
+from pipelines.tasks import TASKS, Keep
 
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise would not fit into int64; above, it is none
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
@@ -51,6 +54,15 @@ class Input(JobPart):
         return self
 
 
+def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Take an integer as it is where float64 would round it."""
+    large = type(value) is int and 2**53 < abs(value) < 2**64
+    return value if large else handler(value)
+
+
+Bound = Annotated[float, WrapValidator(_keep_integer), PlainSerializer(lambda value: value)]
+
+
 class DomainBall(JobPart):
     """A public L2 ball that rows are moved onto: it helps in many dimensions."""
 
@@ -61,9 +73,9 @@ class DomainBall(JobPart):
 class Domain(JobPart):
     """The finite universe: public, chosen without looking at the data. Rows are clamped and rounded to it."""
 
-    lower: tuple[float, ...] = Field(description="Lower bound of each column, data units.")
-    upper: tuple[float, ...] = Field(description="Upper bound of each column, data units.")
-    step: float = Field(description="Distance between neighboring grid points, data units.")
+    lower: tuple[Bound, ...] = Field(description="Lower bound of each column, data units.")
+    upper: tuple[Bound, ...] = Field(description="Upper bound of each column, data units.")
+    step: Bound = Field(description="Distance between neighboring grid points, data units.")
     ball: DomainBall | None = None
 
     @model_validator(mode="after")
@@ -147,6 +159,11 @@ class Job(JobPart):
         """The column that says whose row it is; None where every row is one person's."""
         return None
 
+    @property
+    def keep(self) -> Keep | None:
+        """What becomes of the rows of a unit, where they become one record; None otherwise."""
+        return None
+
     def check_records(self) -> None:
         """Check that rows can become records; a ValueError is one sentence that names the field."""
 
@@ -172,15 +189,40 @@ class Job(JobPart):
         return self.model_copy(update={"run_id": run_id, "output": self.output.replace("{run_id}", run_id)})
 
 
-class RowsJob(Job):
-    """A job whose records are rows, as points of its domain."""
+class RowsInput(Input):
+    """Where the rows are that become records."""
 
+    unit: str | None = Field(
+        default=None,
+        description="Column that says whose row it is: all rows of a unit become one record, and a row "
+        "without one is none. Without it, each row is a person.",
+    )
+    keep: Keep = Field(
+        default="one",
+        description="What becomes of the rows of a unit: one of them, by a secret hash, or their mean.",
+    )
+
+
+class RowsJob(Job):
+    """A job whose records are rows, or one for each unit, as points of its domain."""
+
+    input: RowsInput
     domain: Domain
 
     @property
     def grid(self) -> Grid:
         """See `Job.grid`."""
         return self.domain.grid()
+
+    @property
+    def unit(self) -> str | None:
+        """See `Job.unit`."""
+        return self.input.unit
+
+    @property
+    def keep(self) -> Keep | None:
+        """See `Job.keep`."""
+        return self.input.keep if self.unit is not None else None
 
     def check_records(self) -> None:
         """See `Job.check_records`."""
@@ -189,6 +231,24 @@ class RowsJob(Job):
             raise ValueError(
                 f"input.columns has {columns} columns and domain.lower {axes} values: "
                 "give one value per column."
+            )
+        self._check_unit()
+
+    def _check_unit(self) -> None:
+        unit, keep, keeps = self.unit, self.input.keep, TASKS[self.task].keeps
+        if unit is None and "keep" in self.input.model_fields_set:
+            raise ValueError(
+                f"input.keep is {keep}, but without input.unit each row is a person: give that column, "
+                "or leave input.keep out."
+            )
+        if unit is not None and not keeps:
+            raise ValueError(
+                f"input.unit is {unit}: the rows of {self.task} are edges of a graph, and what is hidden is "
+                "one edge, not all edges of a unit, so leave it out."
+            )
+        if unit is not None and keep not in keeps:
+            raise ValueError(
+                f"input.keep is {keep}: a mean of labels is no label, so for {self.task} it must be one."
             )
 
 

@@ -67,6 +67,11 @@ class JobPolicy(JobPart):
             raise ValueError(
                 "privacy.policy with domain.ball is not supported: moved rows have moved secrets."
             )
+        if grid.wide:
+            raise ValueError(
+                "privacy.policy needs a domain of at most 2^31 steps on each axis, with bounds and a step "
+                "that float64 tells apart."
+            )
         for box in self.constraints:
             _check_inside(box, grid)
         known = tuple(

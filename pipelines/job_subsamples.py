@@ -13,6 +13,8 @@ from pipelines.job_policy import JobPart
 from transforms.run_function import Function
 
 _PLACE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
+Argument = bool | int | float | str | tuple[float, ...] | tuple[tuple[float, ...], ...]
+
 _LONGEST, _LARGEST = 86_400, 1_000_000
 
 
@@ -26,7 +28,7 @@ class Outputs(JobPart):
     @model_validator(mode="after")
     def _check(self) -> Self:
         try:
-            self.grid()
+            self.grid().check_distances()
         except ValueError as error:
             said = str(error).replace("domain", "params.outputs").replace("per column", "per value")
             raise ValueError(said) from None
@@ -44,7 +46,7 @@ class Analysis(SampleAndAggregate):
     Args:
         function: `module:callable`, importable on the workers; it takes one subsample as a pyarrow.Table and
             returns as many numbers as `outputs` has axes. It need be neither right nor private.
-        arguments: further arguments of the function, by name.
+        arguments: further arguments of the function, by name: plain values, lists of numbers, lists of those.
         outputs: the universe of its answers.
         default: what stands for an answer where it fails, public; the middle of `outputs` otherwise.
         time_limit: seconds per subsample; several times what check-function shows.
@@ -57,7 +59,7 @@ class Analysis(SampleAndAggregate):
 
     function: str
     outputs: Outputs
-    arguments: dict[str, bool | int | float | str] | None = None
+    arguments: dict[str, Argument] | None = None
     default: tuple[float, ...] | None = None
     time_limit: float = 60.0
     memory_limit: int = 1000

@@ -72,10 +72,17 @@ class Entry(_Part):
 
 
 class Ledger(_Part):
-    """What may be spent on a dataset, on which promise, and what was charged."""
+    """What may be spent on a dataset, on which promise, and what was charged.
+
+    The promise is for one row, or with a `unit` for all rows that have one value of that column. Every charge
+    has the same promise: what is hidden of a row says little of a unit, which may have any number of rows.
+    What is hidden of a unit says more than the same of a row, but not as much as its epsilon seems to: a row
+    added to a unit's others changes a record, which is as much as one unit less and another one more.
+    """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     neighbors: Name = "add_or_remove_one"
+    unit: str | None = None
     epsilon: float
     delta: float
     charges: tuple[Entry, ...] = ()
@@ -215,6 +222,12 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
             f"{about} promises to hide add_or_remove_one, where the number of records is private; the job's "
             "replace_one makes it public, at no epsilon at all: charge it to a ledger of replace_one."
         )
+    if job.unit != ledger.unit:
+        theirs, ours = _whose(ledger.unit), _whose(job.unit)
+        raise LedgerRefusal(
+            f"{about} promises to hide {theirs}, and the job hides {ours}: charge it to a ledger made for "
+            f"{ours}, or let input.unit say what the ledger does."
+        )
     if job.privacy.policy is not None:
         raise LedgerRefusal(
             f"{about} promises differential privacy, and the job's privacy.policy hides less: run it without "
@@ -248,6 +261,10 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
             f"{counted['delta']:g} {would}. Nothing was charged."
         )
     return entry
+
+
+def _whose(unit: str | None) -> str:
+    return "rows" if unit is None else f"units of {unit}"
 
 
 def _read(path: str) -> bytes:

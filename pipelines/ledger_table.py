@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.words import NEIGHBORS, number
+from pipelines.words import hides, number
 
 
 def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
@@ -17,7 +17,8 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
         ledger: as `pipelines.ledger.describe_ledger` returns it.
         console: where to.
     """
-    console.print(f"Hides {NEIGHBORS[ledger['neighbors']]}.")
+    unit = f" A unit is all rows with one value of {ledger['unit']}." if ledger["unit"] else ""
+    console.print(f"Hides {hides(ledger['neighbors'], ledger['unit'])}.{unit}")
     console.print(
         f"Epsilon {number(ledger['epsilon'])} and delta {number(ledger['delta'])} in all; spent "
         f"{number(ledger['spent'], 6)} by {ledger['accountant']}; [bold]left {number(ledger['left'], 6)}[/]."

@@ -13,9 +13,13 @@ from core.plan import Plan
 from pipelines.job import Job
 from pipelines.refusal import JobError
 from pipelines.tasks import TASKS
-from pipelines.words import NEIGHBORS, confidence, number
+from pipelines.words import confidence, hides, number
 
 _ROUNDING = 1e-9
+_KEPT = {
+    "one": "Of a unit's rows one is kept, each as likely as any other.",
+    "mean": "What is kept of a unit is the mean of its rows, each clamped to the domain first.",
+}
 
 
 def make_plan(job: Job, salt: bytes) -> Plan:
@@ -71,6 +75,8 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "why": _why(job, plan),
         "privacy": {
             **job_values["privacy"],
+            "unit": job.unit,
+            "keep": job.keep,
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },
@@ -102,19 +108,22 @@ def hidden(job: Job, plan: Plan) -> str:
     if plan.hides is not None:
         return plan.hides
     if job.privacy.policy is not None:
+        one = "row" if job.unit is None else "unit"
         return (
-            "one row replaced by another that its policy makes a secret pair with; all else may be told apart"
+            f"one {one} replaced by another that its policy makes a secret pair with; all else may be told "
+            "apart"
         )
-    return NEIGHBORS[job.neighbors.name]
+    return hides(job.neighbors.name, job.unit)
 
 
 def _unit(job: Job) -> str:
     if job.unit is None:
         return "Each row is a person: there is no privacy unit, so the promise is for one row."
-    return (
+    promise = (
         f"The promise is for a unit: for all rows together that have one value of {job.unit}. Read unit for "
         "row where it speaks of one row or of their number."
     )
+    return promise if job.keep is None else f"{promise} {_KEPT[job.keep]}"
 
 
 def _share(name: str, plan: Plan, budget: Budget) -> float:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pipelines.answers.answer import Rows
 from pipelines.plan import cost, grouped
 from pipelines.tasks import TASKS
-from pipelines.words import NEIGHBORS, confidence, number
+from pipelines.words import confidence, hides, number
 
 _COVERS = (
     "Everything on this page, and everything that anyone will ever work out from it.",
@@ -19,9 +19,13 @@ _COVERS = (
     "Against anyone: whatever they know of the other rows, whatever they have, now or later.",
     "Also whether anything was found at all: an empty answer is protected the same way.",
 )
+_SEVERAL = {
+    "row": "<b>A person with several rows.</b> The promise is for one row, and fades with every further row "
+    "of the same person.",
+    "unit": "<b>A person who is several units.</b> The promise is for one unit, and fades with every further "
+    "one of the same person.",
+}
 _COVERS_NOT = (
-    "<b>A person with several rows.</b> The promise is for one row, and fades with every further row of the "
-    "same person.",
     "<b>Several releases together.</b> Each run on the same data spends its own budget; the budgets add up.",
     "<b>What is true of many.</b> That this place is dense may say something about those who belong there, "
     "whether or not their rows were used; nor does it hide what rows of others tell about them.",
@@ -46,6 +50,7 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
     environment.filters["cost"] = cost
     template = environment.from_string(files("pipelines").joinpath("report.html").read_text(encoding="utf-8"))
     privacy, answers = release["privacy"], TASKS[release["task"]].answers
+    one = "row" if privacy["unit"] is None else "unit"
     return template.render(
         release=release,
         privacy=privacy,
@@ -55,13 +60,14 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         promises=answers.promises(release),
         rounds=_rounds(release, answers.ROUNDS),
         hides=privacy["hides"],
-        hides_less=privacy["hides"] not in NEIGHBORS.values(),
+        hides_less=privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
+        one=one,
         unpromised=answers.unpromised(release),
         factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
         odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
         sure=_sure(privacy["epsilon"]),
-        covers=_COVERS,
-        covers_not=[Markup(sentence) for sentence in _COVERS_NOT],
+        covers=[sentence.replace("row", one) for sentence in _COVERS],
+        covers_not=[Markup(sentence) for sentence in (_SEVERAL[one], *_COVERS_NOT)],
         settings=_settings(release),
     )
 
@@ -93,6 +99,13 @@ def _sure(epsilon: float) -> str:
     return f"{percent:.0f}%" if percent < 99 else f"{min(percent, 99.99):.2f}%"
 
 
+def _unit(privacy: Mapping[str, Any]) -> str:
+    if privacy["unit"] is None:
+        return "none: each row is a person"
+    kept = {"one": ", of whose rows one is kept", "mean": ", of whose rows the mean is kept"}
+    return f"{privacy['unit']}{kept.get(privacy['keep'], '')}"
+
+
 def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     domain, privacy = release["domain"], release["privacy"]
     bounds = [
@@ -106,7 +119,7 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
         ("Parameters", ", ".join(params)),
         ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
-        ("Privacy unit", privacy["unit"] or "none: each row is a person"),
+        ("Privacy unit", _unit(privacy)),
         ("Composed by", privacy["accountant"]),
         ("Software", ", ".join(f"{name} {number_}" for name, number_ in release["software"].items())),
         ("Run", release["run_id"]),

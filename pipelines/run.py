@@ -31,9 +31,10 @@ from pipelines.report import render
 from pipelines.runners import EMBEDDED, make_options, quiet
 from pipelines.storage import open_folder
 from pipelines.tasks import TASKS
+from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
 from transforms.open_source import InputError, Source, open_source
-from transforms.read_blocks import ReadBlocks, Reader
+from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.run_rounds import Records, RunRounds
 from transforms.split_units import Splitting
@@ -129,6 +130,8 @@ def prepare_run(
     """
     options = make_options(runner, job, beam_options)
     source = open_source(job.input.path, job.input.columns, job.unit)
+    if not TASKS[job.task].subsamples:
+        check_axes(source, job.grid)
     salt = secret_salt()
     prepared = Prepared(job, options, source, make_plan(job, salt), salt)
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
@@ -213,21 +216,19 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     pipeline = beam.Pipeline(options=prepared.options)
     elements = pipeline | "Read" >> ReadBlocks(source)
     reader: Records
-    if prepared.function is None:
-        reader = Reader.of(source, job.grid)
-    else:
+    if prepared.function is not None:
         splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader()
+    elif job.keep is not None:
+        bounding = Bounding.of(source, job.grid, job.keep, prepared.salt)
+        elements = elements | "Units" >> BoundUnits(bounding)
+        reader = BoundedReader(job.grid)
+    else:
+        reader = Reader.of(source, job.grid)
     state = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader)
-    _ = state | "Write" >> beam.Map(_write, _draft(job, plan), job.grid, delivery)
+    _ = state | "Write" >> beam.Map(_write, draft_release(job, plan), job.grid, delivery)
     return pipeline
-
-
-def _draft(job: Job, plan: Plan) -> dict[str, Any]:
-    draft = draft_release(job, plan)
-    draft["privacy"]["unit"] = job.unit
-    return draft
 
 
 def _run_pipeline(prepared: Prepared, delivery: Delivery, events: Events) -> bool:

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast, get_args
 
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.plan import Plan
 from pipelines.answers.answer import Answers
+
+Keep = Literal["one", "mean"]
+"""What may become of the rows of a privacy unit."""
 
 
 class Planner(Protocol):
@@ -28,12 +31,14 @@ class Task:
         plan_at: `module:name` of its planner.
         answers_at: module of how it speaks.
         subsamples: whether its records are answers of a function to subsamples, not rows.
+        keeps: what may become of the rows of a privacy unit here; nothing where a row is no one's alone.
     """
 
     params_at: str
     plan_at: str
     answers_at: str
     subsamples: bool = False
+    keeps: tuple[Keep, ...] = get_args(Keep)
 
     @cached_property
     def params(self) -> type[Any]:
@@ -56,12 +61,13 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _task(params_at: str, plan_at: str, answers: str) -> Task:
-    return Task(f"core.{params_at}", f"core.{plan_at}", f"pipelines.answers.{answers}")
+def _task(params_at: str, plan_at: str, answers: str, **more: Any) -> Task:
+    return Task(f"core.{params_at}", f"core.{plan_at}", f"pipelines.answers.{answers}", **more)
 
 
 TASKS = {
     "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
+    "k_cover": _task("one_cluster.cover_params:KCover", "one_cluster.cover_plan:plan_k_cover", "k_cover"),
     "histogram": _task(
         "ordered.histogram_plan:Histogram", "ordered.histogram_plan:plan_histogram", "histogram"
     ),
@@ -72,13 +78,17 @@ TASKS = {
     "interior_point": _task(
         "ordered.interior_plan:InteriorPoint", "ordered.interior_plan:plan_interior_point", "interior_point"
     ),
-    "threshold": _task("ordered.threshold:Threshold", "ordered.threshold:plan_threshold", "threshold"),
+    "threshold": _task(
+        "ordered.threshold:Threshold", "ordered.threshold:plan_threshold", "threshold", keeps=("one",)
+    ),
     "k_means": _task("clustering.params:KMeans", "clustering.plan:plan_k_means", "centers"),
     "k_median": _task("clustering.params:KMedian", "clustering.plan:plan_k_median", "centers"),
     "median": _task("smooth.params:Median", "smooth.median_plan:plan_median", "single_value"),
     "minimum": _task("smooth.params:Minimum", "smooth.median_plan:plan_minimum", "single_value"),
-    "triangles": _task("smooth.params:Triangles", "smooth.triangles:plan_triangles", "single_value"),
-    "mst_cost": _task("smooth.params:MstCost", "smooth.mst:plan_mst_cost", "single_value"),
+    "triangles": _task(
+        "smooth.params:Triangles", "smooth.triangles:plan_triangles", "single_value", keeps=()
+    ),
+    "mst_cost": _task("smooth.params:MstCost", "smooth.mst:plan_mst_cost", "single_value", keeps=()),
     "sample_and_aggregate": Task(
         "pipelines.job_subsamples:Analysis",
         "core.subsample.plan:plan_sample_and_aggregate",

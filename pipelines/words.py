@@ -11,6 +11,11 @@ NEIGHBORS = {
 }
 
 
+def hides(neighbors: str, unit: str | None) -> str:
+    """Return what a relation hides: of units where there is a column of them, of rows otherwise."""
+    return NEIGHBORS[neighbors] if unit is None else NEIGHBORS[neighbors].replace("row", "unit")
+
+
 def number(value: float, digits: int = 4) -> str:
     """Return `value` for a person: `digits` significant ones, thousands separated, 1e-9 for 1e-09."""
     if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
@@ -20,6 +25,8 @@ def number(value: float, digits: int = 4) -> str:
 
 def on_grid(value: float, step: float) -> str:
     """Return a value in data units with the decimals that the step can tell apart."""
+    if isinstance(value, int):
+        return f"{value:,}"
     decimals = max(0, min(12, math.ceil(-math.log10(step) - 1e-9)))
     return f"{value:,.{decimals}f}"
 

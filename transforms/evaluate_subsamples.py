@@ -14,7 +14,7 @@ from transforms.open_source import InputError, Source
 from transforms.read_blocks import Descriptor, list_row_groups
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.run_rounds import untold
-from transforms.split_units import Shard, Splitting, split_rows
+from transforms.split_units import Shard, Splitting, gather, split_rows
 
 Answer = tuple[int, tuple[int, ...]]
 """The number of a block, and its answer in grid steps."""
@@ -38,8 +38,8 @@ class EvaluateSubsamples(beam.PTransform):
 
     Every one of the blocks answers once, also one without rows, whose answer is the default: so one unit
     more or less changes one answer, and a replaced one at most two. Rows go through the runner as Arrow
-    streams, one for each block and row group. The answers are kept, so that a function with randomness
-    answers once, whoever reads them.
+    streams, in a number of elements that does not depend on which blocks have some. The answers are kept, so
+    that a function with randomness answers once, whoever reads them.
 
     Args:
         splitting: how rows become blocks.
@@ -51,16 +51,16 @@ class EvaluateSubsamples(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return one `Answer` per block."""
-        every = descriptors.pipeline | "Blocks" >> beam.Create([self.splitting.blocks], reshuffle=False)
+        every = descriptors.pipeline | "Parts" >> beam.Create([self.splitting.shards], reshuffle=False)
         shards = (
             descriptors | "Split" >> beam.FlatMap(_split, self.splitting),
-            every | "Every" >> beam.FlatMap(lambda blocks: [(number, None) for number in range(blocks)]),
+            every | "Every" >> beam.FlatMap(lambda shards: [(part, None) for part in range(shards)]),
         )
         return (
             shards
             | "Flatten" >> beam.Flatten()
             | "Gather" >> beam.GroupByKey()
-            | "Evaluate" >> beam.ParDo(_Evaluate(self.function))
+            | "Evaluate" >> beam.ParDo(_Evaluate(self.splitting, self.function))
             | "Keep" >> beam.Reshuffle()
         )
 
@@ -68,8 +68,8 @@ class EvaluateSubsamples(beam.PTransform):
 class _Evaluate(beam.DoFn):
     """Keep one process that forks for the subsamples of this worker thread."""
 
-    def __init__(self, function: Function) -> None:
-        self.function = function
+    def __init__(self, splitting: Splitting, function: Function) -> None:
+        self.splitting, self.function = splitting, function
 
     def setup(self) -> None:
         try:
@@ -80,8 +80,9 @@ class _Evaluate(beam.DoFn):
     @no_annotations
     def process(self, gathered: tuple[int, Iterable[Shard | None]]) -> Iterator[Answer]:
         with untold(_STEP):
-            number, shards = gathered
-            yield number, _answer(self.runner, [shard for shard in shards if shard is not None])
+            part, shards = gathered
+            some = [shard for shard in shards if shard is not None]
+            yield from _answers(self.splitting, self.runner, part, some)
 
     def teardown(self) -> None:
         self.runner.close()
@@ -93,8 +94,11 @@ def _split(descriptor: Descriptor, splitting: Splitting) -> Iterator[tuple[int, 
         yield from split_rows(splitting, descriptor)
 
 
-def _answer(runner: FunctionRunner, shards: list[Shard]) -> tuple[int, ...]:
-    return tuple(runner.run([shard.rows for shard in sorted(shards)]).tolist())
+def _answers(
+    splitting: Splitting, runner: FunctionRunner, part: int, shards: Iterable[Shard]
+) -> Iterator[Answer]:
+    for number, rows in gather(splitting, part, shards):
+        yield number, tuple(runner.run(rows).tolist())
 
 
 def evaluate_in_memory(source: Source, splitting: Splitting, function: Function) -> Iterator[Block]:
@@ -103,11 +107,12 @@ def evaluate_in_memory(source: Source, splitting: Splitting, function: Function)
     Raises:
         FunctionError: the function cannot be imported.
     """
-    gathered: dict[int, list[Shard]] = {number: [] for number in range(splitting.blocks)}
+    gathered: dict[int, list[Shard]] = {part: [] for part in range(splitting.shards)}
     for file in source.files:
         for descriptor in list_row_groups(file):
-            for number, shard in split_rows(splitting, descriptor):
-                gathered[number].append(shard)
+            for part, shard in split_rows(splitting, descriptor):
+                gathered[part].append(shard)
     with FunctionRunner(function) as runner:
-        for number, shards in gathered.items():
-            yield from AnswerReader().blocks((number, _answer(runner, shards)))
+        for part, shards in gathered.items():
+            for answer in _answers(splitting, runner, part, shards):
+                yield from AnswerReader().blocks(answer)

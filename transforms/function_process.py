@@ -11,9 +11,9 @@ import gc
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -32,6 +32,7 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _TOLD = 1 << 14  # bytes of an error's text
 _LINUX = sys.platform == "linux"
+_libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -64,25 +65,26 @@ def main(control: socket.socket, place: str, arguments: Mapping[str, Any], limit
         control.sendall(FAILED + said.encode()[:_TOLD])
         return
     if _LINUX:  # what a child leaves running becomes ours, to be ended
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+        _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     gc.collect()
     gc.freeze()  # children write to fewer of the pages that they share with us
+    folder = tempfile.mkdtemp()
     control.sendall(READY)
     while True:
         order, handed, _, _ = socket.recv_fds(control, 1, 1)
         if order != RUN:
             return
-        folder = tempfile.mkdtemp()
         child = os.fork()
         if child == 0:
             _run_child(function, handed[0], folder, limits)
         os.close(handed[0])
         if control.recv(1) != END:
             os.kill(child, signal.SIGKILL)
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
             return
         _end_children(child)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
+        folder = tempfile.mkdtemp()  # where that fails, it is not the next one that bears it
         control.sendall(END)
 
 
@@ -91,7 +93,7 @@ def _run_child(function: Callable[..., Any], rows: int, folder: str, limits: Lim
     try:
         os.setsid()
         if _LINUX:
-            ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+            _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         os.chdir(folder)
         os.environ.update(HOME=folder, TMPDIR=folder)
         tempfile.tempdir = folder
@@ -154,6 +156,16 @@ def _end_children(child: int) -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
+
+
+def remove(folder: str) -> None:
+    """Remove a folder, as deep and as locked as what wrote to it may have left it; not what it links to."""
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+        return
+    for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
+        with contextlib.suppress(OSError):
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def _children() -> list[int]:

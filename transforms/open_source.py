@@ -20,6 +20,7 @@ _GCS = "gs://"
 _RETRIED = timedelta(seconds=120)
 _ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
+_UNITS = "give a column of integers, text, bytes, dates or decimals"
 
 
 class InputError(ValueError):
@@ -48,11 +49,13 @@ class Source:
         files: sorted by name, at least one.
         columns: used columns, one per axis.
         unit: column that says whose row it is, or None where every row is one person's.
+        inexact: used columns that are not of integers, and are read as float64.
     """
 
     files: tuple[File, ...]
     columns: tuple[str, ...]
     unit: str | None = None
+    inexact: tuple[str, ...] = ()
 
 
 def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> Source:
@@ -69,7 +72,8 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
 
     Raises:
         InputError: nothing there, not Parquet, truncated, or a used column is missing, not numeric,
-            or of another type than in the other files.
+            or of another type than in the other files; or the unit's column tells nobody apart, or is
+            of another kind than in the other files.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -78,8 +82,9 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
         schemas = list(threads.map(_schema, files))
     for file, schema in zip(files, schemas, strict=True):
         _check_columns(file, schema, columns, unit)
-        _check_same(files[0], schemas[0], file, schema, [*columns, *([unit] if unit else [])])
-    return Source(tuple(files), tuple(columns), unit)
+        _check_same(files[0], schemas[0], file, schema, columns, unit)
+    inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
+    return Source(tuple(files), tuple(columns), unit, inexact)
 
 
 def filesystem(path: str) -> tuple[fs.FileSystem, str]:
@@ -197,8 +202,8 @@ def _check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: 
         kind = schema.field(column).type
         if field == "columns" and not _is_numeric(kind):
             raise InputError(f"input.columns: {column} is {kind} in {file.name}; {_NUMERIC}.")
-        if field == "unit" and pa.types.is_nested(kind):
-            raise InputError(f"input.unit: {column} is {kind} in {file.name}; give a column of plain values.")
+        if field == "unit" and unit_kind(kind) is None:
+            raise InputError(f"input.unit: {column} is {kind} in {file.name}; {_UNITS}.")
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
@@ -206,11 +211,45 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _check_same(first: File, expected: pa.Schema, file: File, schema: pa.Schema, used: Sequence[str]) -> None:
-    for column in used:
+def unit_kind(kind: pa.DataType) -> str | None:
+    """Return the kind of units in a column of this type; units of one kind are equal by their values.
+
+    None where units cannot be told apart for sure: floats, where NaN is no value and one number may be
+    written as several, and nested values.
+    """
+    if isinstance(kind, pa.BaseExtensionType):
+        return unit_kind(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return unit_kind(kind.value_type)
+    families = {
+        "signed integers": (pa.types.is_signed_integer,),
+        "unsigned integers": (pa.types.is_unsigned_integer,),
+        "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+        "bytes": (
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+            pa.types.is_fixed_size_binary,
+            pa.types.is_binary_view,
+        ),
+        str(kind): (pa.types.is_boolean, pa.types.is_temporal, pa.types.is_decimal),
+    }
+    return next((name for name, tests in families.items() if any(test(kind) for test in tests)), None)
+
+
+def _check_same(
+    first: File, expected: pa.Schema, file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None
+) -> None:
+    for column in columns:
         kinds = expected.field(column).type, schema.field(column).type
         if kinds[0] != kinds[1]:
             raise InputError(
                 f"input.columns: {column} is {kinds[0]} in {first.name} but {kinds[1]} in {file.name}; "
                 "a used column must have one type in all files."
+            )
+    if unit is not None:
+        kinds = expected.field(unit).type, schema.field(unit).type
+        if unit_kind(kinds[0]) != unit_kind(kinds[1]):
+            raise InputError(
+                f"input.unit: {unit} is {kinds[0]} in {first.name} but {kinds[1]} in {file.name}; a unit "
+                "must be of one kind in all files, such as signed integers, unsigned integers or text."
             )

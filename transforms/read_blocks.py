@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -42,6 +43,26 @@ class Descriptor:
     first_row: int
 
 
+def check_axes(source: Source, grid: Grid) -> None:
+    """Check that columns can be read as axes.
+
+    Raises:
+        InputError: the grid has not one axis per column, or one with bounds that float64 does not hold for a
+            column that is read as such.
+    """
+    if len(source.columns) != grid.dimension:
+        raise InputError(
+            f"input.columns has {len(source.columns)} columns and domain {grid.dimension} axes: "
+            "give one axis per column."
+        )
+    for axis, column in enumerate(source.columns):
+        if grid.wide and column in source.inexact and not grid.serves_floats(axis):
+            raise InputError(
+                f"input.columns: {column} is not of integers, and the bounds {grid.lower[axis]} and "
+                f"{grid.upper[axis]} of its axis are not both within 2^53, where float64 holds whole numbers."
+            )
+
+
 @dataclass(frozen=True)
 class Reader:
     """How row groups become records.
@@ -59,14 +80,10 @@ class Reader:
         """Return the reader of `source`.
 
         Raises:
-            InputError: the grid has not one axis per column, or the source has a privacy unit,
-                which a reader of single rows would break.
+            InputError: see `check_axes`, or the source has a privacy unit, which a reader of single rows
+                would break.
         """
-        if len(source.columns) != grid.dimension:
-            raise InputError(
-                f"input.columns has {len(source.columns)} columns and domain {grid.dimension} axes: "
-                "give one axis per column."
-            )
+        check_axes(source, grid)
         if source.unit is not None:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
@@ -144,6 +161,8 @@ def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:
 
 
 def _block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    if reader.grid.wide:
+        return _wide_block(reader, batch, ids)
     # Axis by axis in memory: numpy then runs along the rows, and the points keep this order.
     values = np.empty((batch.num_rows, len(reader.columns)), order="F")
     finite = np.ones(batch.num_rows, dtype=np.bool_)
@@ -154,6 +173,26 @@ def _block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Bl
     if not finite.all():
         values, ids = np.asfortranarray(values[finite]), ids[finite]
     return Block(reader.grid.quantize(values), ids)
+
+
+def _wide_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    """Make a block of integers as they are: float64 would round them."""
+    used = [_numbers(batch.column(column)) for column in reader.columns]
+    finite = np.logical_and.reduce([held for _, held in used])
+    points = np.empty((np.count_nonzero(finite), len(used)), np.int64, order="F")
+    for axis, (values, _) in enumerate(used):
+        points[:, axis] = reader.grid.quantize_axis(values[finite], axis)
+    return Block(points, ids[finite])
+
+
+def _numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return a column as int64, uint64 or float64, and which of its values are finite numbers."""
+    if not pa.types.is_integer(column.type):
+        floats = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return floats, np.isfinite(floats)
+    kind = pa.uint64() if pa.types.is_unsigned_integer(column.type) else pa.int64()
+    held = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    return pc.fill_null(pc.cast(column, kind), pa.scalar(0, kind)).to_numpy(zero_copy_only=False), held
 
 
 def _row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:

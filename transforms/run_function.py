@@ -14,13 +14,13 @@ Where that is not known, run workers in containers without network and with noth
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
-from transforms.function_process import END, FAILED, READY, RUN
+from transforms.function_process import END, FAILED, READY, RUN, remove
 
 _START = 120.0
 """Seconds in which the function's module must have been imported."""
@@ -108,8 +108,9 @@ class FunctionRunner:
 
     def ask(self, rows: Sequence[bytes]) -> bytes:
         """Return what the function answers as it came: d float64; anything else is a failure."""
+        ready = self._is_started()  # what an earlier subsample did to the process takes no time of this one
         began = time.monotonic()
-        raw = self._ask(rows, began + self.function.seconds) if rows else b""
+        raw = self._ask(rows, began + self.function.seconds) if rows and ready else b""
         if self.function.constant_time:
             time.sleep(max(0.0, began + self.function.seconds - time.monotonic()))
         return raw
@@ -121,7 +122,7 @@ class FunctionRunner:
             self._control = None
             self._process.kill()
             self._process.wait()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove(self._folder)
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +131,8 @@ class FunctionRunner:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(ImportError):  # Python itself is ending; the process ends as its socket closes
+            self.close()
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
@@ -160,12 +162,18 @@ class FunctionRunner:
             raise FunctionError(f"params.function is {function.place}, which cannot be imported: {why}.")
         ours.settimeout(_END)
 
-    def _ask(self, rows: Sequence[bytes], deadline: float) -> bytes:
+    def _is_started(self) -> bool:
         if self._control is None:
             try:
                 self._start()
-            except FunctionError:  # it could be imported before: what changed that is not to be seen
-                return b""
+            except (
+                FunctionError,
+                OSError,
+            ):  # it could be started before: what changed that is not to be seen
+                return False
+        return True
+
+    def _ask(self, rows: Sequence[bytes], deadline: float) -> bytes:
         control: Any = self._control
         ours, theirs = socket.socketpair()
         with ours:

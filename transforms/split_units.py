@@ -1,7 +1,7 @@
 """Split the rows into disjoint random blocks, all rows of a unit into one: columnar, as Arrow streams."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,16 @@ _BLOCKS = 0x626C6F636B73
 _ROWS = 1 << 20
 """Rows split at a time: many, since each part of each block is a stream of its own."""
 
+_SHARDS = 256
+"""Parts in which blocks are gathered. Fixed, as nothing may depend on which blocks have rows."""
+
 
 @dataclass(frozen=True)
 class Splitting:
     """How rows become blocks.
+
+    Without a unit a row is known by where it stands, so that one row less moves those after it on: that one
+    row touches one block then holds of the blocks' distribution under a secret salt, not for each salt.
 
     Args:
         columns: those that the function is to see; of any numeric kind, and with their nulls.
@@ -36,29 +42,35 @@ class Splitting:
     columns: tuple[str, ...]
     unit: str | None
     blocks: int
-    salt: bytes
+    salt: bytes = field(repr=False)
+
+    @property
+    def shards(self) -> int:
+        """Number of parts in which blocks are gathered; block b is in part b mod shards."""
+        return min(self.blocks, _SHARDS)
 
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """Rows of one block from one place; in order of these places a block's rows have one order.
+    """Rows from one place of the blocks of one part; in order of these places a block's rows have one order.
 
     Args:
         file: name of the file.
         first_row: index in the file of the first row that was split together with these.
-        rows: an Arrow IPC stream.
+        rows: an Arrow IPC stream for each of the blocks that have rows here, by number.
     """
 
     file: str
     first_row: int
-    rows: bytes
+    rows: tuple[tuple[int, bytes], ...] = field(repr=False)
 
 
 def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[int, Shard]]:
-    """Read what `descriptor` names, and return its rows by block.
+    """Read what `descriptor` names, and return its rows by the part that their block is in.
 
-    The block of a row is a keyed hash of its unit, or of the row's identity: the same however files are cut
-    into row groups, and the same for all rows of a unit. A row whose unit is null is no record.
+    Each part is there once for every `_ROWS` rows, however they fall. The block of a row is a keyed hash of
+    its unit, or of the row's identity: the same however files are cut into row groups, and the same for all
+    rows of a unit. A row whose unit is null is no record.
 
     Raises:
         InputError: the row group cannot be read.
@@ -79,15 +91,37 @@ def _split(splitting: Splitting, batch: pa.RecordBatch, file: File, row: int) ->
     if splitting.unit is None:
         ids = _row_ids(file, row, batch.num_rows)
     else:
-        batch = batch.filter(pc.is_valid(batch.column(splitting.unit)))
-        ids = unit_ids(batch.column(splitting.unit), splitting.salt)
+        units = plain_units(batch.column(splitting.unit))
+        valid = pc.is_valid(units)
+        batch, ids = batch.filter(valid), unit_ids(units.filter(valid), splitting.salt)
     block = (siphash(ids, splitting.salt, _BLOCKS) % np.uint64(splitting.blocks)).astype(np.int64)
     order = np.argsort(block, kind="stable")
-    rows = batch.select(list(splitting.columns)).take(pa.array(order))
     ends = np.cumsum(np.bincount(block, minlength=splitting.blocks)).tolist()
-    for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        if end > start:
-            yield number, Shard(file.name, row, stream(rows.slice(start, end - start)))
+    rows = _bare(batch.select(list(splitting.columns)))
+
+    def of_block(number: int) -> bytes:
+        # Taken, not sliced: of a slice the next rows are written too, up to a multiple of 8 bytes.
+        return stream(rows.take(pa.array(order[starts[number] : ends[number]])))
+
+    starts = [0, *ends[:-1]]
+    for part in range(splitting.shards):
+        numbers = range(part, splitting.blocks, splitting.shards)
+        held = tuple((number, of_block(number)) for number in numbers if ends[number] > starts[number])
+        yield part, Shard(file.name, row, held)
+
+
+def _bare(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the values and names alone: metadata of a file may tell of all of its rows."""
+    return pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names)
+
+
+def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator[tuple[int, list[bytes]]]:
+    """Return every block of a part with its rows as Arrow streams in order, none where it has no rows."""
+    gathered: dict[int, list[bytes]] = {n: [] for n in range(part, splitting.blocks, splitting.shards)}
+    for shard in sorted(shards):
+        for number, rows in shard.rows:
+            gathered[number].append(rows)
+    yield from gathered.items()
 
 
 def stream(batch: pa.RecordBatch) -> bytes:
@@ -98,26 +132,44 @@ def stream(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def unit_ids(units: pa.Array, salt: bytes) -> U64:
-    """Return a number for each unit, equal for equal values of one type.
-
-    That unequal values may get the same number, once in 2^64, only puts them into the same block.
+def plain_units(units: pa.Array) -> pa.Array:
+    """Return units as int64 or large_binary, equal where they are, and only there, among units of one kind.
 
     Args:
-        units: shape (n,), without nulls, of a type that `transforms.open_source` admits for a unit.
+        units: shape (n,), of a type that `transforms.open_source.unit_kind` knows.
+    """
+    if isinstance(units, pa.ExtensionArray):
+        units = units.storage
+    if pa.types.is_dictionary(units.type):
+        units = units.dictionary_decode()
+    kind = units.type
+    if pa.types.is_unsigned_integer(kind):
+        return pc.cast(units, pa.uint64()).view(pa.int64())
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        units = pc.cast(units, pa.int32())
+    if pa.types.is_integer(units.type) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
+        return pc.cast(units, pa.int64())
+    if pa.types.is_decimal(kind):
+        units = pc.cast(pc.cast(units, pa.decimal256(76, kind.scale)), pa.large_string())
+    return pc.cast(units, pa.large_binary())
+
+
+def unit_ids(units: pa.Array, salt: bytes) -> U64:
+    """Return a number for each unit, equal for equal units of one kind.
+
+    Units of text or bytes get a keyed hash: unequal ones may get the same number, once in 2^64.
+
+    Args:
+        units: shape (n,), without nulls, of a type that `transforms.open_source.unit_kind` knows.
         salt: 16 secret bytes.
 
     Returns:
         Shape (n,), uint64.
     """
-    if pa.types.is_dictionary(units.type):
-        units = units.dictionary_decode()
-    if pa.types.is_integer(units.type) or pa.types.is_boolean(units.type):
-        numbers = pc.cast(units, pa.uint64(), safe=False)
-        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.uint64)
-    if not (pa.types.is_binary(units.type) or pa.types.is_large_binary(units.type)):
-        units = pc.cast(units, pa.large_string())
-    return _hash_text(pc.cast(units, pa.large_binary()), salt)
+    plain = plain_units(units)
+    if pa.types.is_integer(plain.type):
+        return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
+    return _hash_text(plain, salt)
 
 
 def _hash_text(texts: pa.Array, salt: bytes) -> U64:
@@ -127,8 +179,9 @@ def _hash_text(texts: pa.Array, salt: bytes) -> U64:
     data = np.frombuffer(data_ or b"", dtype=np.uint8)
     lengths = np.diff(offsets)
     state = siphash(lengths.astype(np.uint64), salt, _BLOCKS)
+    longer = np.arange(len(texts))
     for word in range(int(lengths.max(initial=0) + 7) // 8):
-        longer = np.flatnonzero(lengths > 8 * word)
+        longer = longer[lengths[longer] > 8 * word]
         at = offsets[longer, None] + 8 * word + np.arange(8)
         inside = at < offsets[longer + 1, None]
         letters: Any = np.where(inside, data[np.where(inside, at, 0)], 0).astype(np.uint8)

@@ -29,6 +29,7 @@ def plan_k_means(grid: Grid, params: KMeans, budget: Budget, neighbors: Neighbor
     Raises:
         ValueError: the method does not support the relation, its policy or the budget.
     """
+    grid.check_distances()
     if neighbors.policy is not None:
         neighbors.policy.check(grid.extents)
     if params.method == "lloyd" or (params.method == "auto" and _has_small_parts(grid, neighbors)):
@@ -38,6 +39,7 @@ def plan_k_means(grid: Grid, params: KMeans, budget: Budget, neighbors: Neighbor
 
 def plan_k_median(grid: Grid, params: KMedian, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
     """Plan k-median by a coreset; see `plan_k_means`."""
+    grid.check_distances()
     return plan_coreset(grid, params, budget, neighbors)
 
 

@@ -112,5 +112,7 @@ def _averages(points: Floats, weights: Floats, label: NDArray[np.intp], centers:
 
 def squared_distances(points: Floats, centers: Floats) -> Floats:
     """Squared distances of points (m, q) to centers (k, q), shape (m, k)."""
-    squares = (points**2).sum(axis=1)[:, None] - 2 * points @ centers.T + (centers**2).sum(axis=1)
-    return np.asarray(np.maximum(squares, 0.0))
+    squares = points @ (-2 * centers.T)
+    squares += np.einsum("ij,ij->i", points, points)[:, None]
+    squares += np.einsum("ij,ij->i", centers, centers)
+    return np.asarray(np.maximum(squares, 0.0, out=squares))

@@ -203,6 +203,7 @@ def plan_k_cover(grid: Grid, params: KCover, budget: Budget, neighbors: Neighbor
     Raises:
         ValueError: delta is 0, or a share has an unknown name.
     """
+    grid.check_distances()
     if budget.delta <= 0:
         raise ValueError("privacy.delta is 0: k_cover chooses among boxes, which needs a delta above 0.")
     planned = _Planned(grid, params, budget, neighbors)

@@ -174,6 +174,7 @@ def plan_paper(
     Raises:
         ValueError: another relation, delta 0, epsilon above 16, or shares.
     """
+    grid.check_distances()
     if neighbors.name != "replace_one":
         raise ValueError(
             f"privacy.neighbors is {neighbors.name}: method paper uses the number of records as a public "

@@ -290,6 +290,7 @@ def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Ne
     Raises:
         ValueError: delta is 0, or a share has an unknown name.
     """
+    grid.check_distances()
     if budget.delta <= 0:
         raise ValueError("privacy.delta is 0: one_cluster chooses among boxes, which needs a delta above 0.")
     setting = _Setting(grid, params, budget, neighbors)

@@ -224,6 +224,11 @@ def plan_cdf(grid: Grid, params: Cdf, budget: Budget, neighbors: Neighbors, salt
             f"domain has {grid.extents[0] + 1:,} grid points: cdf takes at most {_LARGEST:,}; use a larger "
             "domain.step."
         )
+    if grid.wide and any(abs(end) >= 2**53 for pair in params.ranges for end in pair):
+        raise ValueError(
+            f"params.ranges is {[list(pair) for pair in params.ranges]}: its ends must be below 2^53, from "
+            "where on they are rounded."
+        )
     if neighbors.policy is not None:
         neighbors.policy.check(grid.extents)
     if neighbors.constraints:

@@ -88,7 +88,7 @@ class Runs:
         here = order.within(low, high)
         ranks = here.ranks + order.below(low)
         # The universe may be too large for int64 although every record is small.
-        wide = here.values.dtype == object or high >= 1 << 62
+        wide = here.values.dtype == object or high >= 1 << 63
         kind: Any = object if wide else np.int64
         values = here.values.astype(kind)
         after = np.concatenate([np.array([low], dtype=kind), values + 1])

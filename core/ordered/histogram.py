@@ -40,27 +40,42 @@ class Cells:
     @property
     def cuts(self) -> list[Ints]:
         """First grid coordinate of every cell but the first, per axis."""
-        return [
-            -(-np.arange(1, cells) * extent // cells)
-            for extent, cells in zip(self.grid.extents, self.shape, strict=True)
-        ]
+        return [self._first(np.arange(1, cells), axis) for axis, cells in enumerate(self.shape)]
+
+    def _first(self, cell: Ints, axis: int) -> Ints:
+        """First grid coordinate of a cell; Python integers where products would wrap."""
+        extent, cells = self.grid.extents[axis], self.shape[axis]
+        numbers: Any = cell if extent * cells < 1 << 63 else cell.astype(object)
+        return np.asarray(-(-numbers * extent // cells), dtype=np.int64)
 
     def keys(self, points: Points) -> Ints:
         """Return the key of the cell of every point (n, d), shape (n,)."""
         keys = np.zeros(len(points), dtype=np.int64)
         for axis, (extent, cells) in enumerate(zip(self.grid.extents, self.shape, strict=True)):
             keys *= cells
-            keys += np.minimum(points[:, axis] * cells // extent, cells - 1)
+            if cells == extent + 1:
+                keys += points[:, axis]
+                continue
+            steps: Any = points[:, axis] if extent * cells < 1 << 63 else points[:, axis].astype(object)
+            keys += np.minimum(steps * cells // extent, cells - 1).astype(np.int64)
         return keys
 
     def table(self, keys: Ints, counts: Ints) -> dict[str, NDArray[Any]]:
-        """Return columns: number and bounds of each cell per axis, in data units, and its count."""
+        """Return columns: number and bounds of each cell per axis, in data units, and its count.
+
+        Of a wide grid the bounds are grid points: a cell's first, and the next one's first.
+        """
         columns: dict[str, NDArray[Any]] = {}
         places = np.unravel_index(keys, self.shape)
         for axis, (place, extent, cells) in enumerate(
             zip(places, self.grid.extents, self.shape, strict=True)
         ):
             single = cells == extent + 1
+            if self.grid.wide:
+                ends = (place, place) if single else (self._first(place + i, axis) for i in (0, 1))
+                lower, upper = (self.grid.restore_axis(end, axis) for end in ends)
+                columns |= {f"cell_{axis}": place, f"lower_{axis}": lower, f"upper_{axis}": upper}
+                continue
             width = self.grid.step if single else extent * self.grid.step / cells
             columns[f"cell_{axis}"] = place
             columns[f"lower_{axis}"] = self.grid.lower[axis] + place * width

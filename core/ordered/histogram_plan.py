@@ -67,6 +67,8 @@ class _Setting:
         """L1 sensitivity of the counts."""
         if self.neighbors.policy is not None and self.neighbors.constraints:
             return constrained_sensitivity(self.neighbors.policy, self.cells.cuts, self.cells.grid.extents)
+        if self.neighbors.policy is None and self.cells.number > 1:  # any two cells: no need to list them
+            return self.neighbors.histogram().l1
         return self.neighbors.histogram(self.cells.cuts).l1
 
     @property

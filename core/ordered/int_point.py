@@ -99,7 +99,12 @@ def int_point(size: int, epsilon: float, delta: float, failure: float, salt: byt
     Raises:
         ValueError: the universe is too large for the 1-cluster, or the budget too small.
     """
-    grid, budget = Grid((0.0,), (float(size - 1),), 1.0), Budget(epsilon / 2, delta)
+    if size > 2**31:
+        raise ValueError(
+            f"params.method is one_cluster: it measures distances, on at most 2^31 grid points, not "
+            f"on {size:,}; use exponential."
+        )
+    grid, budget = Grid((0,), (size - 1,), 1), Budget(epsilon / 2, delta)
 
     def plan(target: int) -> Plan:
         return plan_practical(grid, OneCluster(target, failure / 2), budget, _REPLACE, salt)

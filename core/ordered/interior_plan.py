@@ -11,9 +11,10 @@ from core.noise import Noise
 from core.ordered.gaps import Order
 from core.ordered.heavy_paths import HeavyPaths, heavy_paths
 from core.ordered.int_point import int_point
-from core.ordered.interior_point import Exponential, Finder, FindInteriorPoint
+from core.ordered.interior_point import Exponential, Finder, FindInSample, FindInteriorPoint
 from core.ordered.tree_log import TreeLog, tree_log
 from core.plan import Plan
+from core.rounds import Round
 
 Method = Literal["auto", "exponential", "tree_log", "heavy_paths", "one_cluster"]
 
@@ -132,7 +133,7 @@ def plan_interior_point(
         params: method and failure.
         budget: what the run may spend; delta may be 0 for the exponential mechanism.
         neighbors: the relation.
-        salt: 16 secret bytes, for `one_cluster`, which samples.
+        salt: 16 secret bytes that choose samples.
 
     Returns:
         One round; promise `records_needed`: with so many records the released point is one of the interior.
@@ -154,10 +155,15 @@ def plan_interior_point(
         candidates.update(_others(calibrated))
     best = min(candidates, key=lambda name: candidates[name].records_needed)
     chosen = candidates[best]
+    round_: Round = FindInteriorPoint(chosen.finder)
+    memory = "The counts of the distinct grid points are merged and sorted on one machine."
+    if best != "exponential":
+        round_ = FindInSample(chosen.finder, chosen.records_needed, salt)
+        memory = f"It uses {chosen.records_needed:,} records, chosen at random: one machine holds no more."
     others = {name: {"records_needed": c.records_needed} for name, c in candidates.items() if name != best}
     return Plan(
         method=best,
-        rounds=(FindInteriorPoint(chosen.finder),),
+        rounds=(round_,),
         start=None,
         mechanisms=chosen.mechanisms,
         spend=spend(chosen.mechanisms, budget.delta),
@@ -166,7 +172,7 @@ def plan_interior_point(
         alternatives=others,
         notes=(
             f"{best} needs {chosen.records_needed:,} records for an interior point.",
-            "The counts of the distinct grid points are merged and sorted on one machine.",
+            memory,
         ),
     )
 

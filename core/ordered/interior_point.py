@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts
+from core.aggregate import Counts, Sample
 from core.domain import Grid
 from core.noise import Noise
 from core.ordered.gaps import Order, Runs
@@ -31,7 +31,7 @@ class FoundPoint:
         """Return the point in data units."""
         if self.step is None:
             return None
-        return {"point": float(grid.restore(np.array([[self.step]]))[0, 0])}
+        return {"point": grid.restore(np.array([[self.step]]))[0, 0].item()}
 
 
 class Finder(Protocol):
@@ -57,7 +57,7 @@ class Exponential:
     size: int
     scale: float
 
-    def find(self, order: Order, noise: Noise) -> int | None:
+    def find(self, order: Order, noise: Noise) -> int:
         """Release a grid point; some point even where there are no records."""
         runs = Runs.between(order, 0, self.size)
         return runs.choose(depth(runs, order.total), self.scale, noise)
@@ -70,6 +70,34 @@ class Exponential:
 def depth(runs: Runs, total: int) -> Ints:
     """Score of each run's points: min(#{x <= v}, #{x >= v}), positive just for interior points."""
     return np.asarray(np.minimum(runs.upto, total - runs.below))
+
+
+@dataclass(frozen=True)
+class FindInSample:
+    """The only round under `replace_one`: let the method find a point among a random subset of the records.
+
+    The subset has a public size, and an interior point of it is one of all records. That it does no harm to
+    privacy is said at `core.aggregate.Sample`.
+
+    Args:
+        finder: the method.
+        records: size of the subset: no machine holds more records.
+        salt: 16 secret bytes that choose the subset.
+    """
+
+    finder: Finder
+    records: int
+    salt: bytes = field(repr=False)
+    name: str = "interior_point"
+    floor: None = None
+
+    def summarize(self, block: Block, state: None) -> Sample:
+        """Sample the block's records."""
+        return Sample.of(self.records, block.points[:, 0], block.ids, self.salt)
+
+    def release(self, aggregate: Sample, state: None, noise: Noise) -> FoundPoint:
+        """Release a point, or none."""
+        return FoundPoint(self.finder.find(Order.of_counts(Counts.of(aggregate.points)), noise))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.ordered.threshold_learners import AmongAll, AmongBlocks, Examples, Learner
+from core.ordered.threshold_learners import AmongAll, AmongRanks, Examples, Learner
 from core.plan import Plan
 from core.rounds import Block
 
@@ -23,8 +23,8 @@ class Threshold:
 
     Args:
         alpha: part of the examples by which the released threshold may err more than the best one.
-        method: `exponential` (choose among all thresholds), `interior_point` (choose among interior points of
-            blocks of examples), or `auto`, which takes the one that needs fewer examples.
+        method: `exponential` (choose among all thresholds), `interior_point` (an interior point of the
+            examples around a chosen rank), or `auto`, which takes the one that needs fewer examples.
         failure: probability with which a promise may fail.
 
     Raises:
@@ -123,11 +123,11 @@ def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors:
     size, moves, failure = grid.extents[0] + 1, neighbors.moves, params.failure
     total_is_public = neighbors.name == "replace_one"
 
-    def build(factor: float) -> tuple[AmongAll | AmongBlocks, list[Mechanism]]:
+    def build(factor: float) -> tuple[AmongAll | AmongRanks, list[Mechanism]]:
         epsilon = factor * budget.epsilon
         if method == "interior_point":
-            blocks = AmongBlocks.of(size, epsilon, moves, total_is_public, failure / 2)
-            return blocks, blocks.mechanisms(moves)
+            ranks = AmongRanks.of(size, epsilon, moves, total_is_public, failure)
+            return ranks, ranks.mechanisms(moves)
         scale = moves / epsilon
         draws = [Mechanism("threshold", "exponential mechanism", scale, 1, epsilon=epsilon)]
         return AmongAll(size, scale), draws
@@ -138,8 +138,8 @@ def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors:
         "The counts of the distinct values and labels are merged and sorted on one machine.",
     ]
     errors = learner.errors(failure)
-    if isinstance(learner, AmongBlocks):
-        errors = learner.errors(failure / 2)  # the other half is for the blocks
+    if isinstance(learner, AmongRanks):
+        errors = learner.errors(failure / 2)  # the other half is for the number of examples and the finder
         notes.append(f"The promises are made for at most {learner.examples_covered:,} examples.")
     return Plan(
         method=method,

@@ -1,8 +1,7 @@
-"""Learn a threshold from labeled examples: choose among all of them, or among interior points of blocks."""
+"""Learn a threshold from labeled examples: choose among all, or an interior point of those around a rank."""
 
-import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +15,8 @@ from core.ordered.interior_point import Exponential
 
 Ints = NDArray[np.int64]
 
-MOST_BLOCKS = 1 << 16
+MOST_RANKS = 1 << 18
+"""Most ranks that are tried: the choice among them takes a fraction of a second."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,15 @@ class Examples:
         zeros: those labeled 0.
         ones: those labeled 1.
         all: both.
+        ends: number of examples up to each run of one value and label, ones before zeros, from 0 on.
+        ones_upto: of these, those labeled 1.
     """
 
     zeros: Order
     ones: Order
     all: Order
+    ends: Ints
+    ones_upto: Ints
 
     @classmethod
     def of_counts(cls, counts: Counts) -> "Examples":
@@ -45,7 +49,15 @@ class Examples:
             zeros.ranks[np.searchsorted(zeros.values, values)]
             + ones.ranks[np.searchsorted(ones.values, values)]
         )
-        return cls(zeros, ones, Order(values, np.append(ranks, zeros.total + ones.total)))
+        order = np.argsort(counts.keys ^ 1)
+        ones_first, labels = counts.counts[order], of_one[order]
+        return cls(
+            zeros,
+            ones,
+            Order(values, np.append(ranks, zeros.total + ones.total)),
+            np.append(0, np.cumsum(ones_first)),
+            np.append(0, np.cumsum(np.where(labels, ones_first, 0))),
+        )
 
     def errors(self, thresholds: Points) -> Ints:
         """Number of examples that each threshold labels wrongly: ones below it and zeros from it on."""
@@ -53,6 +65,19 @@ class Examples:
         return np.asarray(
             below + self.zeros.total - self.zeros.ranks[np.searchsorted(self.zeros.values, thresholds)]
         )
+
+    def errors_of_cuts(self, ranks: Ints) -> Ints:
+        """Number of examples that cuts label wrongly: ones below the rank and zeros from it on, ones first.
+
+        Args:
+            ranks: from 0 on; beyond all examples, everything is labeled 0.
+        """
+        ranks = np.minimum(ranks, self.all.total)
+        run = np.searchsorted(self.ends, ranks, side="right") - 1
+        # Within a run of zeros, the ones up to its start are all there are, so the smaller of both is exact.
+        run_end = np.minimum(run + 1, len(self.ends) - 1)
+        ones = np.minimum(self.ones_upto[run] + ranks - self.ends[run], self.ones_upto[run_end])
+        return np.asarray(2 * ones - ranks + self.zeros.total)
 
 
 class Learner(Protocol):
@@ -88,113 +113,119 @@ class AmongAll:
 
 
 @dataclass(frozen=True)
-class AmongBlocks:
-    """Cut the ordered examples into blocks of noisy size, find an interior point of each, choose the best.
+class AmongRanks:
+    """Choose a rank by the errors of cutting there, find an interior point of the examples around it.
 
     The way from interior points to thresholds by which both need the same number of records but for a
     factor (Bun, Nissim, Stemmer and Vadhan 2015), for any labels.
 
-    Between two thresholds whose ranks lie in one block there are at most as many examples as it has. An
-    interior point c of the block around the best threshold's rank is such a one, or c + 1 is, where
-    many examples share c. So one of the candidates c, c + 1, 0 and `size` errs at most one block more often
-    than the best threshold; the exponential mechanism picks one by the number of errors.
+    Examples are in order of their values, those labeled 1 before those labeled 0 where values are equal.
+    Cutting at rank k labels the first k examples 0 and the others 1. At the ends of a run of equal values
+    that is a threshold, and between them its errors rise and then fall again, so that one of the ends makes
+    no more of them. Let c be an interior point of the `window` examples before and after rank k. Then c or
+    c + 1 has at most `window` examples between its rank and k, or is an end of the run that k lies in; and
+    where there are too few examples on one side, 0 or `size` does. So one of these four candidates errs at
+    most `window` times more than the cut; the exponential mechanism picks one by the number of errors.
 
-    Privacy, for an example more or less. The number of examples is counted once, and decides (public by
-    then) how many blocks there are. Their sizes are secret. Let x be added, and let it fall into block i:
-    where that block is drawn one larger, all the others hold what they held, and block i holds x besides.
-    This maps sizes to sizes one to one, and changes their probability by at most exp(1 / size_scale)
-    and that of block i's answer by at most exp(1 / finder.scale): together they are private at the sum.
-    (x is assigned to a block that is not empty, so that sizes cut off at 0 do no harm.) The final choice is
-    among public candidates by errors that change by 0 or 1. A replacement is a removal and an addition.
+    Privacy, of one example more, x: a cut above x takes x in and gives the example e at its end to the other
+    side, which changes its errors by 0 or 2 where x is labeled 1, and by 1 or -1 where x is labeled 0 (e the
+    same or not); a cut below x, and one behind all examples, by 0 or 1, the same for all such cuts. So the
+    change has range 2. Around a given rank x moves all examples above it on by one: the window gains one
+    example at most and loses one at most, also where an example is replaced, which shifts what lies between.
+    (That is why blocks are not cut to noisy sizes, one of which takes x: where x comes to lie at the end of
+    a block, two outcomes of the sizes lead to the same blocks without x, and the sum of the two noises'
+    epsilons is exceeded.) The ranks that are tried depend on a noisy number of examples.
 
     Args:
         size: number of grid points of the value's axis; thresholds are 0, ..., size.
-        finder: of the interior points; its scale is moves / epsilon.
         total_scale: Laplace scale of the number of examples; 0 where it is public.
         total_margin: the most by which that noise is supposed to be off.
-        size_scale: Laplace scale of a block's size.
-        size_margin: the most by which that noise is supposed to be off.
-        block: intended examples per block.
-        choice_scale: Gumbel scale of the choice.
+        rank_scale: Gumbel scale of the rank: 2 moves / epsilon.
+        step: distance between the ranks that are tried, unless they become more than `MOST_RANKS`.
+        finder: of the interior point; its scale is 2 / epsilon.
+        window: examples on either side of the rank.
+        choice_scale: Gumbel scale of the choice: moves / epsilon.
     """
 
     size: int
-    finder: Exponential
     total_scale: float
     total_margin: int
-    size_scale: float
-    size_margin: int
-    block: int
+    rank_scale: float
+    step: int
+    finder: Exponential
+    window: int
     choice_scale: float
 
     def learn(self, examples: Examples, noise: Noise) -> int:
         """See `Learner`."""
-        order = examples.all
-        total = order.total
+        total = examples.all.total
         if self.total_scale:
             total = int(noise.laplace(np.array([total]), self.total_scale)[0])
         total = max(1, total + self.total_margin)
-        block = max(self.block, self.size_margin + math.ceil(total / MOST_BLOCKS))
-        count = math.ceil(total / (block - self.size_margin))
-        sizes = np.maximum(0, noise.laplace(np.full(count, block), self.size_scale))
-        ends = np.minimum(np.append(0, np.cumsum(sizes)), order.total)
-        points = [self.finder.find(ranked(order, a, b), noise) for a, b in itertools.pairwise(ends)]
-        found = np.array(points, dtype=np.int64)
-        candidates = np.unique(np.concatenate([[0, self.size], found, found + 1]))
-        scores = -examples.errors(candidates)
-        return int(candidates[noise.select_run(scores, np.ones_like(candidates), self.choice_scale)])
+        step = max(self.step, math.ceil(total / MOST_RANKS))
+        ranks = step * np.arange(math.ceil(total / step) + 1)
+        scores = -examples.errors_of_cuts(ranks)
+        rank = int(ranks[noise.select_run(scores, np.ones_like(ranks), self.rank_scale)])
+        around = ranked(examples.all, rank - self.window, rank + self.window)
+        found = self.finder.find(around, noise)
+        candidates = np.unique(np.array([0, found, found + 1, self.size], dtype=np.int64))
+        errors = examples.errors(candidates)
+        return int(candidates[noise.select_run(-errors, np.ones_like(candidates), self.choice_scale)])
 
     def errors(self, failure: float) -> int:
-        """Bound the errors above the best threshold's, but for probability `failure`.
+        """Bound the errors above the best threshold's, but for probability `failure`, by a union bound.
 
-        For up to `examples_covered` examples: the largest block, and what the choice loses.
+        For up to `examples_covered` examples: what the rank loses, also to a step, the window, and what the
+        choice loses.
         """
-        candidates = math.log(2 * MOST_BLOCKS + 2)
-        return self.block + self.size_margin + math.ceil(self.choice_scale * (candidates - math.log(failure)))
+        return self._before_steps(failure) + (self.step + 1) // 2
+
+    def _before_steps(self, failure: float) -> int:
+        log = math.log(2 / failure)
+        rank = self.rank_scale * (math.log(MOST_RANKS + 1) + log)
+        return math.ceil(rank) + self.window + math.ceil(self.choice_scale * (math.log(4) + log))
 
     @property
     def examples_covered(self) -> int:
-        """Examples up to which the blocks stay as small as intended."""
-        return (self.block - self.size_margin) * MOST_BLOCKS - 2 * self.total_margin
+        """Examples up to which the ranks are as dense as intended."""
+        return self.step * MOST_RANKS - 2 * self.total_margin
 
     @classmethod
-    def of(
-        cls, size: int, epsilon: float, moves: int, total_is_public: bool, failure: float
-    ) -> "AmongBlocks":
-        """Set scales that spend `epsilon`, and blocks that have an interior point each.
+    def of(cls, size: int, epsilon: float, moves: int, total_is_public: bool, failure: float) -> "AmongRanks":
+        """Set scales that spend `epsilon`.
 
         Args:
             size: number of grid points of the value's axis.
             epsilon: sum over all draws.
             moves: of the neighbors.
             total_is_public: whether the number of examples is.
-            failure: of the noise and the finders together.
+            failure: of the whole; a half is for the number of examples and the finder.
         """
-        parts = {"total": 0.0 if total_is_public else 0.05, "sizes": 0.2, "choice": 0.3}
-        scale = {part: moves / (share * epsilon) for part, share in parts.items() if share}
-        finder = Exponential(size, moves / ((1 - sum(parts.values())) * epsilon))
-        total_scale = scale.get("total", 0.0)
-        size_margin = math.ceil(scale["sizes"] * math.log(6 * MOST_BLOCKS / failure))
-        return cls(
+        parts = {"total": 0.0 if total_is_public else 0.05, "rank": 0.35, "choice": 0.1}
+        finder = Exponential(size, 2 / ((1 - sum(parts.values())) * epsilon))
+        total_scale = 0.0 if total_is_public else moves / (parts["total"] * epsilon)
+        learner = cls(
             size=size,
-            finder=finder,
             total_scale=total_scale,
-            total_margin=math.ceil(total_scale * math.log(3 / failure)),
-            size_scale=scale["sizes"],
-            size_margin=size_margin,
-            block=size_margin + finder.records_needed(failure / (3 * MOST_BLOCKS)),
-            choice_scale=scale["choice"],
+            total_margin=math.ceil(total_scale * math.log(4 / failure)),
+            rank_scale=2 * moves / (parts["rank"] * epsilon),
+            step=1,
+            finder=finder,
+            window=math.ceil(finder.records_needed(failure / 4) / 2),
+            choice_scale=moves / (parts["choice"] * epsilon),
         )
+        return replace(learner, step=max(1, learner._before_steps(failure / 2) // 16))
 
     def mechanisms(self, moves: int) -> list[Mechanism]:
-        """Every draw and what it costs; sizes and interior points are private together."""
-        points = moves / self.size_scale + moves / self.finder.scale
-        choice = moves / self.choice_scale
+        """Every draw and what it costs."""
+
+        def choice(what: str, scale: float, spread: int) -> Mechanism:
+            return Mechanism("threshold", f"exponential mechanism: {what}", scale, 1, epsilon=spread / scale)
+
         draws = [
-            Mechanism(
-                "threshold", "interior points of blocks of noisy size", moves / points, 1, epsilon=points
-            ),
-            Mechanism("threshold", "exponential mechanism: candidates", self.choice_scale, 1, epsilon=choice),
+            choice("rank", self.rank_scale, 2 * moves),
+            choice("interior point", self.finder.scale, 2),
+            choice("candidates", self.choice_scale, moves),
         ]
         if self.total_scale:
             draws.insert(0, laplace("threshold", "number of examples", moves / self.total_scale, moves))
@@ -202,7 +233,8 @@ class AmongBlocks:
 
 
 def ranked(order: Order, first: int, last: int) -> Order:
-    """Return the records of ranks first, ..., last - 1; ties are divided."""
+    """Return the records of ranks first, ..., last - 1, as far as there are any; ties are divided."""
+    first, last = max(0, first), min(last, order.total)
     low = int(np.searchsorted(order.ranks, first, side="right")) - 1
     high = int(np.searchsorted(order.ranks, last, side="left"))
     if first >= last:

@@ -66,6 +66,7 @@ def check_nodes(grid: Grid, what: str, axes: int) -> None:
     Raises:
         ValueError: it is not.
     """
+    grid.check_distances()
     columns = "u, v" if axes == 2 else "u, v, weight"
     if grid.dimension != axes:
         raise ValueError(f"input.columns has {grid.dimension} columns: {what} needs {axes}: {columns}.")

@@ -40,6 +40,7 @@ def plan_median(grid: Grid, params: Median, budget: Budget, neighbors: Neighbors
     Raises:
         ValueError: the grid has several axes, or the noise does not fit the budget.
     """
+    grid.check_distances()
     if grid.dimension != 1:
         raise ValueError(f"input.columns has {grid.dimension} columns: a quantile is taken of one.")
     neighbors.count()  # refuses what a rank does not count by one

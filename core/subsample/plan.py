@@ -63,6 +63,7 @@ def plan_sample_and_aggregate(
     Raises:
         ValueError: the aggregator does not fit the budget.
     """
+    grid.check_distances()
     setting = _Setting(grid, params, budget, neighbors.moves, salt)
     if params.aggregator != "auto":
         return setting.plan(params.aggregator)

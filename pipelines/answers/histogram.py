@@ -65,7 +65,8 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 
 def _span(rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
-    return f"{rows[f'lower_{axis}'][i]:g} to {rows[f'upper_{axis}'][i]:g}"
+    ends = [rows[f"{end}_{axis}"][i].item() for end in ("lower", "upper")]
+    return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in ends)
 
 
 def _figures(columns: list[str], shape: list[int], rows: Rows) -> tuple[Figure, ...]:

@@ -35,7 +35,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     facts = tuple(Fact(f"quantile {p}", (value,)) for p, value in pairs[:_FEW])
     figures: tuple[Figure, ...] = ()
     if len(pairs) > 2:
-        values, shares = np.array(result["values"]), np.array(result["probabilities"])
+        values, shares = np.array(result["values"], dtype=float), np.array(result["probabilities"])
         figures = (Figure(draw_curve(values, shares, column, "share of rows"), "The released quantiles"),)
     few = len(pairs) == 1
     return Answer(

@@ -185,9 +185,10 @@ def measure_trees(folder: Path, trials: int, table: Table) -> None:
 def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
     """Aggregate planted answers of 1,000 blocks in the plane: a part agrees, the rest leans to one corner.
 
-    Success is a value within five spreads of where they agree.
+    Success is a value within 25 spreads of where they agree, a twentieth of an axis: the noise of the center
+    of attention is some 8 spreads at this epsilon, whatever they are.
     """
-    grid, blocks, spread = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-16), 1000, 0.005
+    grid, blocks, spread = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-16), 1000, 0.002
     names = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
     for fraction, name in itertools.product((0.3, 0.8), names):
         params = SampleAndAggregate(blocks, name, fraction)
@@ -203,7 +204,7 @@ def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
             value = grid.restore(found.value) if isinstance(found, Stable) else np.full(2, np.inf)
             errors.append(float(np.linalg.norm(value - center)))
         seconds = (time.perf_counter() - start) / trials
-        good = sum(error <= 5 * spread for error in errors)
+        good = sum(error <= 25 * spread for error in errors)
         what, more = f"{fraction:.0%} of 1,000 blocks agree", f"{seconds:.2f}, success: {good}/{trials}"
         row(table, what, ADD.name, f"{name} ({plan.method})", spread, np.array(errors), more)
 

@@ -1,8 +1,14 @@
+from collections import Counter
+from itertools import combinations
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.aggregate import Counts, Tally
+from core.aggregate import Counts, Sample, Tally
+from core.sampling import siphash
+from tests.core.exact import fits
 
 keys = st.lists(st.integers(-5, 5) | st.integers(0, 2**62), max_size=40)
 
@@ -48,3 +54,66 @@ def test_clipped_counts_move_by_at_most_one(values, extra, floor):
 
 def test_tally_adds():
     assert Tally(np.array([1, 2])) + Tally(np.array([3, 4])) == Tally(np.array([4, 6]))
+
+
+records = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=25)  # identities may collide
+salts = st.binary(min_size=16, max_size=16)
+
+
+def sample(size, rows, salt):
+    ids = np.array([i for i, _ in rows], dtype=np.uint64)
+    return Sample.of(size, np.array([p for _, p in rows], dtype=np.int64), ids, salt)
+
+
+def members(found):
+    return Counter(zip(found.ids.tolist(), found.points.tolist(), strict=True))
+
+
+@given(st.integers(1, 8), records, records, records, salts)
+def test_a_sample_is_the_same_under_any_split_and_order(size, a, b, c, salt):
+    whole = sample(size, a + b + c, salt)
+    parts = [sample(size, rows, salt) for rows in (a, b, c)]
+    assert (parts[0] + parts[1]) + parts[2] == whole
+    assert parts[2] + (parts[1] + parts[0]) == whole
+    assert sample(size, (a + b + c)[::-1], salt) == whole
+    assert len(whole.points) == min(size, len(a + b + c))
+    hashes = siphash(np.arange(10, dtype=np.uint64), salt, 0x73616D706C65)
+    least = sorted((int(hashes[i]), i, p) for i, p in a + b + c)[:size]
+    assert members(whole) == Counter((i, p) for _, i, p in least)
+
+
+@given(st.integers(1, 8), records, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3))), salts)
+def test_samples_of_neighbors_differ_in_one_record(size, others, pair, salt):
+    """Whatever the key, and whether or not the one that came has the identity of the one that went."""
+    for x, y in combinations(pair[:4], 2):
+        before, after = (members(sample(size, [*others, record], salt)) for record in (x, y))
+        assert (before - after).total() == (after - before).total() <= 1
+
+
+def test_every_subset_is_as_likely():
+    """7,500 keys, chi-square of the 15 pairs of 6 records at 1e-6.
+
+    Power: a sample ordered by a hash of the points, of which four are equal, is rejected for sure.
+    """
+    rng, pairs = np.random.default_rng(3), list(combinations(range(6), 2))
+
+    def drawn(ids):
+        seen = Counter()
+        for _ in range(7500):
+            found = Sample.of(2, np.arange(6), np.array(ids, dtype=np.uint64), rng.bytes(16))
+            seen[tuple(sorted(found.points.tolist()))] += 1
+        return np.array([seen[pair] for pair in pairs])
+
+    assert fits(drawn([10, 11, 12, 2**63, 2**64 - 1, 0]), np.ones(15))
+    assert not fits(drawn([7, 7, 7, 7, 8, 9]), np.ones(15))
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_sample_never_holds_more_than_its_size(size):
+    rng, total = np.random.default_rng(0), None
+    for block in range(30):
+        ids = np.arange(block * 5000, (block + 1) * 5000, dtype=np.uint64)
+        part = Sample.of(size, rng.integers(0, 2**62, 5000), ids, bytes(16))
+        total = part if total is None else total + part
+        assert len(part.hashes) == len(total.hashes) == len(total.ids) == len(total.points) == size
+        assert part.points.base is None or part.points.base.size <= 2 * size  # no view of the block is kept

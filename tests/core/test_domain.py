@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -108,3 +109,107 @@ def test_a_row_on_the_ball_is_within_its_bound_far_from_the_origin() -> None:
 def test_a_step_that_float64_cannot_tell_is_refused() -> None:
     with pytest.raises(ValueError, match="finer than float64"):
         Grid((1.7e18,), (1.7e18 + 51200,), 1.0)
+
+
+LEAST, MOST, MOST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
+
+
+def on_grid(grid: Grid, value: int) -> int:
+    """The step of a value, in Python's integers."""
+    low, high = int(grid.lower[0]), int(grid.upper[0])
+    return min(round(Fraction(min(max(value, low), high) - low, int(grid.step))), grid.extents[0])
+
+
+@st.composite
+def wide_grids(draw: st.DrawFn) -> Grid:
+    bounds = st.integers(LEAST, MOST) if draw(st.booleans()) else st.integers(0, MOST_UNSIGNED)
+    near = st.sampled_from([LEAST, MOST, 0, 2**60 + 1, 2**63])
+    low, high = sorted(draw(st.tuples(bounds | near, bounds | near)))
+    least = max(1, -(-(high - low) // (2**62 - 1)))
+    step = draw(st.integers(least, 2 * least + 5) | st.integers(least, least + 2**40) | st.just(2**63))
+    try:
+        grid = Grid((low,), (high,), step)
+    except ValueError:
+        grid = Grid((2**60 + 1,), (2**60 + 1 + 2**62,), 3)
+    return grid if grid.wide else Grid((2**60 + 1,), (2**61,), 7)
+
+
+@given(wide_grids(), st.data())
+def test_integers_are_quantized_as_python_does(grid: Grid, data: st.DataObject) -> None:
+    low, high, step = int(grid.lower[0]), int(grid.upper[0]), int(grid.step)
+    for kind, least, most in ((np.int64, LEAST, MOST), (np.uint64, 0, MOST_UNSIGNED)):
+        corners = [low, high, low - 1, high + 1, low + step // 2, low + step + step // 2, high - step, 0]
+        chosen = data.draw(st.lists(st.integers(least, most), max_size=20))
+        values = [v for v in [*chosen, *corners, least, most] if least <= v <= most]
+        steps = grid.quantize(np.array(values, dtype=kind)[:, None])
+        assert steps.dtype == np.int64
+        assert steps[:, 0].tolist() == [on_grid(grid, value) for value in values]
+        assert grid.restore(steps)[:, 0].tolist() == [low + s * step for s in steps[:, 0].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "kind"),
+    [
+        (LEAST, MOST, 4 + 1, np.int64),
+        (0, MOST_UNSIGNED, 5, np.uint64),
+        (2**63 + 1, 2**63 + 2**62, 1, np.uint64),
+        (LEAST, LEAST + 2**62 - 1, 1, np.int64),
+        (2**60 + 1, 2**60 + 2**62, 1, np.int64),
+        (2**60 + 1, 2**60 + 1 + 2**40, 2**20, np.int64),
+    ],
+)
+def test_the_ends_of_the_widest_axes_come_back(low: int, high: int, step: int, kind: type) -> None:
+    grid = Grid((low,), (high,), step)
+    assert grid.wide
+    assert grid.extents == ((high - low) // step,)
+    steps = grid.quantize(np.array([[low], [high]], dtype=kind))
+    assert steps.tolist() == [[0], [grid.extents[0]]]
+    assert grid.restore(steps).ravel().tolist() == [low, low + grid.extents[0] * step]
+
+
+@given(st.lists(st.floats(-1e17, 1e17), min_size=1, max_size=20))
+def test_floats_on_a_wide_axis_are_rounded_as_on_any(values: list[float]) -> None:
+    grid = Grid((-(2.0**40),), (2.0**52,), 1.0)
+    assert grid.wide
+    assert grid.serves_floats(0)
+    expected = [min(max(round(v), -(2**40)), 2**52) + 2**40 for v in values]
+    assert grid.quantize(np.array(values)[:, None])[:, 0].tolist() == expected
+
+
+def test_what_fits_is_kept_as_floats() -> None:
+    grid = Grid((0,), (1000,), 1)
+    assert not grid.wide
+    assert [type(x) for x in (grid.lower[0], grid.upper[0], grid.step)] == [float] * 3
+    assert grid.restore(np.array([[3]])).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (((0,), (2**62,), 1), "int64 keys, which also hold a label, allow 2.62"),
+        (((-1,), (2**63,), 4), "neither into int64 nor into uint64"),
+        (((0,), (2**64,), 8), "must fit into int64 or uint64"),
+        (((0,), (10**400,), 1), "must fit into int64 or uint64"),
+        (((0.0,), (2.0**60,), 1.0), "finer than float64"),
+        (((0, 0.5), (2**40, 1.0), 0.5), "more than 2.31 steps"),
+        (((0,), (2**40,), 1, Ball((0.0,), 5.0)), "more than 2.31 steps"),
+    ],
+)
+def test_what_is_too_wide_is_refused_in_one_sentence(arguments, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        Grid(*arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (((0,), (2**40,), 1), "more than 2.31 steps, too large for exact int64 distances"),
+        (((0, 0), (2**31 - 1, 2**31 - 1), 1), "squared diameter in steps is 2.62 or more"),
+        (((2**60 + 1,), (2**60 + 100,), 1), "finer than float64 can tell"),
+        (((2**60 + 1,), (2**61,), 2**40), "not exact in float64: use 1152921504606846976"),
+    ],
+)
+def test_wide_universes_have_no_distances(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        Grid(*arguments).check_distances()

@@ -118,3 +118,21 @@ def test_scores_of_many_records_do_not_wrap(records, up, down):
     before, after = scores(records), scores(records + 1)
     assert (before <= 0).all()
     assert np.abs(after - before).max() <= max(up, down) + abs(2**27 - up)
+
+
+@pytest.mark.parametrize("high", [2**62, 2**62 + 1, 2**63])
+def test_runs_of_the_widest_axes_are_exact(high):
+    """Lengths add up to the universe, and the last point is where it is, up to what int64 keys allow."""
+    order = Order.of_counts(Counts.of(np.array([0, 5, 2**61, 2**62 - 1])))
+    runs = Runs.between(order, 0, high)
+    assert sum(map(int, runs.lengths)) == high
+    ends = sorted((int(s), int(s) + int(n)) for s, n in zip(runs.starts, runs.lengths, strict=True))
+    assert ends[0][0] == 0
+    assert ends[-1][1] == high
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(ends))
+    assert order.below(high) == 4
+    assert order.below(2**62 - 1) == 3
+    scores = np.zeros(len(runs.lengths), dtype=np.int64)
+    drawn = [runs.choose(scores, 1.0, SeededNoise(seed)) for seed in range(40)]
+    assert all(0 <= point < high for point in drawn)
+    assert {point > high // 2 for point in drawn} == {True, False}  # but for 2^-39

@@ -102,22 +102,31 @@ def test_triangles_of_a_star_and_of_spare_nodes():
     assert count_wedges(edges([], 2), 5).local(4, 5) == 2
 
 
-def test_triangles_of_a_random_graph_in_chunks(monkeypatch):
-    rng = np.random.default_rng(0)
-    matrix = np.triu(rng.uniform(size=(60, 60)) < 0.2, 1).astype(np.int64)
-    matrix += matrix.T
-    rows = np.argwhere(np.triu(matrix))
-    whole = count_wedges(edges(rows, 2), 60)
-    monkeypatch.setattr("core.smooth.triangles._WEDGES", 50)
-    parts = count_wedges(edges(rows, 2), 60)
-    square = matrix @ matrix
-    degrees = matrix.sum(axis=0)
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("paths", [50, 1 << 22])
+def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, exponent, paths):
+    """Count and A(s) against all pairs, with many like nodes and with few that have most of the edges."""
+    monkeypatch.setattr("core.smooth.triangles._WEDGES", paths)
+    monkeypatch.setattr("core.smooth.triangles._FEW", 4)
+    rng, nodes = np.random.default_rng(0), 120
+    likely = np.arange(1, nodes + 1) ** -exponent
+    rows = rng.choice(nodes, (900, 2), p=likely / likely.sum())
+    rows[rows == 7] = 8  # an id that does not occur
+    matrix = np.zeros((nodes, nodes), dtype=np.int64)
+    matrix[rows[:, 0], rows[:, 1]] = 1
+    matrix = np.maximum(matrix, matrix.T)
+    np.fill_diagonal(matrix, 0)
+    found = count_wedges(edges(rows, 2), nodes)
+    square, degrees = matrix @ matrix, matrix.sum(axis=0)
     half = degrees[:, None] + degrees[None, :] - 2 * square - 2 * matrix
-    apart = ~np.eye(60, dtype=bool)
-    assert whole.triangles == parts.triangles == (square * matrix).sum() // 6
-    for a, b in zip(whole.common, whole.half, strict=True):
+    assert found.triangles == (square * matrix).sum() // 6
+    apart = ~np.eye(nodes, dtype=bool)
+    for s in range(2 * nodes):
+        exact = (square + (s + np.minimum(s, half)) // 2)[apart].max()
+        assert found.local(s, nodes) == min(exact, nodes - 2)
+    for a, b in zip(found.common, found.half, strict=True):
         assert b == half[apart & (square == a)].max()
-    assert np.array_equal(whole.half, parts.half)
+    assert len(found.common) < len(np.unique(square)) or exponent == 0
 
 
 FAMILIES = [

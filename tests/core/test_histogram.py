@@ -10,7 +10,7 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.ordered.histogram import Cells, SparseHistogram
+from core.ordered.histogram import Cells, SparseHistogram, shape_of
 from core.ordered.histogram_plan import Histogram, plan_histogram
 from core.policy import Attribute, Distance, KnownCount, Partition, Policy
 from core.rounds import Block, run_in_memory
@@ -324,3 +324,38 @@ def test_thresholds_follow_the_relation():
 def test_bad_input_is_refused_in_one_sentence(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize("cells", [3, 1000, 2**40 + 1, 2**62 - 2])
+def test_cells_of_the_widest_axis_are_exact(cells):
+    low = 2**60 + 1
+    grid = Grid((low,), (low + 2**62 - 2,), 1)
+    whole, extent = Cells(grid, shape_of(cells, grid)), 2**62 - 2
+    points = [0, 1, 2**31, 2**53 + 1, 2**61 + 7, extent - 1, extent]
+    keys = whole.keys(np.array(points)[:, None])
+    assert keys.tolist() == [min(p * cells // extent, cells - 1) for p in points]
+    table = whole.table(keys, np.ones(len(keys), dtype=np.int64))
+    firsts = [[-(-(key + i) * extent // cells) for key in keys.tolist()] for i in (0, 1)]
+    assert table["lower_0"].tolist() == [low + first for first in firsts[0]]
+    assert table["upper_0"].tolist() == [low + first for first in firsts[1]]
+    if cells == 3:
+        assert [int(cut) for cut in whole.cuts[0]] == [-(-i * extent // 3) for i in (1, 2)]
+
+
+def test_a_cell_for_each_point_of_a_wide_axis():
+    grid = Grid((2**63,), (2**63 + 1000,), 1)
+    plan = plan_histogram(grid, Histogram(cells=1001), BUDGET, ONE, b"")
+    values = np.array([2**63 + 7] * 3, dtype=np.uint64)
+    block = Block(grid.quantize(values[:, None]), np.arange(3, dtype=np.uint64))
+    table = run_in_memory(plan.rounds, [block], plan.start, SeededNoise(0, 0)).table(grid)
+    assert table["lower_0"].tolist() == table["upper_0"].tolist() == [2**63 + i for i in range(1001)]
+    assert table["count"][7] == 3
+
+
+def test_many_cells_without_a_policy_are_not_listed():
+    grid = Grid((0,), (2**62 - 1,), 1)
+    for neighbors, sensitivity in ((ONE, 1), (REPLACE, 2)):
+        plan = plan_histogram(grid, Histogram(cells=2**61), BUDGET, neighbors, b"")
+        assert plan.method == "sparse"
+        assert plan.mechanisms[0].sensitivity == sensitivity
+    assert plan_histogram(grid, Histogram(cells=1), BUDGET, REPLACE, b"").mechanisms == ()

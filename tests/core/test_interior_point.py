@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from core.aggregate import Counts
+from core.aggregate import Counts, Sample
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
@@ -132,7 +132,7 @@ def test_the_exponential_mechanism_needs_that_many_on_spread_records():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_database_ends(method):
     grid = Grid((-5.0,), (1000.0,), 0.5)
-    plan = plan_interior_point(grid, InteriorPoint(method), BUDGET, REPLACE, b"")
+    plan = plan_interior_point(grid, InteriorPoint(method), BUDGET, REPLACE, bytes(16))
     for n in (0, 1, 2, 4000):
         points = np.full((n, 1), grid.extents[0])
         block = Block(points, np.arange(n, dtype=np.uint64))
@@ -165,7 +165,9 @@ def test_the_choice_of_an_end_is_as_charged():
 
 
 def test_a_universe_that_is_no_power_of_two_is_not_left():
-    plan = plan_interior_point(Grid((0.0,), (1000.0,), 1.0), InteriorPoint("tree_log"), BUDGET, REPLACE, b"")
+    plan = plan_interior_point(
+        Grid((0.0,), (1000.0,), 1.0), InteriorPoint("tree_log"), BUDGET, REPLACE, bytes(16)
+    )
     order = Order.of_counts(Counts.of(np.full(30_000, 1000)))
     assert {plan.rounds[0].finder.find(order, SeededNoise(s)) for s in range(3)} <= {1000, None}
 
@@ -173,13 +175,15 @@ def test_a_universe_that_is_no_power_of_two_is_not_left():
 @pytest.mark.parametrize("method", METHODS)
 def test_the_budget_is_not_overspent(method):
     for budget in (BUDGET, Budget(0.1, 1e-9), Budget(5.0, 1e-4)):
-        plan = plan_interior_point(Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(method), budget, REPLACE, b"")
+        plan = plan_interior_point(
+            Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(method), budget, REPLACE, bytes(16)
+        )
         assert 0.95 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
         assert sum(m.delta for m in plan.mechanisms) <= budget.delta
 
 
 def test_auto_takes_what_needs_fewest_records():
-    plan = plan_interior_point(Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(), BUDGET, REPLACE, b"")
+    plan = plan_interior_point(Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(), BUDGET, REPLACE, bytes(16))
     assert plan.method == "exponential"
     assert set(plan.alternatives) == set(METHODS[1:])
     assert all(
@@ -211,3 +215,62 @@ def test_bad_parameters_are_named(values):
 def test_several_columns_are_refused():
     with pytest.raises(ValueError, match=r"domain\.lower has 2 values"):
         plan_interior_point(Grid((0.0, 0.0), (9.0, 9.0), 1.0), InteriorPoint(), BUDGET, ADD, b"")
+
+
+WIDE = Grid((2**60 + 1,), (2**60 + 2**62,), 1)
+
+
+@pytest.mark.parametrize("method", HUGE)
+def test_the_widest_axis_is_served_exactly(method):
+    """A point mass between lone extremes: what is found lies among 20,000 records, and is exact."""
+    plan = plan_interior_point(WIDE, InteriorPoint(method), BUDGET, REPLACE, bytes(16))
+    values = np.array([2**61 + 1] * 10_000 + [2**61 + 3] * 10_000)
+    block = Block(WIDE.quantize(values[:, None]), np.arange(len(values), dtype=np.uint64))
+    found = run_in_memory(plan.rounds, [block], plan.start, SeededNoise(1)).result(WIDE)
+    assert type(found["point"]) is int
+    assert 2**61 + 1 <= found["point"] <= 2**61 + 3
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_no_machine_holds_more_records_than_are_used(method):
+    grid = Grid((0.0,), (2.0**30,), 1.0)
+    plan = plan_interior_point(grid, InteriorPoint(method), BUDGET, REPLACE, bytes(16))
+    [step], most = plan.rounds, plan.promises["records_needed"]
+    rng, total = np.random.default_rng(0), None
+    for number in range(12):
+        points = rng.integers(10**6, 10**8, (4096, 1))
+        part = step.summarize(Block(points, np.arange(4096, dtype=np.uint64) + np.uint64(number << 12)), None)
+        total = part if total is None else total + part
+        assert len(total.points) <= most
+    assert step.floor is None
+    assert isinstance(total, Sample)
+    assert len(total.points) == min(most, 12 * 4096)
+    assert 10**6 <= step.release(total, None, SeededNoise(0)).step <= 10**8
+    assert any(f"{most:,} records" in note and "one machine" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_what_is_drawn_does_not_depend_on_records_beyond_the_sample(method):
+    """The same draws on the sample alone and on all records: the rest of them was not looked at."""
+    plan = plan_interior_point(
+        Grid((0.0,), (2.0**20,), 1.0), InteriorPoint(method), BUDGET, REPLACE, bytes(16)
+    )
+    [step] = plan.rounds
+    points = np.random.default_rng(2).integers(0, 2**20, (30_000, 1))
+    block = Block(points, np.arange(30_000, dtype=np.uint64))
+    least = step.summarize(block, None)
+    alone = Block(least.points[:, None], least.ids)
+    assert step.summarize(alone, None) == least
+    noises = RecordingNoise(SeededNoise(5)), RecordingNoise(SeededNoise(5))
+    found = [
+        run_in_memory([step], [rows], None, noise) for rows, noise in zip((block, alone), noises, strict=True)
+    ]
+    assert found[0] == found[1]
+    assert len(noises[0].calls) == len(noises[1].calls) > 0
+
+
+def test_one_cluster_is_refused_where_distances_do_not_fit():
+    with pytest.raises(ValueError, match=r"params\.method is one_cluster: .* 2\^31 grid points"):
+        plan_interior_point(WIDE, InteriorPoint("one_cluster"), BUDGET, REPLACE, bytes(16))
+    plan = plan_interior_point(WIDE, InteriorPoint(), BUDGET, REPLACE, bytes(16))
+    assert set(plan.alternatives) == {"heavy_paths", "tree_log"}

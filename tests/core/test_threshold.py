@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.ordered.interior_point import Exponential
 from core.ordered.threshold import FoundThreshold, LearnThreshold, Threshold, plan_threshold
-from core.ordered.threshold_learners import AmongAll, AmongBlocks, Examples, ranked
+from core.ordered.threshold_learners import AmongAll, AmongRanks, Examples, ranked
 from core.rounds import Block, run_in_memory
 from tests.core.exact import fits, laplace_mass
 from tests.core.recording import RecordingNoise
@@ -128,7 +130,7 @@ def test_promise_holds(method, flipped, neighbors):
 class Script:
     """Noise that follows a list of outcomes, takes the first where it ends, and notes their probabilities.
 
-    Blocks' sizes are 0, ..., `most`: those below and above count as these, which changes nothing.
+    A noisy number of examples is 0, ..., `most`: the rest counts as the nearest.
     """
 
     def __init__(self, outcomes, most):
@@ -146,8 +148,8 @@ class Script:
         support, mass = laplace_mass(scale, 2000)
         out = []
         for value in values:
-            sizes = np.clip(value + support, 0, self.most)
-            out.append(self.take(np.bincount(sizes, mass, minlength=self.most + 1)))
+            numbers = np.clip(value + support, 0, self.most)
+            out.append(self.take(np.bincount(numbers, mass, minlength=self.most + 1)))
         return np.array(out)
 
     def select_run(self, scores, lengths, scale):
@@ -158,14 +160,26 @@ class Script:
         return self.take(np.full(bound, 1 / bound))
 
 
-def distribution(learner, examples):
-    """Exact probabilities of the thresholds, by all outcomes of all draws."""
+class Heard:
+    """A finder that notes what it found."""
+
+    def __init__(self, finder):
+        self.finder, self.points = finder, []
+
+    def find(self, order, noise):
+        self.points.append(self.finder.find(order, noise))
+        return self.points[-1]
+
+
+def transcripts(learner, examples):
+    """Exact probabilities of all that is drawn on the way: the number, the rank, the point, the threshold."""
     keys = Counts.of(np.array([2 * x + y for x, y in examples], dtype=np.int64))
-    out, script = np.zeros(learner.size + 1), []
+    out, script = {}, []
     while True:
-        noise = Script(script, 4)
-        found = learner.learn(Examples.of_counts(keys), noise)
-        out[found] += noise.chance
+        noise, finder = Script(script, 6), Heard(learner.finder)
+        found = replace(learner, finder=finder).learn(Examples.of_counts(keys), noise)
+        drawn = (*noise.taken[:2], *finder.points, found)
+        out[drawn] = out.get(drawn, 0.0) + noise.chance
         script = noise.taken
         while script and script[-1] == noise.options[len(script) - 1] - 1:
             script.pop()
@@ -174,45 +188,102 @@ def distribution(learner, examples):
         script[-1] += 1
 
 
-def largest_loss(size_scale, finder_scale, choice_scale):
-    learner = AmongBlocks(3, Exponential(3, finder_scale), 0.0, 0, size_scale, 0, 2, choice_scale)
-    base = [(0, 0), (1, 1), (2, 1)]
-    p = distribution(learner, base)
-    assert p.sum() == pytest.approx(1, abs=1e-6)
-    losses = []
-    for extra in [(0, 0), (1, 0), (1, 1), (2, 0)]:
-        q = distribution(learner, [*base, extra])
-        losses.append(np.abs(np.log(p / q)).max())
+def largest_loss(total_scale, rank_scale, finder_scale, choice_scale):
+    """The largest loss of one example more or less, of all that is drawn together."""
+    finder = Exponential(2, finder_scale)
+    learner = AmongRanks(2, total_scale, 0, rank_scale, 1, finder, 1, choice_scale)
+    labeled, losses = list(itertools.product(range(2), (0, 1))), []
+    known = {}
+
+    def probabilities(examples):
+        key = tuple(sorted(examples))
+        if key not in known:
+            known[key] = transcripts(learner, key)
+        return known[key]
+
+    for n in range(3):
+        for examples in itertools.combinations_with_replacement(labeled, n):
+            p = probabilities(examples)
+            assert sum(p.values()) == pytest.approx(1, abs=1e-6)
+            for extra in labeled:
+                q = probabilities((*examples, extra))
+                assert set(p) == set(q)
+                losses += [abs(math.log(p[drawn] / q[drawn])) for drawn in p]
     return max(losses)
 
 
-def test_blocks_are_as_private_as_charged():
-    """Exact losses for one example more: within the charge, even where one of its three parts is tiny."""
-    for scales in [(2.0, 2.0, 2.0), (1.0, 1.0, 50.0), (50.0, 1.0, 50.0), (50.0, 50.0, 1.0)]:
-        charge = sum(1 / scale for scale in scales)
+def test_ranks_are_as_private_as_charged():
+    """Exact losses for one example more: within the charge, even where three of its four parts are tiny."""
+    for scales in [
+        (2.0, 3.0, 2.0, 2.0),
+        (1.0, 50.0, 50.0, 50.0),
+        (50.0, 1.0, 50.0, 50.0),
+        (50.0, 50.0, 1.0, 50.0),
+    ]:
+        total, rank, point, choice = scales
+        charge = 1 / total + 2 / rank + 2 / point + 1 / choice
         assert largest_loss(*scales) <= charge + 1e-6
-    # At half of the scale of the choice the charge would not do: the bound has power.
-    assert largest_loss(50.0, 50.0, 0.25) > 1 / 50 + 1 / 50 + 1 / 0.5
+    # At half of a scale the charge would not do: the bound has power.
+    assert largest_loss(50.0, 0.5, 50.0, 50.0) > 1 / 50 + 2 / 1 + 2 / 50 + 1 / 50
+    assert largest_loss(50.0, 50.0, 0.5, 50.0) > 1 / 50 + 2 / 50 + 2 / 1 + 1 / 50
+
+
+def test_cuts_err_as_thresholds_do_or_more():
+    """At the ends of equal values a cut is a threshold; inside, one of the ends is no worse."""
+    labeled = list(itertools.product(range(3), (0, 1)))
+    for n in range(5):
+        for chosen in itertools.combinations_with_replacement(labeled, n):
+            examples = Examples.of_counts(Counts.of(np.array([2 * x + y for x, y in chosen], dtype=np.int64)))
+            ordered = sorted(chosen, key=lambda example: (example[0], -example[1]))
+            cuts = examples.errors_of_cuts(np.arange(n + 3))
+            for rank, errors in enumerate(cuts):
+                below, above = ordered[:rank], ordered[rank:]
+                assert errors == sum(y == 1 for _, y in below) + sum(y == 0 for _, y in above)
+            thresholds = examples.errors(np.arange(4))
+            assert thresholds.min() == cuts.min()
+
+
+def test_a_window_around_a_rank_changes_by_one_replacement():
+    """Brute force, one example more or another one: cuts' errors move within a range of 2, or 4."""
+    labeled = list(itertools.product(range(3), (0, 1)))
+
+    def seen(chosen):
+        examples = Examples.of_counts(Counts.of(np.array([2 * x + y for x, y in chosen], dtype=np.int64)))
+        windows = []
+        for rank in range(7):
+            around = ranked(examples.all, rank - 1, rank + 2)
+            windows.append(Counter(np.repeat(around.values, np.diff(around.ranks)).tolist()))
+        return examples.errors_of_cuts(np.arange(7)), windows
+
+    for n in range(4):
+        for chosen in itertools.combinations_with_replacement(labeled, n):
+            errors, windows = seen(chosen)
+            more = [((*chosen, x), 2) for x in labeled]
+            other = [((*chosen[:i], x, *chosen[i + 1 :]), 4) for i in range(n) for x in labeled]
+            for neighbor, spread in more + other:
+                errors_there, windows_there = seen(neighbor)
+                assert np.ptp(errors_there - errors) <= spread
+                for here, there in zip(windows, windows_there, strict=True):
+                    assert (here - there).total() <= 1 and (there - here).total() <= 1
 
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 @pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(0.1, 1e-6)])
-def test_noise_of_the_blocks_is_as_charged(neighbors, budget):
+def test_noise_of_ranks_and_points_is_as_charged(neighbors, budget):
     params = Threshold(method="interior_point")
     plan = plan_threshold(Grid((0.0, 0.0), (9.0, 1.0), 1.0), params, budget, neighbors, b"")
     assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
     noise = RecordingNoise(SeededNoise(0))
     plan.rounds[0].release(Counts.of(np.arange(40_000) % 20), None, noise)
-    total = [scale for kind, values, scale in noise.calls if kind == "laplace" and len(values) == 1]
-    sizes = [scale for kind, values, scale in noise.calls if kind == "laplace" and len(values) > 1]
-    *points, choice = [scale for kind, _, scale in noise.calls if kind == "select_run"]
-    assert len(total) == (neighbors is ADD) and len(sizes) == 1 and len(points) > 1
-    assert len(set(points)) == 1
-    spent = sum(neighbors.moves / scale for scale in [*total, *sizes, points[0], choice])
+    total = [scale for kind, _, scale in noise.calls if kind == "laplace"]
+    rank, point, choice = [scale for kind, _, scale in noise.calls if kind == "select_run"]
+    assert len(total) == (neighbors is ADD)
+    moves = neighbors.moves
+    spent = sum(moves / scale for scale in total) + 2 * moves / rank + 2 / point + moves / choice
     assert spent == pytest.approx(sum(m.epsilon for m in plan.mechanisms))
 
 
-def test_blocks_hold_every_example_once():
+def test_ranks_divide_ties_and_hold_every_example_once():
     examples = Examples.of_counts(Counts.of(np.array([0, 2, 2, 3, 4, 9, 9, 9])))
     whole = np.repeat(examples.all.values, np.diff(examples.all.ranks))
     for first, last in itertools.combinations_with_replacement(range(9), 2):
@@ -244,9 +315,9 @@ def test_extreme_databases_have_an_answer():
     assert 0 <= step.release(Counts.of(np.array([], dtype=np.int64)), None, SeededNoise(0)).step <= SIZE
     assert step.release(Counts.of(np.full(9, 2 * 4)), None, SeededNoise(0)).step == SIZE
     assert step.release(Counts.of(np.full(9, 1)), None, SeededNoise(0)).step == 0
-    blocks = AmongBlocks.of(SIZE, 50.0, 1, False, 0.01)
+    ranks = AmongRanks.of(SIZE, 50.0, 1, False, 0.01)
     for keys in ([], [8] * 9, [1] * 9):
-        learned = LearnThreshold(1, blocks).release(
+        learned = LearnThreshold(1, ranks).release(
             Counts.of(np.array(keys, dtype=np.int64)), None, SeededNoise(0)
         )
         assert learned.step == (SIZE if 8 in keys else learned.step) and 0 <= learned.step <= SIZE

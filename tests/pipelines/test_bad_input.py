@@ -9,13 +9,21 @@ import pytest
 import yaml
 
 from tests.pipelines.conftest import write_rows
+from tests.pipelines.jobs import changes
 
 WRONG_JOBS = [
     ({"task": "one_clusters"}, "task"),
     ({"task": ...}, "task is missing"),
     ({"surprise": 1}, "surprise is not a known key"),
     ({"params.targte": 5}, "params.targte is not a known key"),
-    ({"input.unit": "user"}, "input.unit is not a known key"),
+    ({"input.unit": "user"}, "input.unit: user is missing from part.parquet; its columns are x, y"),
+    ({"input.unit": "x"}, "input.unit: x is double in part.parquet; give a column of integers"),
+    ({"input.keep": "mean"}, "input.keep is mean, but without input.unit each row is a person"),
+    ({"input.unit": "user", "input.keep": "both"}, "input.keep"),
+    ({**changes("threshold"), "input.unit": "u", "input.keep": "mean"}, "for threshold it must be one"),
+    ({**changes("triangles"), "input.unit": "u"}, "input.unit is u: the rows of triangles are edges"),
+    ({**changes("mst_cost"), "input.unit": "u"}, "input.unit is u: the rows of mst_cost are edges"),
+    ({**changes("sample_and_aggregate"), "input.keep": "one"}, "input.keep is not a known key"),
     ({"privacy.ledger": "/nowhere/ledger.json"}, "privacy.ledger /nowhere/ledger.json does not exist"),
     ({"privacy.ledger": "s3://bucket/ledger.json"}, "s3://bucket has a scheme that is not served"),
     ({"privacy.ledger": "gs://bucket/"}, "gs://bucket/ is a folder"),

@@ -54,7 +54,13 @@ def test_a_run_leaves_a_release(bench):
     assert "value" in result.stdout and "radius" in result.stdout
 
 
-@pytest.mark.parametrize("how", ["raises", "sleeps", "allocates", "kills_itself", "prints", "fills_the_disk"])
+ATTACKS = (
+    *("raises", "sleeps", "allocates", "kills_itself", "prints", "fills_the_disk"),
+    *("locks_its_folder", "answers_words", "answers_infinity"),
+)
+
+
+@pytest.mark.parametrize("how", ATTACKS)
 def test_attacks_in_every_block_end_in_a_valid_release(bench, how, capfd, caplog):
     params = {
         **BASE["params"],
@@ -217,6 +223,32 @@ def test_clusters_come_in_order_of_their_first_column():
     assert np.allclose(clusters.k_means(rows, k=2), [-1, 5, 4, 0], atol=0.1)
     mixture = clusters.gaussian_mixture(rows, k=2)
     assert np.allclose(mixture, [0.5, -1, 5, 0.3, 0.3, 0.5, 4, 0, 0.3, 0.3], atol=0.1)
+
+
+@pytest.mark.parametrize("analysis", [clusters.k_means, clusters.gaussian_mixture])
+def test_clusters_that_the_first_column_does_not_tell_apart_are_matched_to_anchors(analysis):
+    """Both lie at 0 on the first column: in order of it, one comes first as often as the other."""
+    rng = np.random.default_rng(2)
+    anchors = [[0.3, 7.0], [-0.3, 1.0]]
+
+    def answer(**more):
+        which = rng.integers(0, 2, 300)
+        x = rng.normal(size=(300, 2)) * 0.5 + np.array([[0.0, 5.0], [0.0, 0.0]])[which]
+        found = analysis(table(*x.T), **more).reshape(2, -1)
+        return found[:, :2] if analysis is clusters.k_means else found[:, 1:3]
+
+    matched = np.array([answer(anchors=anchors) for _ in range(12)])
+    assert np.abs(matched - [[0, 5], [0, 0]]).max() < 0.5
+    assert len({bool(answer()[0, 1] > 2) for _ in range(30)}) == 2
+    with pytest.raises(ValueError, match="anchors have shape"):
+        answer(anchors=anchors[:1])
+
+
+def test_anchors_reach_the_function(bench):
+    params = {**BASE["params"], "arguments": {"anchors": [[0, 0.5], [1, 2]]}}
+    text = bench.write(bench.changed({**BASE, "params": params}))
+    planned = json.loads(bench.shoal("plan", text, "--json").stdout)
+    assert planned["params"]["arguments"] == {"anchors": [[0, 0.5], [1, 2]]}
 
 
 def test_correlations_and_thresholds():

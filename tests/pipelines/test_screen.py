@@ -13,14 +13,17 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
+from typer.testing import CliRunner
 
 from core.budget import Budget
 from core.neighbors import Neighbors
+from core.one_cluster.cover_params import KCover
 from core.one_cluster.cover_plan import plan_k_cover
 from core.one_cluster.screen import Balls
 from core.rounds import run_in_memory
 from pipelines.answers import k_cover
-from pipelines.job import _model, check_job
+from pipelines.cli import app
+from pipelines.job import check_job
 from pipelines.plan import describe, make_plan
 from pipelines.refusal import JobError
 from pipelines.release import complete_release, draft_release
@@ -28,7 +31,6 @@ from pipelines.report import render
 from pipelines.run import RunError, run_job
 from pipelines.screen import MARKER, screen
 from pipelines.summary import summary
-from pipelines.tasks import TASKS, Task
 from tests.core.seeded import SeededNoise
 from tests.pipelines.conftest import planted
 from tests.transforms.tables import UNIT_SQUARE
@@ -36,11 +38,6 @@ from transforms.open_source import InputError, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory
 from transforms.run_rounds import RunRounds
 
-COVER = Task(
-    "core.one_cluster.cover_params:KCover",
-    "core.one_cluster.cover_plan:plan_k_cover",
-    "pipelines.answers.k_cover",
-)
 BALL = {"center": [0.5, 0.5], "radius": 0.25, "count": 3}
 RELEASE: dict[str, Any] = {
     "schema": 1,
@@ -214,15 +211,22 @@ def test_what_fails_on_a_worker_is_said_without_quoting_rows(bench, monkeypatch)
         bench.screen(bench.folder / "other")
 
 
+def test_the_command_splits_rows_and_says_where_they_are(bench):
+    said = CliRunner().invoke(app, ["screen", bench.release(), str(bench.rows), str(bench.out)])
+    assert (said.exit_code, said.stderr) == (0, "")
+    assert said.stdout.split() == [f"{bench.out}/inside", f"{bench.out}/outside"]
+    assert bench.names("inside") == ["a", "b", "c"]
+
+
+def test_the_command_refuses_in_a_sentence(bench):
+    given = ["screen", bench.release(), str(bench.rows), str(bench.out), "--runner", "DaskRunner"]
+    said = CliRunner().invoke(app, given)
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert said.stderr.startswith("shoal: --runner is DaskRunner")
+    assert not bench.out.exists()
+
+
 # The cover by Beam, and how it speaks
-
-
-@pytest.fixture
-def cover_task(monkeypatch):
-    monkeypatch.setitem(TASKS, "k_cover", COVER)
-    _model.cache_clear()
-    yield
-    _model.cache_clear()
 
 
 def cover_job(folder: Path, **params: Any):
@@ -249,7 +253,7 @@ def spoken(job, points) -> tuple[dict[str, Any], str, str]:
 
 
 @pytest.mark.slow
-def test_from_a_job_to_screened_rows(cover_task, bench):
+def test_from_a_job_to_screened_rows(bench):
     """All of it by Beam: a row is inside exactly where a ball of the release holds it, and no row is lost."""
     points = planted(6000, 4000)
     table = pa.table({"x": points[:, 0], "y": points[:, 1], "id": np.arange(6000)})
@@ -275,7 +279,7 @@ def test_the_rounds_by_beam_give_what_they_give_in_memory(bench, mode):
         pa.table({"x": points[:, 0], "y": points[:, 1]}), bench.rows / "part.parquet", row_group_size=900
     )
     source = open_source(str(bench.rows), ["x", "y"])
-    params, one = COVER.params(2, **mode), Neighbors("add_or_remove_one")
+    params, one = KCover(2, **mode), Neighbors("add_or_remove_one")
     plan = plan_k_cover(UNIT_SQUARE, params, Budget(4.0, 1e-6), one, bytes(16))
     none = SeededNoise(0, factor=0)
     expected = run_in_memory(plan.rounds, read_in_memory(source, UNIT_SQUARE), plan.start, none)
@@ -290,7 +294,7 @@ def test_the_rounds_by_beam_give_what_they_give_in_memory(bench, mode):
         assert_that(found, equal_to([str(expected.result(UNIT_SQUARE))]))
 
 
-def test_a_cover_is_said_drawn_and_listed(cover_task, tmp_path):
+def test_a_cover_is_said_drawn_and_listed(tmp_path):
     job = cover_job(tmp_path, k=3, coverage=0.3)
     release, lines, report = spoken(job, planted(12_000, 5000))
     balls = release["result"]["balls"]
@@ -304,7 +308,7 @@ def test_a_cover_is_said_drawn_and_listed(cover_task, tmp_path):
     assert "The balls, in the order they were found" in report
 
 
-def test_nothing_found_is_said(cover_task, tmp_path):
+def test_nothing_found_is_said(tmp_path):
     release, lines, report = spoken(cover_job(tmp_path, k=2, target=1000), np.empty((0, 2)))
     assert (release["outcome"], release["result"]) == ("not_found", None)
     assert "Nothing was found" in lines
@@ -337,7 +341,7 @@ def test_many_columns_are_listed_in_part():
         ({"k": 2, "coverage": 0.9}, False, "aimed at and not promised"),
     ],
 )
-def test_promises_are_said_and_so_are_those_that_are_not_made(cover_task, tmp_path, params, promised, says):
+def test_promises_are_said_and_so_are_those_that_are_not_made(tmp_path, params, promised, says):
     job = cover_job(tmp_path, **params)
     plan = describe(job, make_plan(job, bytes(16)))
     said = " ".join(k_cover.promises(plan))
@@ -347,7 +351,7 @@ def test_promises_are_said_and_so_are_those_that_are_not_made(cover_task, tmp_pa
     assert says in f"{said} {k_cover.unpromised(plan)}"
 
 
-def test_every_round_is_explained(cover_task):
-    params = COVER.params(3, coverage=0.9)
+def test_every_round_is_explained():
+    params = KCover(3, coverage=0.9)
     plan = plan_k_cover(UNIT_SQUARE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), bytes(16))
     assert all(step.name in k_cover.ROUNDS for step in plan.rounds)

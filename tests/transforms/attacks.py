@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -107,6 +108,18 @@ def locks_its_folder(rows: pa.Table) -> list[float]:
     return [float("nan")]
 
 
+def digs_deep(rows: pa.Table) -> list[float]:
+    for _ in range(3000):
+        os.mkdir("deeper")
+        os.chdir("deeper")
+    return [float("nan")]
+
+
+def removes_its_home(rows: pa.Table) -> list[float]:
+    shutil.rmtree(Path.cwd().parent)
+    return [float("nan")]
+
+
 def writes_too_few_bytes(rows: pa.Table) -> list[float]:
     socket.socket(fileno=3).sendall(b"secret")
     os._exit(0)
@@ -140,6 +153,8 @@ ATTACKS = (
         forks,
         fills_the_disk,
         locks_its_folder,
+        digs_deep,
+        removes_its_home,
         writes_too_few_bytes,
         answers_words,
     ),

@@ -8,6 +8,7 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -21,12 +22,13 @@ from core.subsample.plan import plan_sample_and_aggregate
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import write, write_points
+from transforms.bound_units import Bounding
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_function import Function
 from transforms.run_rounds import RunRounds
-from transforms.split_units import Splitting, split_rows, unit_ids
+from transforms.split_units import Splitting, gather, split_rows, unit_ids
 
 SALT = b"a salt of 16 byt"
 LINE = Grid((0.0,), (4.0,), 2.0**-12)
@@ -40,14 +42,17 @@ def splitting(source: Source, blocks: int = BLOCKS) -> Splitting:
 
 def gathered(source: Source, blocks: int = BLOCKS) -> dict[int, pa.Table]:
     """Return the rows of each block that has some."""
+    cut = splitting(source, blocks)
     shards: dict[int, list] = {}
     for file in source.files:
         for descriptor in list_row_groups(file):
-            for number, shard in split_rows(splitting(source, blocks), descriptor):
-                shards.setdefault(number, []).append(shard)
+            for part, shard in split_rows(cut, descriptor):
+                shards.setdefault(part, []).append(shard)
     return {
-        number: pa.concat_tables([pa.ipc.open_stream(shard.rows).read_all() for shard in sorted(parts)])
-        for number, parts in shards.items()
+        number: pa.concat_tables([pa.ipc.open_stream(rows).read_all() for rows in streams])
+        for part, some in shards.items()
+        for number, streams in gather(cut, part, some)
+        if streams
     }
 
 
@@ -74,7 +79,6 @@ KINDS: dict[str, Units] = {
     "text": lambda ids: pa.array([f"person {i} " * (1 + i % 4) for i in ids]),
     "categories": lambda ids: pa.array([f"N{i}" for i in ids]).dictionary_encode(),
     "bytes": lambda ids: pa.array([bytes([i % 256] * (i % 20)) + b"%d" % i for i in ids]),
-    "floats": lambda ids: pa.array(ids / 7),
     "days": lambda ids: pa.array(ids.astype("datetime64[D]")),
     "decimals": lambda ids: pa.array(ids).cast(pa.decimal128(21, 2)),
 }
@@ -88,6 +92,18 @@ def test_all_rows_of_a_unit_are_in_one_block(tmp_path: Path, kind: str) -> None:
     assert sum(map(len, held)) == len(set(ids)) == len(set.union(*held))
     assert sum(len(rows) for rows in found.values()) == len(ids)
     assert len(found) > BLOCKS // 2
+
+
+def test_rows_whose_category_is_null_are_in_no_block(tmp_path: Path) -> None:
+    units = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["a", None, "b"]))
+    held = [rows["x"].to_pylist() for rows in gathered(table(tmp_path, units, np.arange(4.0))).values()]
+    assert sorted(sum(held, [])) == [0.0, 2.0]
+
+
+def test_the_salt_is_not_in_any_text(tmp_path: Path) -> None:
+    source = table(tmp_path, people(9), np.zeros(9))
+    assert repr(SALT) not in repr(splitting(source))
+    assert repr(SALT) not in repr(Bounding.of(source, LINE, "one", SALT))
 
 
 def test_units_differ_and_do_not_depend_on_where_they_stand() -> None:
@@ -127,6 +143,98 @@ def test_a_row_without_a_unit_is_no_record_and_other_nulls_stay(tmp_path: Path) 
     values = [value for rows in found.values() for value in rows["x"].to_pylist()]
     assert sorted(values, key=str) == [2, 5, None]
     assert all(rows.schema.field("x").type == pa.int16() for rows in found.values())
+
+
+def test_a_block_holds_no_byte_of_another_and_nothing_of_the_file(tmp_path: Path) -> None:
+    """Arrow pads buffers to 8 bytes; metadata that pandas writes holds the number of all rows."""
+    n = 97
+    columns = {
+        name: pa.array(np.arange(n) + 17, kind)
+        for name, kind in {"small": pa.int8(), "half": pa.int16(), "single": pa.float32()}.items()
+    }
+    columns["yes"] = pa.array([True] * n)
+    columns["holes"] = pa.array([None if i % 2 else i for i in range(n)], pa.int8())
+    rows = pa.table(columns)
+    schema = pa.schema([field.with_metadata({"n": "97"}) for field in rows.schema], metadata={"stop": "97"})
+    pq.write_table(rows.cast(schema), tmp_path / "t.parquet")
+    found = gathered(open_source(str(tmp_path), list(columns)), 30)
+    assert sum(len(rows) for rows in found.values()) == n
+    for rows in found.values():
+        assert rows.schema.metadata is None
+        for name in rows.schema.names:
+            assert rows.schema.field(name).metadata is None
+            bits = rows[name].type.bit_width
+            for buffer, width in zip(rows[name].chunk(0).buffers(), (1, bits), strict=True):
+                if buffer is not None:
+                    read = np.unpackbits(np.frombuffer(buffer, np.uint8), bitorder="little")
+                    assert not read[width * len(rows) :].any()
+
+
+def test_the_number_of_elements_does_not_depend_on_which_blocks_have_rows(tmp_path: Path) -> None:
+    def elements(rows: int, blocks: int) -> int:
+        source = table(tmp_path / str(rows), people(rows), np.arange(rows, dtype=float), 1000)
+        return sum(
+            1 for d in list_row_groups(source.files[0]) for _ in split_rows(splitting(source, blocks), d)
+        )
+
+    assert elements(1, 20) == elements(2, 20) == elements(900, 20) == 20
+    assert elements(1, 5000) == elements(900, 5000) < 300
+
+
+def test_files_that_differ_in_what_may_be_null(tmp_path: Path) -> None:
+    ids = people(400)
+    for name, nullable in (("a", True), ("b", False)):
+        schema = pa.schema([pa.field("u", pa.int64()), pa.field("x", pa.float64(), nullable)])
+        pq.write_table(pa.table({"u": ids, "x": ids / 100.0}, schema), tmp_path / f"{name}.parquet")
+    found = answers(open_source(str(tmp_path), ["x"], "u"))
+    assert (found != LINE.extents[0] // 2).all()
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        (pa.int8(), pa.int16(), pa.int64()),
+        (pa.uint8(), pa.uint64()),
+        (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())),
+        (pa.binary(), pa.large_binary(), pa.binary(3)),
+    ],
+    ids=lambda kinds: str(kinds[0]),
+)
+def test_a_unit_is_in_one_block_though_files_write_it_in_other_widths(
+    tmp_path: Path, kinds: list[pa.DataType]
+) -> None:
+    whole = pa.types.is_integer(kinds[0])
+    some = [i % 120 if whole else f"{i % 120:03}" for i in range(600)]
+    if pa.types.is_signed_integer(kinds[0]):
+        some = [i - 60 for i in some]
+    for part, kind in enumerate(kinds):
+        units = pa.array([u.encode() for u in some] if pa.types.is_binary(kinds[0]) else some)
+        units = units.dictionary_encode() if pa.types.is_dictionary(kind) else units.cast(kind)
+        pq.write_table(pa.table({"u": units, "x": np.arange(600.0) % 120}), tmp_path / f"{part}.parquet")
+    found = gathered(open_source(str(tmp_path), ["x"], "u"))
+    held = [set(rows["x"].to_pylist()) for rows in found.values()]
+    assert sum(map(len, held)) == len(set.union(*held)) == 120
+
+
+@pytest.mark.parametrize(
+    ("kinds", "says"),
+    [
+        ((pa.int64(), pa.string()), "u is int64 in 0.parquet but string in 1.parquet"),
+        ((pa.int64(), pa.uint64()), "u is int64 in 0.parquet but uint64 in 1.parquet"),
+        ((pa.string(), pa.binary()), "u is string in 0.parquet but binary in 1.parquet"),
+    ],
+)
+def test_units_of_two_kinds_are_refused(tmp_path: Path, kinds: list[pa.DataType], says: str) -> None:
+    for part, kind in enumerate(kinds):
+        units = (
+            pa.array([1, 2]).cast(pa.string()).cast(kind)
+            if kind == pa.binary()
+            else pa.array([1, 2]).cast(kind)
+        )
+        pq.write_table(pa.table({"u": units, "x": [1.0, 2.0]}), tmp_path / f"{part}.parquet")
+    with pytest.raises(InputError, match=says) as caught:
+        open_source(str(tmp_path), ["x"], "u")
+    assert "\n" not in str(caught.value)
 
 
 def test_one_unit_more_changes_one_answer_and_a_replaced_one_two(tmp_path: Path) -> None:

@@ -142,3 +142,35 @@ def test_the_transform_gives_every_row_group_once_and_the_graph_no_figure(tmp_pa
         descriptors = pipeline | ReadBlocks(source)
         assert_that(descriptors, equal_to(expected))
     assert sum(len(b.ids) for d in expected for b in read_blocks(Reader.of(source, UNIT_SQUARE), d)) == 784
+
+
+def test_integers_are_read_exactly_on_a_wide_axis(tmp_path: Path) -> None:
+    """Values that float64 would round, clamped without overflow at the ends of both types."""
+    least, most = -(2**63), 2**63 - 1
+    grid = Grid((2**60 + 1,), (2**60 + 2**62,), 1)
+    values = [least, 2**60, 2**60 + 1, None, 2**60 + 2, 2**60 + 2**62 - 1, 2**60 + 2**62, most]
+    write(tmp_path / "a.parquet", x=pa.array(values, pa.int64()))
+    block = read(tmp_path, ["x"], grid)
+    assert block.points.ravel().tolist() == [0, 0, 0, 1, 2**62 - 2, 2**62 - 1, 2**62 - 1]
+    assert len(set(block.ids.tolist())) == 7
+    write(tmp_path / "a.parquet", x=pa.array([0, 2**63 + 5, 2**64 - 1, None], pa.uint64()))
+    high = Grid((2**63 + 1,), (2**64 - 2,), 2)
+    assert read(tmp_path, ["x"], high).points.ravel().tolist() == [0, 2, (2**63 - 3) // 2]
+
+
+@pytest.mark.parametrize("kind", [*INTEGERS, *FLOATS[1:], *DECIMALS, pa.bool_()], ids=str)
+def test_every_numeric_type_is_read_on_a_wide_axis(tmp_path: Path, kind: pa.DataType) -> None:
+    write(tmp_path / "a.parquet", x=pa.array([1, None, 0], pa.int8()).cast(kind))
+    assert read(tmp_path, ["x"], Grid((0,), (2**40,), 1)).points.ravel().tolist() == [1, 0]
+    write(tmp_path / "a.parquet", x=pa.array([1, None, 0], pa.int8()).cast(kind))
+    if pa.types.is_integer(kind):
+        assert read(tmp_path, ["x"], Grid((-(2**62),), (-1,), 1)).points.ravel().tolist() == [2**62 - 1] * 2
+    else:
+        with pytest.raises(InputError, match=r"input\.columns: x is not of integers"):
+            read(tmp_path, ["x"], Grid((0,), (2**60,), 1))
+
+
+def test_a_label_of_floats_may_stand_beside_a_wide_axis(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=pa.array([2**60 + 1, 2**60 + 3, 5]), label=[1.0, float("nan"), 0.0])
+    grid = Grid((2**60, 0), (2**61, 1), 1)
+    assert read(tmp_path, ["x", "label"], grid).points.tolist() == [[1, 1], [0, 0]]

@@ -15,6 +15,7 @@ import pytest
 
 from core.domain import Grid
 from tests.transforms.attacks import ATTACKS
+from transforms.function_process import remove
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
@@ -76,6 +77,47 @@ def test_an_attack_is_the_default_and_touches_no_other_answer(
     assert not Path(runner._folder).exists()
     said = capfd.readouterr()
     assert said.out == said.err == ""
+
+
+def test_a_process_that_must_be_replaced_takes_no_time_of_the_next(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Importing takes longer than a subsample may, and the next one answers all the same."""
+    monkeypatch.setattr("transforms.run_function._END", 0.5)
+    runner = make("attack", seconds=1.0, arguments={"how": "kills_its_parent"})
+    start = runner._start
+
+    def slowly() -> None:
+        start()
+        time.sleep(1.5)
+
+    monkeypatch.setattr(runner, "_start", slowly)
+    assert runner.run(SECRET).tolist() == [MIDDLE]
+    assert runner.run(HARMLESS).tolist() == [8]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+def test_a_locked_folder_is_removed_without_being_root() -> None:
+    folder = tempfile.mkdtemp()
+    (Path(folder) / "locked" / "in").mkdir(parents=True)
+    kept = tempfile.mkdtemp()
+    (Path(folder) / "link").symlink_to(kept)
+    for path in [Path(folder), *sorted(Path(folder).rglob("*"))]:
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    os.chmod(Path(folder) / "locked" / "in", 0)
+    os.chmod(Path(folder) / "locked", 0)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            remove(folder)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert not Path(folder).exists()
+    assert Path(kept).exists()
+    os.rmdir(kept)
 
 
 @pytest.mark.parametrize("name", ["remembers", "open_files", "environment"])

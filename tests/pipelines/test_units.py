@@ -1,0 +1,198 @@
+"""A privacy unit from the job file to the release: what is counted and hidden are units, not rows."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.job import check_job
+from pipelines.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
+from pipelines.plan import make_plan
+from pipelines.run import Delivery, build_pipeline, prepare_run
+from pipelines.storage import open_folder
+from pipelines.tasks import TASKS
+from tests.pipelines.conftest import CENTER, RADIUS, planted
+from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
+from tests.pipelines.test_runners import CLOUD, TEN_MEGABYTES
+
+UNIT = {"input.unit": "person"}
+PEOPLE = 4000
+BUSY = 5
+
+
+@pytest.fixture
+def bench(bench):
+    """4,000 people of one row each, but for five, who have 1,000 each in one corner."""
+    rows = np.concatenate([planted(PEOPLE), np.full((1000 * BUSY, 2), 0.875)])
+    names = np.r_[np.arange(PEOPLE), np.repeat(np.arange(BUSY), 1000)]
+    shuffled = np.random.default_rng(0).permutation(len(rows))
+    x, y = rows[shuffled].T
+    person = pa.array([f"person {name}" for name in names[shuffled]])
+    pq.write_table(pa.table({"x": x, "person": person, "y": y}), bench.rows, row_group_size=1500)
+    return bench
+
+
+def released(bench, *, output, **given):
+    result = bench.run({"output": str(bench.folder / output), "privacy.epsilon": 20.0, **given})
+    assert result.exit_code == 0, result.output
+    return bench.release(output)
+
+
+def test_what_is_counted_are_units(bench):
+    """Noise of scale 1/20 on a total strays by more than 100 with probability e^-2000."""
+    counting = changes("histogram")
+    rows = released(bench, output="by rows", **counting)
+    assert abs(rows["result"]["total"] - PEOPLE - 1000 * BUSY) < 100
+    assert (rows["privacy"]["unit"], rows["privacy"]["keep"]) == (None, None)
+    for keep in ("one", "mean"):
+        units = released(bench, output=keep, **counting, **UNIT, **{"input.keep": keep})
+        assert abs(units["result"]["total"] - PEOPLE) < 100
+        assert (units["privacy"]["unit"], units["privacy"]["keep"]) == ("person", keep)
+
+
+def test_few_people_with_many_rows_decide_nothing(bench):
+    """Most rows are at the corner, and five people's: by units, the planted ball is the densest."""
+    target = {"params.target": 1500, "privacy.epsilon": 2.0}
+    by_rows = released(bench, output="by rows", **target)["result"]
+    by_units = released(bench, output="units", **target, **UNIT)["result"]
+    assert np.abs(np.array(by_rows["center"]) - 0.875).max() < 2 * RADIUS
+    assert np.abs(np.array(by_units["center"]) - CENTER).max() < 2 * RADIUS
+    assert abs(by_units["count"] - 1500) < 150
+
+
+def test_the_release_plan_and_report_speak_of_units(bench):
+    release = released(bench, output="out", **UNIT, **{"params.target": 1500})
+    notes = " ".join(release["notes"])
+    assert "all rows together that have one value of person" in notes
+    assert "Of a unit's rows one is kept" in notes
+    assert release["privacy"]["hides"] == "one unit more or one unit less; the number of units is private"
+    page = (bench.folder / "out" / "report.html").read_text()
+    for said in (
+        "person, of whose rows one is kept",
+        "for one unit",
+        "Take any one unit out of the data",
+        "A unit is all rows that have one value of person",
+        "A person who is several units",
+    ):
+        assert said in page
+    assert "A person with several rows" not in page
+    planned = bench.shoal("plan", bench.write(bench.changed({**UNIT, "input.keep": "mean"})), "--json")
+    described = json.loads(planned.stdout)
+    assert (described["privacy"]["unit"], described["privacy"]["keep"]) == ("person", "mean")
+    assert "the mean of its rows" in " ".join(described["notes"])
+
+
+def test_without_a_unit_each_row_is_a_person(bench):
+    release = released(bench, output="out")
+    assert any(note.startswith("Each row is a person") for note in release["notes"])
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert "none: each row is a person" in page and "A person with several rows" in page
+
+
+BOUNDED = [(task, keep) for task in TASKS for keep in TASKS[task].keeps if not TASKS[task].subsamples]
+
+
+def test_every_task_says_what_it_makes_of_units():
+    assert {task for task in TASKS if not TASKS[task].keeps} == {"triangles", "mst_cost"}
+    assert ("threshold", "one") in BOUNDED and ("threshold", "mean") not in BOUNDED
+    assert len(BOUNDED) >= 2 * (len(JOBS) - 4)
+
+
+@pytest.mark.parametrize(("task", "keep"), BOUNDED)
+def test_every_task_of_rows_runs_with_units(bench, task, keep):
+    given = {**changes(task), **UNIT, "input.keep": keep}
+    result = bench.run(given)
+    assert result.exit_code == 0, result.output
+    release = bench.release()
+    assert release["privacy"]["unit"] == "person"
+    again = bench.run(given)
+    assert (again.exit_code, again.stdout) == (0, result.stdout)
+
+
+@pytest.mark.parametrize("keep", ["one", "mean"])
+def test_policies_are_about_the_records_of_units(bench, keep):
+    given = {**changes("cdf"), **LINE, **REPLACED, **UNIT, "input.keep": keep}
+    result = bench.run({**given, "privacy.policy": {"distance": 0.0625}})
+    assert result.exit_code == 0, result.output
+    assert bench.release()["privacy"]["hides"].startswith("one unit replaced by another that its policy")
+
+
+def test_the_job_that_dataflow_takes_bounds_units_first(bench):
+    job = check_job(bench.changed(UNIT))
+    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    delivery = Delivery(open_folder(str(bench.folder / "out")), str(job.run_id), job.hash(), None)
+    graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
+    steps = {each.unique_name for each in graph.components.transforms.values()}
+    assert {"Units/Split", "Units/Gather", "Units/Bound"} <= steps
+    assert len(graph.SerializeToString()) < TEN_MEGABYTES / 10
+
+
+def test_no_complete_row_at_all_is_no_error(bench):
+    nothing = pa.table({"x": [np.nan, 1.0], "y": [0.5, 0.5], "person": pa.array(["a", None])})
+    pq.write_table(nothing, bench.rows)
+    result = bench.run(UNIT)
+    assert result.exit_code == 0, result.output
+    assert bench.release()["outcome"] in ("released", "not_found")
+
+
+def test_keep_is_one_by_default_and_part_of_the_job(bench):
+    jobs = [check_job(bench.changed({**UNIT, **more})) for more in ({}, {"input.keep": "mean"})]
+    assert [job.keep for job in jobs] == ["one", "mean"]
+    assert jobs[0].hash() != jobs[1].hash()
+    schema = json.loads(bench.shoal("schema").stdout)["$defs"]["RowsInput"]["properties"]
+    assert schema["keep"]["enum"] == ["one", "mean"] and "unit" in schema
+
+
+PROMISES = [
+    (None, {}, None),
+    ("person", UNIT, None),
+    (
+        "person",
+        {},
+        "promises to hide units of person, and the job hides rows: charge it to a ledger made for rows",
+    ),
+    ("house", UNIT, "promises to hide units of house, and the job hides units of person"),
+    (None, UNIT, "promises to hide rows, and the job hides units of person"),
+    ("person", {**changes("sample_and_aggregate"), **UNIT}, None),
+    ("person", changes("sample_and_aggregate"), "and the job hides rows"),
+]
+
+
+@pytest.mark.parametrize(("unit", "given", "says"), PROMISES)
+def test_a_ledger_has_one_promise(bench, unit, given, says):
+    path = str(bench.folder / "ledger.json")
+    create_ledger(path, Ledger(epsilon=2.0, delta=1e-5, unit=unit))
+    job = check_job(bench.changed({**given, "privacy.ledger": path}))
+    plan = make_plan(job, bytes(16))
+    if says is None:
+        charge_run(path, job, plan, now)
+    else:
+        with pytest.raises(LedgerRefusal, match=says) as caught:
+            charge_run(path, job, plan, now)
+        assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+    assert len(read_ledger(path).charges) == (says is None)
+
+
+def test_the_command_makes_and_shows_a_ledger_of_units(bench):
+    path = str(bench.folder / "ledger.json")
+    options = ("--epsilon", "2", "--delta", "1e-5", "--unit", "person")
+    assert bench.shoal("ledger", "create", path, *options).exit_code == 0
+    shown = " ".join(bench.shoal("ledger", "show", path).stdout.split())
+    assert "Hides one unit more or one unit less" in shown
+    assert "A unit is all rows with one value of person." in shown
+    assert json.loads(bench.shoal("ledger", "show", path, "--json").stdout)["unit"] == "person"
+    refused = bench.run({"privacy.ledger": path})
+    assert refused.exit_code == 3
+    assert "the job hides rows" in refused.stderr
+    assert not (bench.folder / "out").exists()
+    assert bench.run({"privacy.ledger": path, **UNIT}).exit_code == 0
+
+
+def test_a_ledger_from_before_units_is_one_of_rows(bench):
+    path = bench.folder / "ledger.json"
+    path.write_text(
+        '{"schema": 1, "neighbors": "add_or_remove_one", "epsilon": 2, "delta": 1e-5, "charges": []}'
+    )
+    assert read_ledger(str(path)).unit is None
