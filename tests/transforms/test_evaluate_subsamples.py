@@ -94,12 +94,6 @@ def test_all_rows_of_a_unit_are_in_one_block(tmp_path: Path, kind: str) -> None:
     assert len(found) > BLOCKS // 2
 
 
-def test_rows_whose_category_is_null_are_in_no_block(tmp_path: Path) -> None:
-    units = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["a", None, "b"]))
-    held = [rows["x"].to_pylist() for rows in gathered(table(tmp_path, units, np.arange(4.0))).values()]
-    assert sorted(sum(held, [])) == [0.0, 2.0]
-
-
 def test_the_salt_is_not_in_any_text(tmp_path: Path) -> None:
     source = table(tmp_path, people(9), np.zeros(9))
     assert repr(SALT) not in repr(splitting(source))
