@@ -72,7 +72,10 @@ def main(control: socket.socket, place: str, arguments: Mapping[str, Any], limit
     control.sendall(READY)
     while True:
         order, handed, _, _ = socket.recv_fds(control, 1, 1)
-        if order != RUN:
+        if order != RUN:  # the asking process is gone, perhaps without having had time to clean up
+            remove(folder)
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(folder))
             return
         child = os.fork()
         if child == 0:

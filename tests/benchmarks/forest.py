@@ -9,5 +9,5 @@ from pipelines.analyses.rows import Floats, features_and_target
 
 def importances(rows: pa.Table) -> Floats:
     """Return how much each column but the last has to say about the last, shape (features,)."""
-    fitted = RandomForestRegressor(10, random_state=0).fit(*features_and_target(rows))
+    fitted = RandomForestRegressor(20, random_state=0).fit(*features_and_target(rows))
     return np.asarray(fitted.feature_importances_)

@@ -209,3 +209,13 @@ def test_nothing_is_left_of_a_runner_that_is_forgotten() -> None:
     assert not Path(folder).exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_nothing_is_left_where_the_worker_is_killed() -> None:
+    runner = FunctionRunner(Function("tests.transforms.attacks:mean", LINE))
+    assert runner.run(HARMLESS).tolist() == [8]
+    assert runner._control is not None
+    runner._control.close()  # as the system does it
+    runner._process.wait(20)
+    assert not Path(runner._folder).exists()
+    runner._control = None
