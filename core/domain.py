@@ -222,8 +222,9 @@ class Grid:
         return np.asarray(np.clip(clamped.astype(np.int64), 0, np.asarray(self.extents)))
 
     def serves_floats(self, axis: int) -> bool:
-        """Whether float64 holds every whole number between the bounds of an axis."""
-        return self.lower[axis] >= -_EXACT and self.upper[axis] <= _EXACT
+        """Whether float64 holds every whole number between the bounds of an axis, and every distance."""
+        low, high = self.lower[axis], self.upper[axis]
+        return low >= -_EXACT and high <= _EXACT and high - low <= _EXACT
 
     def quantize_axis(self, values: NDArray[Any], axis: int) -> NDArray[np.int64]:
         """Clamp values to an axis of a wide grid and round them to it, halves to even steps.

@@ -246,6 +246,11 @@ class RowsJob(Job):
                 f"input.unit is {unit}: the rows of {self.task} are edges of a graph, and what is hidden is "
                 "one edge, not all edges of a unit, so leave it out."
             )
+        if unit is not None and self.privacy.policy is not None:
+            raise ValueError(
+                f"input.unit is {unit} and privacy.policy is given: a policy speaks of the value of a row, "
+                "and the record of a unit is made of several, so leave out one of them."
+            )
         if unit is not None and keep not in keeps:
             raise ValueError(
                 f"input.keep is {keep}: a mean of labels is no label, so for {self.task} it must be one."

@@ -108,10 +108,8 @@ def hidden(job: Job, plan: Plan) -> str:
     if plan.hides is not None:
         return plan.hides
     if job.privacy.policy is not None:
-        one = "row" if job.unit is None else "unit"
         return (
-            f"one {one} replaced by another that its policy makes a secret pair with; all else may be told "
-            "apart"
+            "one row replaced by another that its policy makes a secret pair with; all else may be told apart"
         )
     return hides(job.neighbors.name, job.unit)
 

@@ -1,6 +1,8 @@
 """Screen a dataset: which of its rows a released ball or cover holds, and which are outside of all."""
 
 import io
+import itertools
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
@@ -117,6 +119,7 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
             domain["step"],
             None if ball is None else Ball(tuple(ball["center"]), ball["radius"]),
         )
+        grid.check_distances()
         return grid, Balls.of(grid, result["balls"] if task == "k_cover" else [result])
     except (AttributeError, KeyError, TypeError, ValueError):
         raise JobError(f"RELEASE {path} has no balls in its domain: it was changed after its run.") from None
@@ -124,8 +127,12 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
 
 def _check_output(output: str, input_path: str) -> None:
     """Refuse a folder with something in it, and one that a later job would read as part of the input."""
-    root = input_path.partition("**")[0].rstrip("/")
-    if output == root or output.startswith(f"{root}/"):
+    parts = input_path.split("/")
+    fixed = "/".join(itertools.takewhile(lambda part: not re.search(r"[*?[]", part), parts))
+    if "://" not in input_path:
+        fixed = os.path.realpath(fixed)
+    real = output if "://" in output else os.path.realpath(output)
+    if real == fixed or real.startswith(f"{fixed.rstrip('/')}/"):
         raise JobError(
             f"OUTPUT {output} lies in INPUT {input_path}, whose rows would then be there twice: give a "
             "folder elsewhere."

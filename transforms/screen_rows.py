@@ -7,6 +7,7 @@ import dataclasses
 import os
 import posixpath
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -19,6 +20,7 @@ from pyarrow import fs
 from core.one_cluster.screen import Balls
 from transforms.open_source import filesystem
 from transforms.read_blocks import Descriptor, Reader, _block, _open
+from transforms.run_rounds import untold
 
 INSIDE, OUTSIDE = "inside", "outside"
 
@@ -80,7 +82,7 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
         OutputError: a file cannot be written.
     """
     sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
-    with _open(descriptor.file) as parquet:
+    with untold("Screening"), _open(descriptor.file) as parquet:
         schema = parquet.schema_arrow
         inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
         groups = [] if descriptor.row_group is None else [descriptor.row_group]
@@ -101,7 +103,10 @@ def file_name(descriptor: Descriptor) -> str:
 
 
 def _write(path: str, data: pa.Buffer) -> None:
-    """Write a file whole: object storage shows it when it is complete, the local system after a rename."""
+    """Write a file whole: object storage shows it when it is complete, the local system after a rename.
+
+    Who may read it locally is its owner alone: its rows may come from a file that others can't read.
+    """
     system, where = filesystem(path)
     try:
         if not isinstance(system, fs.LocalFileSystem):
@@ -111,9 +116,14 @@ def _write(path: str, data: pa.Buffer) -> None:
         folder, name = os.path.split(where)
         os.makedirs(folder, exist_ok=True)
         draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-        with open(draft, "xb") as file:
-            file.write(data)
-        os.replace(draft, where)
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(data)
+            os.replace(draft, where)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise
     except OSError as error:
         why = error.strerror or "the storage does not answer"
         raise OutputError(f"{path} cannot be written ({why}).") from None

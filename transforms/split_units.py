@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ U64 = NDArray[np.uint64]
 
 _BLOCKS = 0x626C6F636B73
 """Tweak of the hash that chooses blocks, which no sampling of records uses."""
+
+_LONG = 256
+"""Bytes of a text beyond which it is hashed by itself: step by step, a single one would hold up all."""
 
 _ROWS = 1 << 20
 """Rows split at a time: many, since each part of each block is a stream of its own."""
@@ -173,14 +177,18 @@ def unit_ids(units: pa.Array, salt: bytes) -> U64:
 
 
 def _hash_text(texts: pa.Array, salt: bytes) -> U64:
-    """Chain the hash along the 8-byte words of each text, beginning with its length."""
+    """Chain the hash along the 8-byte words of each text, beginning with its length; long ones one by one."""
     _, offsets_, data_ = texts.buffers()
     offsets = np.frombuffer(offsets_, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(data_ or b"", dtype=np.uint8)
     lengths = np.diff(offsets)
     state = siphash(lengths.astype(np.uint64), salt, _BLOCKS)
-    longer = np.arange(len(texts))
-    for word in range(int(lengths.max(initial=0) + 7) // 8):
+    long = np.flatnonzero(lengths > _LONG)
+    for i in long:
+        digest = blake2b(data[offsets[i] : offsets[i + 1]].tobytes(), key=salt, digest_size=8).digest()
+        state[i] = int.from_bytes(digest, "little")
+    longer = np.flatnonzero(lengths <= _LONG)
+    for word in range(_LONG // 8):
         longer = longer[lengths[longer] > 8 * word]
         at = offsets[longer, None] + 8 * word + np.arange(8)
         inside = at < offsets[longer + 1, None]

@@ -1,6 +1,5 @@
 """Plan a threshold learned from labeled examples, and the round that counts them."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -10,7 +9,7 @@ from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.ordered.threshold_learners import AmongAll, AmongRanks, Examples, Learner
+from core.ordered.threshold_learners import LEAST_ALPHA, AmongAll, AmongRanks, Examples, Learner
 from core.plan import Plan
 from core.rounds import Block
 
@@ -36,8 +35,8 @@ class Threshold:
     failure: float = 0.05
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"params.alpha is {self.alpha}: it must be above 0 and below 1.")
+        if not LEAST_ALPHA <= self.alpha < 1:
+            raise ValueError(f"params.alpha is {self.alpha}: it must be at least {LEAST_ALPHA} and below 1.")
         if self.method not in get_args(Method):
             raise ValueError(
                 f"params.method is {self.method!r}: it must be auto, exponential or interior_point."
@@ -137,10 +136,9 @@ def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors:
         "The threshold labels 1 what is at or above it.",
         "The counts of the distinct values and labels are merged and sorted on one machine.",
     ]
-    errors = learner.errors(failure)
     if isinstance(learner, AmongRanks):
-        errors = learner.errors(failure / 2)  # the other half is for the number of examples and the finder
-        notes.append(f"The promises are made for at most {learner.examples_covered:,} examples.")
+        failure /= 2  # the other half is for the number of examples and the finder
+        notes.append(f"The promised number of errors is for at most {learner.examples_covered:,} examples.")
     return Plan(
         method=method,
         rounds=(LearnThreshold(max(1, -(-grid.extents[1] // 2)), learner),),
@@ -149,9 +147,9 @@ def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors:
         spend=spend(draws, budget.delta),
         promises={
             "alpha": params.alpha,
-            "records_needed": math.ceil(errors / params.alpha),
-            "errors": errors,
+            "records_needed": learner.examples_needed(params.alpha, failure),
+            "errors": learner.errors(failure),
         },
-        failure=failure,
+        failure=params.failure,
         notes=tuple(notes),
     )

@@ -18,6 +18,9 @@ Ints = NDArray[np.int64]
 MOST_RANKS = 1 << 18
 """Most ranks that are tried: the choice among them takes a fraction of a second."""
 
+LEAST_ALPHA = 1e-5
+"""Errors, as a part of all examples, that steps between so many ranks allow."""
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -111,6 +114,10 @@ class AmongAll:
         """Bound the errors above the best threshold's, but for probability `failure`: on any data."""
         return math.ceil(self.scale * (math.log(self.size + 1) - math.log(failure)))
 
+    def examples_needed(self, alpha: float, failure: float) -> int:
+        """Examples from which on these errors are at most a part `alpha` of them."""
+        return math.ceil(self.errors(failure) / alpha)
+
 
 @dataclass(frozen=True)
 class AmongRanks:
@@ -127,11 +134,13 @@ class AmongRanks:
     where there are too few examples on one side, 0 or `size` does. So one of these four candidates errs at
     most `window` times more than the cut; the exponential mechanism picks one by the number of errors.
 
-    Privacy, of one example more, x: a cut above x takes x in and gives the example e at its end to the other
-    side, which changes its errors by 0 or 2 where x is labeled 1, and by 1 or -1 where x is labeled 0 (e the
-    same or not); a cut below x, and one behind all examples, by 0 or 1, the same for all such cuts. So the
-    change has range 2. Around a given rank x moves all examples above it on by one: the window gains one
-    example at most and loses one at most, also where an example is replaced, which shifts what lies between.
+    Privacy: the errors of the cut at k are 2 (ones among the first k) - k + zeros in all, and the zeros
+    move all cuts alike. One example x more: the first k stay as they are, or gain x and lose another one,
+    so that their ones become 0 or 1 more where x is a one, and 0 or 1 fewer where it is not. One example x in
+    place of y: they stay, or gain x and lose some one where x stands before y, and gain some one and lose y
+    where it stands behind; the sign is again the same for all k. So the change of the errors has range 2.
+    (A cut behind all examples gains x alone: its errors move by 1 or 0, within that range.) The window around
+    a given rank gains one example at most and loses one at most, just so.
     (That is why blocks are not cut to noisy sizes, one of which takes x: where x comes to lie at the end of
     a block, two outcomes of the sizes lead to the same blocks without x, and the sum of the two noises'
     epsilons is exceeded.) The ranks that are tried depend on a noisy number of examples.
@@ -140,7 +149,7 @@ class AmongRanks:
         size: number of grid points of the value's axis; thresholds are 0, ..., size.
         total_scale: Laplace scale of the number of examples; 0 where it is public.
         total_margin: the most by which that noise is supposed to be off.
-        rank_scale: Gumbel scale of the rank: 2 moves / epsilon.
+        rank_scale: Gumbel scale of the rank: 2 / epsilon.
         step: distance between the ranks that are tried, unless they become more than `MOST_RANKS`.
         finder: of the interior point; its scale is 2 / epsilon.
         window: examples on either side of the rank.
@@ -185,6 +194,19 @@ class AmongRanks:
         rank = self.rank_scale * (math.log(MOST_RANKS + 1) + log)
         return math.ceil(rank) + self.window + math.ceil(self.choice_scale * (math.log(4) + log))
 
+    def examples_needed(self, alpha: float, failure: float) -> int:
+        """Examples from which on the errors above the best are at most a part `alpha` of them.
+
+        Also of more than `examples_covered`: of n, the step is below (n + 2 total_margin) / MOST_RANKS + 1.
+
+        Args:
+            alpha: at least `LEAST_ALPHA`.
+            failure: see `errors`.
+        """
+        beyond = self._before_steps(failure) + 1 + self.total_margin / MOST_RANKS
+        needed = beyond / (alpha - 1 / (2 * MOST_RANKS))
+        return math.ceil(max(self.errors(failure) / alpha, needed))
+
     @property
     def examples_covered(self) -> int:
         """Examples up to which the ranks are as dense as intended."""
@@ -208,7 +230,7 @@ class AmongRanks:
             size=size,
             total_scale=total_scale,
             total_margin=math.ceil(total_scale * math.log(4 / failure)),
-            rank_scale=2 * moves / (parts["rank"] * epsilon),
+            rank_scale=2 / (parts["rank"] * epsilon),
             step=1,
             finder=finder,
             window=math.ceil(finder.records_needed(failure / 4) / 2),
@@ -223,7 +245,7 @@ class AmongRanks:
             return Mechanism("threshold", f"exponential mechanism: {what}", scale, 1, epsilon=spread / scale)
 
         draws = [
-            choice("rank", self.rank_scale, 2 * moves),
+            choice("rank", self.rank_scale, 2),
             choice("interior point", self.finder.scale, 2),
             choice("candidates", self.choice_scale, moves),
         ]

@@ -176,6 +176,12 @@ def test_floats_on_a_wide_axis_are_rounded_as_on_any(values: list[float]) -> Non
     assert grid.quantize(np.array(values)[:, None])[:, 0].tolist() == expected
 
 
+def test_floats_do_not_serve_where_they_do_not_hold_a_distance() -> None:
+    grid = Grid((-(2**53),), (2**53,), 1)
+    assert not grid.serves_floats(0)
+    assert grid.quantize(np.array([[2**53 - 1]])).tolist() == [[2**54 - 1]]
+
+
 def test_what_fits_is_kept_as_floats() -> None:
     grid = Grid((0,), (1000,), 1)
     assert not grid.wide

@@ -181,6 +181,27 @@ def test_an_output_inside_the_input_is_refused(bench):
     assert [p.name for p in bench.rows.iterdir()] == ["part.parquet"]
 
 
+@pytest.mark.parametrize("pattern", ["*/*.parquet", "[a-z]*/*.parquet", "**/*.parquet"])
+def test_an_output_that_a_glob_would_find_again_is_refused(bench, pattern):
+    (bench.rows / "part").mkdir()
+    (bench.rows / "part.parquet").rename(bench.rows / "part/more.parquet")
+    with pytest.raises(JobError, match="whose rows would then be there twice"):
+        screen(bench.release(), f"{bench.rows}/{pattern}", str(bench.rows / "out"))
+
+
+def test_an_output_inside_the_input_by_a_link_is_refused(bench):
+    (bench.folder / "link").symlink_to(bench.rows)
+    with pytest.raises(JobError, match="whose rows would then be there twice"):
+        screen(bench.release(), str(bench.folder / "link"), str(bench.rows / "out"))
+
+
+def test_the_rows_are_for_their_owner_alone(bench):
+    bench.screen()
+    written = list(bench.out.glob("*side/*"))
+    assert written
+    assert {file.stat().st_mode & 0o777 for file in written} == {0o600}
+
+
 def test_files_that_would_be_written_over_each_other_are_refused(bench):
     for name in ("a", "a.parquet"):
         pq.write_table(bench.table, bench.rows / name)

@@ -112,11 +112,12 @@ def test_every_task_of_rows_runs_with_units(bench, task, keep):
 
 
 @pytest.mark.parametrize("keep", ["one", "mean"])
-def test_policies_are_about_the_records_of_units(bench, keep):
+def test_a_policy_of_rows_is_refused_where_a_record_is_made_of_several(bench, keep):
+    """A row that moves within its part may move the mean of its unit into another one."""
     given = {**changes("cdf"), **LINE, **REPLACED, **UNIT, "input.keep": keep}
     result = bench.run({**given, "privacy.policy": {"distance": 0.0625}})
-    assert result.exit_code == 0, result.output
-    assert bench.release()["privacy"]["hides"].startswith("one unit replaced by another that its policy")
+    assert result.exit_code == 2
+    assert "input.unit is person and privacy.policy is given" in result.stderr
 
 
 def test_the_job_that_dataflow_takes_bounds_units_first(bench):

@@ -111,6 +111,17 @@ def test_units_differ_and_do_not_depend_on_where_they_stand() -> None:
     assert set(unit_ids(names, SALT)) != set(unit_ids(names, SALT[::-1]))
 
 
+def test_a_long_text_is_a_unit_like_any_other_and_holds_up_nobody() -> None:
+    """Step by step, one text of 8 MB would take minutes."""
+    long = "x" * (8 << 20)
+    names = pa.array(["a", long, "b", long + "y", long, "z" * 256, "z" * 257])
+    numbers = unit_ids(names, SALT)
+    assert numbers[1] == numbers[4]
+    assert len(set(numbers.tolist())) == 6
+    assert numbers[[0, 2]].tolist() == unit_ids(pa.array(["a", "b"]), SALT).tolist()
+    assert unit_ids(names, SALT[::-1])[1] != numbers[1]
+
+
 def test_blocks_are_even(tmp_path: Path) -> None:
     """Binomial(20,000, 1/20) strays by 6 sigma in one of 20 blocks with probability 4e-8."""
     n = 20_000
