@@ -1,5 +1,6 @@
 """Draw curves, bars and maps of counts as inline SVG, in the style of `pipelines.drawing`."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -92,6 +93,10 @@ def draw_map(x_edges: Floats, y_edges: Floats, counts: NDArray[np.int64], x_name
 
 
 def _window(left: float, right: float, low: float, high: float) -> Window:
-    right = right if right > left else left + 1
-    high = high if high > low else low + 1
-    return Window((left, right), (low, high), WIDTH - LEFT - 14.0, _HEIGHT)
+    return Window(_span(left, right), _span(low, high), WIDTH - LEFT - 14.0, _HEIGHT)
+
+
+def _span(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an axis, apart even where float64 can hardly tell them apart."""
+    least = 1024 * math.ulp(max(abs(low), abs(high)))
+    return (low, high) if high - low >= least else (low, low + max(1.0, least))

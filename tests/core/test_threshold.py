@@ -285,7 +285,7 @@ def test_noise_of_ranks_and_points_is_as_charged(neighbors, budget):
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 def test_the_steps_between_ranks_are_within_the_promise(neighbors):
-    """Errors rise and fall by thousands within a step: 20 trials, each failing with probability below 0.05."""
+    """Errors rise and fall by thousands within a step: 20 trials, each failing with probability 0.05."""
     grid = Grid((0.0, 0.0), (2.0**40, 1.0), 1.0)
     params = Threshold(alpha=1e-5, method="interior_point")
     plan = plan_threshold(grid, params, Budget(1.0, 0.0), neighbors, b"")

@@ -3,9 +3,11 @@
 import itertools
 import re
 
+import numpy as np
 import pytest
 
 from pipelines.drawing import Axis, draw_close_up, draw_intervals, draw_overview, ticks
+from pipelines.plots import draw_curve
 
 X, Y = Axis("lon", -180.0, 180.0, -84.0), Axis("lat", -90.0, 90.0, 38.0)
 
@@ -24,6 +26,16 @@ def test_ticks_are_few_round_and_inside(low, high):
     assert all(low - slack <= tick <= high + slack for tick in found)
     steps = {round((b - a) / (high - low), 6) for a, b in itertools.pairwise(found)}
     assert len(steps) == 1
+
+
+@pytest.mark.parametrize("base", [0.0, 1e15, 3.0e18, -3.0e18])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 600.0])
+def test_a_curve_is_drawn_though_float64_hardly_tells_its_ends_apart(base, spread):
+    x = np.array([base, base + spread / 2, base + spread])
+    svg = str(draw_curve(x, np.array([0.25, 0.5, 0.75]), "x", "share"))
+    frame = numbers(svg, "rect", "frame")
+    places = [float(at) for at in re.findall(r"H([-\d.]+)V", svg)]
+    assert all(frame["x"] - 1 <= at <= frame["x"] + frame["width"] + 1 for at in places)
 
 
 def test_the_overview_shows_the_ball_to_scale():
