@@ -1,18 +1,15 @@
 """The job file: what to find, in which data, at what price, and where the release goes."""
 
 import hashlib
-import inspect
 import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, fields
 from functools import cache
-from typing import Annotated, Any, Literal, Self, cast, get_type_hints
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     Field,
     PlainSerializer,
     TypeAdapter,
@@ -27,6 +24,7 @@ from pydantic import (
 from core.budget import Budget
 from core.domain import Ball, Grid
 from core.neighbors import Name, Neighbors
+from pipelines.job_params import params_model
 from pipelines.job_policy import JobPart, JobPolicy
 from pipelines.job_text import read_job_text
 from pipelines.refusal import JobError, say
@@ -314,35 +312,6 @@ class SubsamplesJob(Job):
                 raise ValueError(f"input.bounds has [{low}, {high}]: give two finite numbers that ascend.")
 
 
-def _params_model(cls: type[Any]) -> type[BaseModel]:
-    """Return the model of a task's parameters: keys, types and descriptions from the dataclass of core."""
-    docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
-    lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)
-    words = {name: " ".join(text.split()) for name, text in lines}
-    hints = get_type_hints(cls)
-    known: dict[str, Any] = {
-        field.name: (
-            hints[field.name],
-            Field(
-                default=... if field.default is MISSING else field.default, description=words.get(field.name)
-            ),
-        )
-        for field in fields(cls)
-    }
-
-    class Params(JobPart):
-        def build(self) -> Any:
-            return cls(**{name: getattr(self, name) for name in known})
-
-        @model_validator(mode="after")
-        def _check(self) -> Self:
-            self.build()
-            return self
-
-    doc = inspect.cleandoc(cls.__doc__ or "").split("\n")[0]
-    return create_model(cls.__name__, __base__=Params, __doc__=doc, **known)
-
-
 @cache
 def _model(name: str) -> type[Job]:
     """Return the model of a task's jobs."""
@@ -350,7 +319,7 @@ def _model(name: str) -> type[Job]:
         f"Job of {name}",
         __base__=SubsamplesJob if TASKS[name].subsamples else RowsJob,
         task=(cast(Any, Literal[name]), ...),
-        params=(_params_model(TASKS[name].params), ...),
+        params=(params_model(TASKS[name].params), ...),
     )
 
 
