@@ -44,8 +44,8 @@ class RunError(RuntimeError):
     """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
 
 
-_SAID = re.compile(r"(InputError|JobError|StorageError|RoundError): (.+?)(?: \[while running|\n|$)")
-_SAYS = {"InputError": InputError, "JobError": JobError, "StorageError": StorageError, "RoundError": RunError}
+_SAID = re.compile(r"(InputError|JobError|StorageError): (.+?)(?: \[while running|\n|$)")
+_SAYS = {"InputError": InputError, "JobError": JobError, "StorageError": StorageError}
 """Errors whose text holds nothing that depends on rows, so that it may be said."""
 
 _SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)

@@ -170,6 +170,7 @@ def _bound(gathered: tuple[int, Iterable[bytes | None]], bounding: Bounding) -> 
 def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
     """Read what `descriptor` names; return its rows by shard, each part as an Arrow stream.
 
+    Each shard is there once for every part that is read, with rows or without, since runners count elements.
     The shard of a row is a keyed hash of its unit, so all rows of a unit are in one.
 
     Raises:
@@ -201,8 +202,7 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch) -> Iterator[tuple[in
     part = pa.record_batch(columns, names=["unit", *map(str, range(points.shape[1]))])
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        if end > start:
-            yield number, stream(part.slice(start, end - start))
+        yield number, stream(part.slice(start, end - start))
 
 
 def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
@@ -214,9 +214,10 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
         bounding: how the rows of a unit become its record.
         parts: Arrow streams of `split_points`, in any order.
     """
-    if not parts:
+    tables = [pa.ipc.open_stream(part).read_all() for part in parts]
+    if not any(len(table) for table in tables):
         return b"", b""
-    rows = pa.concat_tables([pa.ipc.open_stream(part).read_all() for part in parts])
+    rows = pa.concat_tables(tables)
     encoded = rows.column("unit").combine_chunks().dictionary_encode()
     of_unit = encoded.indices.to_numpy().astype(np.int64)
     ids = unit_ids(encoded.dictionary, bounding.salt)

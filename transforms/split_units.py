@@ -188,7 +188,7 @@ def _hash_text(texts: pa.Array, salt: bytes) -> U64:
         digest = blake2b(data[offsets[i] : offsets[i + 1]].tobytes(), key=salt, digest_size=8).digest()
         state[i] = int.from_bytes(digest, "little")
     longer = np.flatnonzero(lengths <= _LONG)
-    for word in range(_LONG // 8):
+    for word in range(int(lengths[longer].max(initial=0) + 7) // 8):
         longer = longer[lengths[longer] > 8 * word]
         at = offsets[longer, None] + 8 * word + np.arange(8)
         inside = at < offsets[longer + 1, None]

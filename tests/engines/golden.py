@@ -104,27 +104,6 @@ class Rings:
         return state, noise.laplace(aggregate.totals, 1.0).tolist()
 
 
-@dataclass(frozen=True)
-class Coarse:
-    """The round `step` on a grid of 16 x 16 points, so that many records share one."""
-
-    step: Round
-
-    @property
-    def name(self) -> str:
-        return self.step.name
-
-    @property
-    def floor(self) -> int | None:
-        return self.step.floor
-
-    def summarize(self, block: Block, state: State) -> Aggregate:
-        return self.step.summarize(Block(block.points >> 6, block.ids), state)
-
-    def release(self, aggregate: Aggregate, state: State, noise: Noise) -> State:
-        return self.step.release(aggregate, state, noise)
-
-
 BUDGET = Budget(1.0, 1e-6)
 PRACTICAL = plan_practical(
     GRID, OneCluster(target=3000), BUDGET, Neighbors("add_or_remove_one"), b"a salt of 16 byt"
@@ -207,7 +186,7 @@ TASKS: dict[str, tuple[Sequence[Round], Any]] = {
     "every_kind": ([HeaviestBox(), SampledMean(), Rings()], None),
     "all_below_the_floor": ([HeaviestBox(floor=10**9), Rings()], None),
     "one_cluster": (PRACTICAL.rounds, PRACTICAL.start),
-    "one_cluster_paper": ([Coarse(step) for step in PAPER.rounds], PAPER.start),
+    "one_cluster_paper": ([Seen(step, "edges") for step in PAPER.rounds], PAPER.start),
 }
 
 

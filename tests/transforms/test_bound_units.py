@@ -29,9 +29,10 @@ from transforms.bound_units import (
     bound_in_memory,
     keep_mean,
     keep_one,
+    split_points,
 )
 from transforms.open_source import InputError, Source, open_source
-from transforms.read_blocks import ReadBlocks
+from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_rounds import RunRounds
 from transforms.split_units import unit_ids
 
@@ -367,6 +368,14 @@ def test_beam_gives_what_memory_gives(tmp_path: Path, way: str, rows: int, keep:
     assert got.aggregates == expected.aggregates
     assert len(got.aggregates) == 2 and got.aggregates[0] == got.aggregates[1]
     assert got.aggregates[0].totals[0] == len(set(units))
+
+
+@pytest.mark.parametrize("units", [["a"], ["a", "b", "c"], [None]])
+def test_how_many_parts_there_are_says_nothing_of_who_is_in_them(tmp_path: Path, units: list) -> None:
+    source = table(tmp_path, pa.array(units, pa.string()), x=np.zeros(len(units)))
+    cut = bounding(source, LINE, "one")
+    [descriptor] = list_row_groups(source.files[0])
+    assert [number for number, _ in split_points(cut, descriptor)] == list(range(cut.shards))
 
 
 def test_there_is_an_element_for_each_shard_though_no_row_is_in_it(tmp_path: Path) -> None:
