@@ -1,26 +1,21 @@
 """Run a job: one Beam pipeline, from the checked job to a release that is written once."""
 
 import hashlib
-import io
-import os
-import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-from apache_beam.runners.runner import PipelineState
 from apache_beam.typehints.decorators import no_annotations
 
 from core.domain import Grid
 from core.noise import SecureNoise, secret_salt
 from core.plan import Finding, Plan
 from pipelines.events import Events
-from pipelines.folder import Folder, StorageError
+from pipelines.folder import Folder
 from pipelines.job import Job
 from pipelines.ledger import LedgerRefusal, charge_run, check_room, mark_released, now
 from pipelines.plan import make_plan
@@ -28,27 +23,17 @@ from pipelines.progress import shown
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, REPORT, draft_release, find_release, read_rows, write_release
 from pipelines.report import render
-from pipelines.runners import EMBEDDED, make_options, quiet
+from pipelines.runners import EMBEDDED, make_options
 from pipelines.storage import open_folder
+from pipelines.submit import RunError, submit
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
-from transforms.open_source import InputError, Source, open_source
+from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.run_rounds import Records, RunRounds
 from transforms.split_units import Splitting
-
-
-class RunError(RuntimeError):
-    """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
-
-
-_SAID = re.compile(r"(InputError|JobError|StorageError): (.+?)(?: \[while running|\n|$)")
-_SAYS = {"InputError": InputError, "JobError": JobError, "StorageError": StorageError}
-"""Errors whose text holds nothing that depends on rows, so that it may be said."""
-
-_SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -189,7 +174,9 @@ def run_job(
         events.tell("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
         if not _charge(job, prepared.plan, delivery, clock):
             events.tell("started", runner=runner, ledger=job.privacy.ledger)
-            if not _run_pipeline(prepared, delivery, events):
+            with shown(prepared.plan.rounds, events) as rounds:
+                done = submit(partial(build_pipeline, prepared, delivery, rounds), "nothing was released")
+            if not done:
                 events.tell("submitted", output=job.output)
                 return None
     release = delivery.finish()
@@ -232,40 +219,8 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     return pipeline
 
 
-def _run_pipeline(prepared: Prepared, delivery: Delivery, events: Events) -> bool:
-    """Run the pipeline; return False where it was only submitted."""
-    try:
-        with shown(prepared.plan.rounds, events) as rounds, quiet(), redirect_stderr(io.StringIO()):
-            running = build_pipeline(prepared, delivery, rounds).run()
-            if prepared.options.view_as(StandardOptions).no_wait_until_finish:
-                return False
-            ended = running.wait_until_finish()
-    except InputError:
-        raise
-    except Exception as error:
-        raise _translated(error) from None
-    if ended in _SUBMITTED:
-        return False
-    if ended not in (None, PipelineState.DONE):
-        raise RunError(f"The pipeline ended as {ended}; nothing was released by it.")
-    return True
-
-
 @no_annotations  # Beam would check protocols as types
 def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
     """Write the release where there is none; a step that is repeated leaves the first one."""
     write_release(delivery.folder, draft, state, grid)
     delivery.finish()
-
-
-def _translated(error: Exception) -> Exception:
-    """Return what may be said of an error in the pipeline: its kind and place, never its text.
-
-    The text may quote rows; those of `_SAYS` cannot.
-    """
-    said = _SAID.search(str(error))
-    if said:
-        return _SAYS[said[1]](said[2])
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
-    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return RunError(f"The pipeline failed with {type(error).__name__}{place}; nothing was released.")

@@ -1,17 +1,15 @@
 """Screen a dataset: which of its rows a released ball or cover holds, and which are outside of all."""
 
-import io
 import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-from apache_beam.runners.runner import PipelineState
+from apache_beam.options.pipeline_options import PipelineOptions
 from pyarrow import fs
 
 from core.domain import Ball, Grid
@@ -19,15 +17,14 @@ from core.one_cluster.screen import Balls
 from pipelines.job import Job
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, parse_release
-from pipelines.run import _SUBMITTED, RunError, _translated
-from pipelines.runners import EMBEDDED, make_options, quiet
+from pipelines.runners import EMBEDDED, make_options
 from pipelines.storage import absolute, open_folder
+from pipelines.submit import submit
 from transforms.open_source import InputError, Source, filesystem, open_source
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
 from transforms.screen_rows import Screen, ScreenRows, file_name
 
 MARKER = "README.txt"
-_SAID = re.compile(r"OutputError: (.+?)(?: \[while running|\n|$)")  # the rest of such an error is Beam's
 _MARKS = """\
 PRIVATE DATA. This is not a release.
 
@@ -87,7 +84,7 @@ def screen(
     text = _MARKS.format(what=what, release=release["task"], run_id=release["run_id"], columns=columns)
     if not open_folder(output).create(MARKER, text.encode()):
         raise JobError(f"OUTPUT {output_path} is not empty: give a new folder.")
-    _run(options, source, screening, output)
+    submit(partial(_build, options, source, screening, output), f"{output} is not complete")
 
 
 def _read_release(path: str) -> dict[str, Any]:
@@ -164,19 +161,7 @@ def _check_names(source: Source) -> None:
             )
 
 
-def _run(options: PipelineOptions, source: Source, screening: Screen, output: str) -> None:
-    try:
-        with quiet(), redirect_stderr(io.StringIO()):
-            pipeline = beam.Pipeline(options=options)
-            _ = pipeline | "Read" >> ReadBlocks(source) | "Rows" >> ScreenRows(screening, output)
-            running = pipeline.run()
-            if options.view_as(StandardOptions).no_wait_until_finish:
-                return
-            ended = running.wait_until_finish()
-    except InputError:
-        raise
-    except Exception as error:
-        said = _SAID.search(str(error))
-        raise (RunError(said[1]) if said else _translated(error)) from None
-    if ended not in (None, PipelineState.DONE, *_SUBMITTED):
-        raise RunError(f"The pipeline ended as {ended}; {output} is not complete.")
+def _build(options: PipelineOptions, source: Source, screening: Screen, output: str) -> beam.Pipeline:
+    pipeline = beam.Pipeline(options=options)
+    _ = pipeline | "Read" >> ReadBlocks(source) | "Rows" >> ScreenRows(screening, output)
+    return pipeline

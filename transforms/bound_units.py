@@ -1,8 +1,9 @@
 """Bound what a privacy unit contributes: all of its rows become one record, or none. Columnar throughout."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import apache_beam as beam
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from core.domain import Grid, Points
 from core.rounds import Block
 from core.sampling import siphash
+from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
-from transforms.read_blocks import Descriptor, Reader, _block, _open, check_axes, list_row_groups
+from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, open_parquet, to_block
 from transforms.run_rounds import untold
 from transforms.split_units import U64, plain_units, stream, unit_ids
 
@@ -130,15 +132,9 @@ class BoundUnits(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return one `Bounded` per shard, also for an empty one."""
-        every = descriptors.pipeline | "Shards" >> beam.Create([self.bounding.shards], reshuffle=False)
-        parts = (
-            descriptors | "Split" >> beam.FlatMap(_split, self.bounding),
-            every | "Every" >> beam.FlatMap(lambda shards: [(number, None) for number in range(shards)]),
-        )
         return (
-            parts
-            | "Flatten" >> beam.Flatten()
-            | "Gather" >> beam.GroupByKey()
+            descriptors
+            | "Gather" >> GatherParts(partial(split_points, self.bounding), self.bounding.shards, _STEP)
             | "Bound" >> beam.Map(_bound, self.bounding)
             | "Keep" >> beam.Reshuffle()
         )
@@ -156,15 +152,9 @@ def bound_in_memory(source: Source, bounding: Bounding) -> Iterator[Block]:
 
 
 @no_annotations
-def _split(descriptor: Descriptor, bounding: Bounding) -> Iterator[tuple[int, bytes | None]]:
+def _bound(gathered: tuple[int, list[bytes]], bounding: Bounding) -> Bounded:
     with untold(_STEP):
-        yield from split_points(bounding, descriptor)
-
-
-@no_annotations
-def _bound(gathered: tuple[int, Iterable[bytes | None]], bounding: Bounding) -> Bounded:
-    with untold(_STEP):
-        return bound(bounding, [part for part in gathered[1] if part is not None])
+        return bound(bounding, gathered[1])
 
 
 def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
@@ -179,7 +169,7 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
     if descriptor.row_group is None:
         return
     read = list(dict.fromkeys([*bounding.columns, bounding.unit]))
-    with _open(descriptor.file) as parquet:
+    with open_parquet(descriptor.file) as parquet:
         for batch in parquet.iter_batches(
             max(1, _SPLIT_VALUES // len(read)),
             row_groups=[descriptor.row_group],
@@ -193,7 +183,7 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch) -> Iterator[tuple[in
     units = plain_units(batch.column(bounding.unit))
     rows = np.flatnonzero(pc.is_valid(units).to_numpy(zero_copy_only=False))
     reader = Reader(bounding.columns, bounding.grid)
-    block = _block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
+    block = to_block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
     units = units.take(pa.array(block.ids))
     shard = siphash(unit_ids(units, bounding.salt), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
     order = np.argsort(shard.astype(np.uint16), kind="stable")  # of 16 bits, numpy sorts without comparing

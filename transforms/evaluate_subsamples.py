@@ -3,15 +3,16 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.typehints.decorators import no_annotations
 
 from core.rounds import Block
+from transforms.gather_parts import GatherParts
 from transforms.open_source import InputError, Source
-from transforms.read_blocks import Descriptor, list_row_groups
+from transforms.read_blocks import list_row_groups
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.run_rounds import untold
 from transforms.split_units import Shard, Splitting, gather, split_rows
@@ -51,15 +52,9 @@ class EvaluateSubsamples(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return one `Answer` per block."""
-        every = descriptors.pipeline | "Parts" >> beam.Create([self.splitting.shards], reshuffle=False)
-        shards = (
-            descriptors | "Split" >> beam.FlatMap(_split, self.splitting),
-            every | "Every" >> beam.FlatMap(lambda shards: [(part, None) for part in range(shards)]),
-        )
         return (
-            shards
-            | "Flatten" >> beam.Flatten()
-            | "Gather" >> beam.GroupByKey()
+            descriptors
+            | "Gather" >> GatherParts(partial(split_rows, self.splitting), self.splitting.shards, _STEP)
             | "Evaluate" >> beam.ParDo(_Evaluate(self.splitting, self.function))
             | "Keep" >> beam.Reshuffle()
         )
@@ -78,20 +73,12 @@ class _Evaluate(beam.DoFn):
             raise InputError(str(error)) from None
 
     @no_annotations
-    def process(self, gathered: tuple[int, Iterable[Shard | None]]) -> Iterator[Answer]:
+    def process(self, gathered: tuple[int, list[Shard]]) -> Iterator[Answer]:
         with untold(_STEP):
-            part, shards = gathered
-            some = [shard for shard in shards if shard is not None]
-            yield from _answers(self.splitting, self.runner, part, some)
+            yield from _answers(self.splitting, self.runner, *gathered)
 
     def teardown(self) -> None:
         self.runner.close()
-
-
-@no_annotations
-def _split(descriptor: Descriptor, splitting: Splitting) -> Iterator[tuple[int, Any]]:
-    with untold(_STEP):
-        yield from split_rows(splitting, descriptor)
 
 
 def _answers(

@@ -120,7 +120,7 @@ def list_row_groups(file: File) -> list[Descriptor]:
     Raises:
         InputError: the file's footer cannot be read.
     """
-    with _open(file) as parquet:
+    with open_parquet(file) as parquet:
         footer = parquet.metadata
         sizes = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
     starts = np.cumsum([0, *sizes]).tolist()
@@ -139,14 +139,14 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     """
     row = descriptor.first_row
     if descriptor.row_group is not None:
-        with _open(descriptor.file) as parquet:
+        with open_parquet(descriptor.file) as parquet:
             for batch in parquet.iter_batches(
                 max(1, _BLOCK_VALUES // len(reader.columns)),
                 row_groups=[descriptor.row_group],
                 columns=list(reader.columns),
                 use_threads=False,
             ):
-                yield _block(reader, batch, _row_ids(descriptor.file, row, batch.num_rows))
+                yield to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
                 row += batch.num_rows
     if row == descriptor.first_row:
         yield Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
@@ -160,7 +160,8 @@ def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:
             yield from read_blocks(reader, descriptor)
 
 
-def _block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    """Return the records of `batch`: the rows without null, NaN or infinity, on the grid, with their ids."""
     if reader.grid.wide:
         return _wide_block(reader, batch, ids)
     # Axis by axis in memory: numpy then runs along the rows, and the points keep this order.
@@ -195,7 +196,7 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return pc.fill_null(pc.cast(column, kind), pa.scalar(0, kind)).to_numpy(zero_copy_only=False), held
 
 
-def _row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
+def row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
     """Identities of `rows` rows from `first` on: distinct within the file, as the factor is odd."""
     start = int.from_bytes(hashlib.blake2b(file.name.encode(), digest_size=8).digest(), "little")
     ids = np.arange(first, first + rows, dtype=np.uint64)
@@ -205,7 +206,12 @@ def _row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
 
 
 @contextmanager
-def _open(file: File) -> Iterator[pq.ParquetFile]:
+def open_parquet(file: File) -> Iterator[pq.ParquetFile]:
+    """Open a file to be read inside; whatever Arrow or the storage says then becomes one plain sentence.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     system, path = filesystem(file.path)
     try:
         with system.open_input_file(path) as opened:

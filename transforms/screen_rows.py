@@ -7,7 +7,8 @@ import dataclasses
 import os
 import posixpath
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -19,7 +20,7 @@ from pyarrow import fs
 
 from core.one_cluster.screen import Balls
 from transforms.open_source import filesystem
-from transforms.read_blocks import Descriptor, Reader, _block, _open
+from transforms.read_blocks import Descriptor, Reader, open_parquet, to_block
 from transforms.run_rounds import untold
 
 INSIDE, OUTSIDE = "inside", "outside"
@@ -47,7 +48,7 @@ class Screen:
     def hold(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Say which rows of `batch` are inside."""
         inside = np.zeros(batch.num_rows, dtype=np.bool_)
-        block = _block(self.reader, batch, np.arange(batch.num_rows, dtype=np.uint64))
+        block = to_block(self.reader, batch, np.arange(batch.num_rows, dtype=np.uint64))
         inside[block.ids[self.balls.hold(block.points)]] = True
         return pa.array(inside)
 
@@ -82,18 +83,23 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
         OutputError: a file cannot be written.
     """
     sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
-    with untold("Screening"), _open(descriptor.file) as parquet:
+    with untold("Screening"), open_parquet(descriptor.file) as parquet:
         schema = parquet.schema_arrow
-        inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
+        with _writing(output):
+            inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
         groups = [] if descriptor.row_group is None else [descriptor.row_group]
         for batch in parquet.iter_batches(row_groups=groups, use_threads=False):
             held = screen.hold(batch)
-            inside.write_batch(batch.filter(held))
-            outside.write_batch(batch.filter(pc.invert(held)))
-        inside.close()
-        outside.close()
+            with _writing(output):
+                inside.write_batch(batch.filter(held))
+                outside.write_batch(batch.filter(pc.invert(held)))
+        with _writing(output):
+            inside.close()
+            outside.close()
     for side, sink in sinks.items():
-        _write(posixpath.join(output, side, file_name(descriptor)), sink.getvalue())
+        path = posixpath.join(output, side, file_name(descriptor))
+        with _writing(path):
+            _write(path, sink.getvalue())
     return ()
 
 
@@ -108,22 +114,27 @@ def _write(path: str, data: pa.Buffer) -> None:
     Who may read it locally is its owner alone: its rows may come from a file that others can't read.
     """
     system, where = filesystem(path)
+    if not isinstance(system, fs.LocalFileSystem):
+        with system.open_output_stream(where) as stream:
+            stream.write(data)
+        return
+    folder, name = os.path.split(where)
+    os.makedirs(folder, exist_ok=True)
+    draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
     try:
-        if not isinstance(system, fs.LocalFileSystem):
-            with system.open_output_stream(where) as stream:
-                stream.write(data)
-            return
-        folder, name = os.path.split(where)
-        os.makedirs(folder, exist_ok=True)
-        draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-        try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(data)
-            os.replace(draft, where)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
-    except OSError as error:
-        why = error.strerror or "the storage does not answer"
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+        os.replace(draft, where)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:  # Arrow's text may quote what is written
+        why = getattr(error, "strerror", None) or "not as Parquet, or the storage does not answer"
         raise OutputError(f"{path} cannot be written ({why}).") from None

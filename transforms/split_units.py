@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.sampling import siphash
 from transforms.open_source import File
-from transforms.read_blocks import Descriptor, _open, _row_ids
+from transforms.read_blocks import Descriptor, open_parquet, row_ids
 
 U64 = NDArray[np.uint64]
 
@@ -83,7 +83,7 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
         return
     row, unit = descriptor.first_row, splitting.unit
     read = list(dict.fromkeys([*splitting.columns, *([unit] if unit else [])]))
-    with _open(descriptor.file) as parquet:
+    with open_parquet(descriptor.file) as parquet:
         for batch in parquet.iter_batches(
             _ROWS, row_groups=[descriptor.row_group], columns=read, use_threads=False
         ):
@@ -93,7 +93,7 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
 
 def _split(splitting: Splitting, batch: pa.RecordBatch, file: File, row: int) -> Iterator[tuple[int, Shard]]:
     if splitting.unit is None:
-        ids = _row_ids(file, row, batch.num_rows)
+        ids = row_ids(file, row, batch.num_rows)
     else:
         units = plain_units(batch.column(splitting.unit))
         valid = pc.is_valid(units)

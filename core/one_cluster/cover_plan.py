@@ -1,8 +1,6 @@
 """Plan the cover by k balls: k practical 1-clusters within one budget."""
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from core.budget import Budget, Mechanism, calibrate, laplace, spend
@@ -12,7 +10,14 @@ from core.one_cluster.cover import CountRows, Cover, CoverRound, Target
 from core.one_cluster.cover_params import KCover
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical import FitRadius, GoodCenter, GoodRadius
-from core.one_cluster.practical_plan import _accuracy, _promises, _rounds, _Scales, _Setting
+from core.one_cluster.practical_plan import (
+    Scales,
+    Setting,
+    accuracy_of,
+    promises_of,
+    rounds_of,
+    smallest_target,
+)
 from core.plan import Plan
 from core.rounds import Round
 
@@ -26,7 +31,7 @@ _COUNT = 0.03  # part of epsilon that counts all records, where they are counted
 
 
 @dataclass(frozen=True)
-class _AnyTarget(_Setting):
+class _AnyTarget(Setting):
     """A setting whose noise is planned before its target is known.
 
     No sampling can be planned, so its amplification is not counted on, which larger samples make up for;
@@ -52,8 +57,8 @@ class Step:
         number: number of the round.
     """
 
-    setting: _Setting
-    scales: _Scales
+    setting: Setting
+    scales: Scales
     salt: bytes = field(repr=False)
     ball: int
     number: int
@@ -61,7 +66,7 @@ class Step:
     def step(self, target: int) -> Round:
         """Return the round: thresholds and sample for `target`, the noise as planned."""
         setting = replace(self.setting, params=replace(self.setting.params, target=target))
-        step = _rounds(setting, self.scales, _accuracy(setting, self.scales), self.salt)[self.number]
+        step = rounds_of(setting, self.scales, accuracy_of(setting, self.scales), self.salt)[self.number]
         if isinstance(step, FitRadius):
             # A cover wants the target's records rather than a small radius. The 1-cluster aims lower by four
             # noise scales or more, which its promise keeps: more than the further candidates cost here.
@@ -90,7 +95,7 @@ class _Planned:
         """What each ball, and the count, may fail with (union bound)."""
         return self.params.failure / (self.params.k + self.counts)
 
-    def setting(self, multiplier: float, target: int | None = None) -> _Setting:
+    def setting(self, multiplier: float, target: int | None = None) -> Setting:
         """Return the setting of one ball: at multiplier 1 about the epsilon of a k-fold composition.
 
         epsilon / sqrt(k): Nissim, Stemmer and Vadhan 2016, Observation 3.5.
@@ -101,7 +106,7 @@ class _Planned:
         one = OneCluster(
             target or self.params.target or _NOMINAL, self.failure, "practical", self.params.shares
         )
-        kind = _AnyTarget if self.counts else _Setting
+        kind = _AnyTarget if self.counts else Setting
         return kind(self.grid, one, budget, self.neighbors)
 
     def counting(self, multiplier: float) -> Mechanism | None:
@@ -122,7 +127,7 @@ class _Planned:
         # The shares stay those of the planned target.
         setting = replace(setting, params=replace(setting.params, shares=setting.shares()))
         scales, target = setting.scales(1.0), Target(k, self.params.target, self.params.coverage)
-        steps = _rounds(setting, scales, _accuracy(setting, scales), salt)
+        steps = rounds_of(setting, scales, accuracy_of(setting, scales), salt)
         balls = tuple(
             CoverRound(
                 Step(setting, scales, salt, ball, number),
@@ -139,7 +144,7 @@ class _Planned:
 
     def promises(self, multiplier: float) -> dict[str, float | None]:
         setting = self.setting(multiplier)
-        promised = _promises(setting, _accuracy(setting, setting.scales(1.0)))
+        promised = promises_of(setting, accuracy_of(setting, setting.scales(1.0)))
         if not self.counts:
             return promised
         count = self.counting(multiplier)
@@ -150,14 +155,8 @@ class _Planned:
         """Whether a target of the first ball is promised, with at least half of it in the ball."""
         setting = self.setting(multiplier, target)
         scales = (self.setting(multiplier) if self.counts else setting).scales(1.0)
-        accuracy = _accuracy(setting, scales)
+        accuracy = accuracy_of(setting, scales)
         return accuracy.found and accuracy.missing <= target / 2
-
-
-def _smallest_target(serves: Callable[[int], bool]) -> int | None:
-    targets = range(1, 1 << 40)
-    at = bisect_left(targets, True, key=serves)
-    return None if at == len(targets) else targets[at]
 
 
 def _notes(planned: _Planned, promises: dict[str, float | None], smallest: int | None) -> tuple[str, ...]:
@@ -209,7 +208,7 @@ def plan_k_cover(grid: Grid, params: KCover, budget: Budget, neighbors: Neighbor
     planned = _Planned(grid, params, budget, neighbors)
     multiplier = calibrate(budget, planned.mechanisms)
     mechanisms, promises = planned.mechanisms(multiplier), planned.promises(multiplier)
-    smallest = _smallest_target(lambda target: planned.serves(multiplier, target))
+    smallest = smallest_target(lambda target: planned.serves(multiplier, target))
     return Plan(
         method="practical",
         rounds=planned.rounds(multiplier, salt),

@@ -1,7 +1,8 @@
 """Plan of the practical 1-cluster: shares, noise scales, promises; from public parameters alone."""
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from core.budget import Budget, Mechanism, before_sampling, calibrate, gaussian, laplace, spend
@@ -21,7 +22,7 @@ _NAMES = ("good_radius", "good_center", *_AVERAGES, "fit_radius", "count")
 
 
 @dataclass(frozen=True)
-class _Scales:
+class Scales:
     """Noise scale of every draw, and the epsilon that each share gets."""
 
     epsilon: Mapping[str, float]
@@ -36,7 +37,7 @@ class _Scales:
 
 
 @dataclass(frozen=True)
-class _Setting:
+class Setting:
     """Everything a plan is made from."""
 
     grid: Grid
@@ -46,6 +47,7 @@ class _Setting:
 
     @property
     def boxes(self) -> Boxes:
+        """The boxes of the grid, at all scales."""
         return Boxes(self.grid)
 
     def rate(self, sample: int) -> float:
@@ -53,10 +55,12 @@ class _Setting:
         return min(1.0, sample / self.params.target)
 
     def floor(self, sample: int) -> int:
+        """Records in a box below which a round does not send it on."""
         return int(self.rate(sample) * self.params.target / 8)
 
     @property
     def choice_delta(self) -> float:
+        """What choosing a box spends of delta."""
         return self.budget.delta / 4
 
     @property
@@ -80,7 +84,7 @@ class _Setting:
         total = sum(shares.values())
         return {name: share / total for name, share in shares.items()}
 
-    def scales(self, multiplier: float) -> _Scales:
+    def scales(self, multiplier: float) -> Scales:
         """Return the noise scales at `multiplier` times the shares.
 
         A replacement is `moves` = 2 additions or removals, so what is calibrated for one of these gets
@@ -96,7 +100,7 @@ class _Setting:
         rhos = tuple((e / self._gaussian_factor) ** 2 / 2 for e in sums)
         by_laplace = tuple(moves * math.sqrt(self.grid.dimension) / e for e in sums)
         by_gaussian = tuple(moves / math.sqrt(2 * rho) for rho in rhos)
-        return _Scales(
+        return Scales(
             epsilon=epsilon,
             rhos=rhos,
             good_radius=2 / radius,
@@ -127,9 +131,15 @@ class _Setting:
         draws.append(laplace("fit_radius", "count", e["count"], self.neighbors.count()))
         return tuple(draws)
 
+    def serves(self, target: int) -> bool:
+        """Whether this target instead is promised, with at least half of it in the ball."""
+        tried = replace(self, params=replace(self.params, target=target))
+        accuracy = accuracy_of(tried, tried.scales(1.0))
+        return accuracy.found and accuracy.missing <= target / 2
+
 
 @dataclass(frozen=True)
-class _Accuracy:
+class Accuracy:
     """Thresholds, and what holds with probability 1 - failure (`found`: whether it is promised)."""
 
     threshold: int
@@ -154,7 +164,7 @@ def _fewest(sampled: float, rate: float, log: float) -> float:
     return max(0.0, root) ** 2 / rate
 
 
-def _accuracy(setting: _Setting, scales: _Scales) -> _Accuracy:
+def accuracy_of(setting: Setting, scales: Scales) -> Accuracy:
     """Derive thresholds and promises by a union bound over nine events, each of failure / 9.
 
     Let t be the target and a the finest level whose boxes hold every ball of radius r_opt(t).
@@ -184,7 +194,7 @@ def _accuracy(setting: _Setting, scales: _Scales) -> _Accuracy:
     held: float = target - above_threshold_error(scales.fit, scales.fit, FitRadius.most_radii(boxes), failure)
     if not boxes.projected:
         held = min(held, second)
-    return _Accuracy(
+    return Accuracy(
         threshold=round(threshold),
         target=target,
         missing=math.ceil(t - held),
@@ -193,7 +203,8 @@ def _accuracy(setting: _Setting, scales: _Scales) -> _Accuracy:
     )
 
 
-def _rounds(setting: _Setting, scales: _Scales, accuracy: _Accuracy, salt: bytes) -> tuple[Round, ...]:
+def rounds_of(setting: Setting, scales: Scales, accuracy: Accuracy, salt: bytes) -> tuple[Round, ...]:
+    """Return the rounds, with the noise of `scales` and the thresholds of `accuracy`."""
     boxes = setting.boxes
     averages = [
         NoisyAverage(
@@ -218,7 +229,8 @@ def _rounds(setting: _Setting, scales: _Scales, accuracy: _Accuracy, salt: bytes
     )
 
 
-def _promises(setting: _Setting, accuracy: _Accuracy) -> dict[str, float | None]:
+def promises_of(setting: Setting, accuracy: Accuracy) -> dict[str, float | None]:
+    """Return what is promised: see `plan_practical`."""
     boxes, grid = setting.boxes, setting.grid
     root = math.sqrt(grid.dimension)
     radius = accuracy.found and not boxes.projected
@@ -230,27 +242,14 @@ def _promises(setting: _Setting, accuracy: _Accuracy) -> dict[str, float | None]
     }
 
 
-def _smallest_target(setting: _Setting) -> int | None:
-    """Return the smallest target, to 1%, whose promise leaves at least half of it in the ball."""
-
-    def works(target: int) -> bool:
-        tried = replace(setting, params=replace(setting.params, target=target))
-        accuracy = _accuracy(tried, tried.scales(1.0))
-        return accuracy.found and accuracy.missing <= target / 2
-
-    high = 16
-    while not works(high):
-        high *= 2
-        if high > 1 << 40:
-            return None
-    low = high // 2
-    while high - low > max(1, low // 100):
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return high
+def smallest_target(serves: Callable[[int], bool]) -> int | None:
+    """Return the smallest target below 2^40 that `serves`, which all larger ones do too; None without one."""
+    targets = range(1, 1 << 40)
+    at = bisect_left(targets, True, key=serves)
+    return None if at == len(targets) else targets[at]
 
 
-def _notes(setting: _Setting, accuracy: _Accuracy) -> tuple[str, ...]:
+def _notes(setting: Setting, accuracy: Accuracy) -> tuple[str, ...]:
     notes = []
     if not accuracy.found:
         notes.append(
@@ -293,18 +292,18 @@ def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Ne
     grid.check_distances()
     if budget.delta <= 0:
         raise ValueError("privacy.delta is 0: one_cluster chooses among boxes, which needs a delta above 0.")
-    setting = _Setting(grid, params, budget, neighbors)
+    setting = Setting(grid, params, budget, neighbors)
     multiplier = calibrate(budget, setting.mechanisms)
     mechanisms, scales = setting.mechanisms(multiplier), setting.scales(multiplier)
-    accuracy = _accuracy(setting, scales)
+    accuracy = accuracy_of(setting, scales)
     return Plan(
         method="practical",
-        rounds=_rounds(setting, scales, accuracy, salt),
+        rounds=rounds_of(setting, scales, accuracy, salt),
         start=None,
         mechanisms=mechanisms,
         spend=spend(mechanisms, budget.delta),
-        promises=_promises(setting, accuracy),
+        promises=promises_of(setting, accuracy),
         failure=params.failure,
-        smallest_target=_smallest_target(setting),
+        smallest_target=smallest_target(setting.serves),
         notes=_notes(setting, accuracy),
     )

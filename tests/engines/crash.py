@@ -57,7 +57,7 @@ def arrange(moment: str) -> None:
     elif what == "noise":
         around(run.SecureNoise, "laplace", when)
     else:
-        around(run, {"charge": "charge_run", "mark": "mark_released", "run": "_run_pipeline"}[what], when)
+        around(run, {"charge": "charge_run", "mark": "mark_released", "run": "submit"}[what], when)
 
 
 MOMENTS = (

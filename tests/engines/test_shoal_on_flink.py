@@ -8,6 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from google.cloud import storage
 
@@ -92,6 +95,39 @@ def test_everything_on_object_storage(
     assert cloud.release()["outcome"] == "released"
     assert [entry.release is not None for entry in cloud.charges()] == [True]
     assert site.run("--environment_type=LOOPBACK") == said
+
+
+PEOPLE = 3000
+
+
+@pytest.mark.parametrize("task", ["histogram", "sample_and_aggregate"])
+def test_rows_of_people(flink: FlinkCluster, site: Site, process_workers: list[str], task: str) -> None:
+    """Every person has three rows: counted are people, and a person is in one subsample."""
+    flink.resize(2)
+    rng = np.random.default_rng(5)
+    person = rng.permutation(np.repeat(np.arange(PEOPLE), 3))
+    x = rng.uniform(size=len(person))
+    columns = {"x": x, "y": np.clip(x + rng.normal(scale=0.05, size=len(x)), 0, 1), "person": person}
+    pq.write_table(pa.table(columns), site.bench.rows, row_group_size=1000)
+    site.bench.job |= {"task": task, "params": {"cells": [16]}}
+    site.bench.job["input"]["unit"] = "person"
+    site.bench.job["privacy"] |= {"epsilon": 20.0, "ledger": None}
+    if task == "histogram":
+        site.bench.job["input"]["columns"] = ["x"]
+        site.bench.job["domain"] = {"lower": [0], "upper": [1], "step": 2.0**-12}
+    else:
+        del site.bench.job["domain"]
+        site.bench.job["params"] = {
+            "function": "pipelines.analyses.association:correlation",
+            "blocks": 60,
+            "outputs": {"lower": [-1.0], "upper": [1.0], "step": 2.0**-10},
+        }
+    site.run(*process_workers)
+    result = site.bench.release()["result"]
+    if task == "histogram":
+        assert abs(result["total"] - PEOPLE) < 100  # noise of scale 1/20
+    else:
+        assert abs(result["value"][0] - np.corrcoef(columns["x"], columns["y"])[0, 1]) < 0.1
 
 
 def test_a_task_manager_dies(flink: FlinkCluster, site: Site, process_workers: list[str]) -> None:

@@ -28,8 +28,9 @@ from pipelines.plan import describe, make_plan
 from pipelines.refusal import JobError
 from pipelines.release import complete_release, draft_release
 from pipelines.report import render
-from pipelines.run import RunError, run_job
+from pipelines.run import run_job
 from pipelines.screen import MARKER, screen
+from pipelines.submit import RunError
 from pipelines.summary import summary
 from tests.core.seeded import SeededNoise
 from tests.pipelines.conftest import planted

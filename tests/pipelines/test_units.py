@@ -126,7 +126,7 @@ def test_the_job_that_dataflow_takes_bounds_units_first(bench):
     delivery = Delivery(open_folder(str(bench.folder / "out")), str(job.run_id), job.hash(), None)
     graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
     steps = {each.unique_name for each in graph.components.transforms.values()}
-    assert {"Units/Split", "Units/Gather", "Units/Bound"} <= steps
+    assert {"Units/Gather/Split", "Units/Gather/Group", "Units/Bound"} <= steps
     assert len(graph.SerializeToString()) < TEN_MEGABYTES / 10
 
 

@@ -1,0 +1,51 @@
+"""Gather what descriptors are split into, by the number of a part; every part is there, also an empty one."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
+
+from transforms.read_blocks import Descriptor
+from transforms.run_rounds import untold
+
+
+@dataclasses.dataclass
+class GatherParts(beam.PTransform):
+    """Make one element of each part, (its number, the list of its pieces in any order).
+
+    How many elements there are says nothing of the rows.
+
+    Args:
+        split: reads what a descriptor names; returns pieces with the numbers of their parts.
+        parts: how many parts there are, numbered from 0.
+        step: what this is called where it fails; see `untold`.
+    """
+
+    split: Callable[[Descriptor], Iterable[tuple[int, Any]]]
+    parts: int
+    step: str
+
+    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
+        """Take the descriptors of `ReadBlocks`; return the parts."""
+        every = descriptors.pipeline | "Parts" >> beam.Create([self.parts], reshuffle=False)
+        pieces = (
+            descriptors | "Split" >> beam.FlatMap(_split, self.split, self.step),
+            every | "Every" >> beam.FlatMap(lambda parts: [(number, None) for number in range(parts)]),
+        )
+        return pieces | "Flatten" >> beam.Flatten() | "Group" >> beam.GroupByKey() | "List" >> beam.Map(_list)
+
+
+@no_annotations
+def _split(
+    descriptor: Descriptor, split: Callable[[Descriptor], Iterable[tuple[int, Any]]], step: str
+) -> Iterator[tuple[int, Any]]:
+    with untold(step):
+        yield from split(descriptor)
+
+
+@no_annotations
+def _list(gathered: tuple[int, Iterable[Any]]) -> tuple[int, list[Any]]:
+    number, pieces = gathered
+    return number, [piece for piece in pieces if piece is not None]
