@@ -23,7 +23,7 @@ from pipelines.progress import shown
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, REPORT, draft_release, find_release, read_rows, write_release
 from pipelines.report import render
-from pipelines.runners import EMBEDDED, make_options
+from pipelines.runners import EMBEDDED, make_options, open_pipeline
 from pipelines.storage import open_folder
 from pipelines.submit import RunError, submit
 from pipelines.tasks import TASKS
@@ -201,7 +201,7 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the one pipeline of a run: read, all rounds, write."""
     job, plan, source = prepared.job, prepared.plan, prepared.source
-    pipeline = beam.Pipeline(options=prepared.options)
+    pipeline = open_pipeline(prepared.options)
     elements = pipeline | "Read" >> ReadBlocks(source)
     reader: Records
     if prepared.function is not None:

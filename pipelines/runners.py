@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 
+import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 from pipelines.job import Job
 from pipelines.refusal import JobError
+from transforms.embedded_runner import EmbeddedRunner
 
 EMBEDDED = "FnApiRunner"
 RUNNERS = (EMBEDDED, "FlinkRunner", "DataflowRunner", "PrismRunner")
@@ -51,6 +53,12 @@ def make_options(runner: str, job: Job, extra: Sequence[str]) -> PipelineOptions
         said = complaint.getvalue().strip().rpartition("error: ")[2]
         raise JobError(f"The Beam options after -- are wrong: {said}.") from None
     return options
+
+
+def open_pipeline(options: PipelineOptions) -> beam.Pipeline:
+    """Return an empty pipeline for the runner that `options` name."""
+    embedded = options.view_as(StandardOptions).runner == EMBEDDED
+    return beam.Pipeline(runner=EmbeddedRunner() if embedded else None, options=options)
 
 
 def _check_runner(name: str) -> str:

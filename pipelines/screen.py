@@ -17,7 +17,7 @@ from core.one_cluster.screen import Balls
 from pipelines.job import Job
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, parse_release
-from pipelines.runners import EMBEDDED, make_options
+from pipelines.runners import EMBEDDED, make_options, open_pipeline
 from pipelines.storage import absolute, open_folder
 from pipelines.submit import submit
 from transforms.open_source import InputError, Source, filesystem, open_source
@@ -162,6 +162,6 @@ def _check_names(source: Source) -> None:
 
 
 def _build(options: PipelineOptions, source: Source, screening: Screen, output: str) -> beam.Pipeline:
-    pipeline = beam.Pipeline(options=options)
+    pipeline = open_pipeline(options)
     _ = pipeline | "Read" >> ReadBlocks(source) | "Rows" >> ScreenRows(screening, output)
     return pipeline

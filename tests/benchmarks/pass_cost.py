@@ -29,7 +29,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from rich.console import Console
 from rich.table import Table
 
@@ -37,6 +36,7 @@ from core.aggregate import Tally
 from core.domain import Grid
 from core.noise import Noise, SecureNoise
 from core.rounds import Block
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory
 from transforms.run_rounds import RunRounds
@@ -91,7 +91,7 @@ def run_plain(source: Source) -> None:
 def run_beam(source: Source, workers: int) -> None:
     """Make the passes in one pipeline on the embedded runner."""
     options = PipelineOptions([], direct_num_workers=workers, direct_running_mode="multi_threading")
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         descriptors = pipeline | ReadBlocks(source)
         _ = descriptors | RunRounds(ROUNDS, CENTER, SecureNoise(), Reader.of(source, GRID))
 

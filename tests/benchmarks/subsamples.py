@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from rich.console import Console
 from rich.table import Table
 
@@ -39,6 +38,7 @@ from core.subsample.outputs import Stable
 from core.subsample.params import SampleAndAggregate
 from core.subsample.plan import plan_sample_and_aggregate
 from pipelines.analyses.regression import linear
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
@@ -122,7 +122,7 @@ def run_beam(source: Source, splitting: Splitting, function: Function, workers: 
     params = SampleAndAggregate(splitting.blocks, "average")
     plan = plan_sample_and_aggregate(function.grid, params, BUDGET, ADD, splitting.salt)
     options = PipelineOptions([], direct_num_workers=workers, direct_running_mode="multi_threading")
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         answers = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting, function)
         _ = answers | RunRounds(plan.rounds, plan.start, SecureNoise(), AnswerReader())
 

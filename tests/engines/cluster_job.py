@@ -21,6 +21,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical_plan import plan_practical
 from core.plan import Plan
 from core.rounds import run_in_memory
+from pipelines.runners import open_pipeline
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.engines.services import PYTHON_WORKER
@@ -76,7 +77,7 @@ class ClusterJob:
 
     def run_in_beam(self, output: Path, options: Sequence[str]) -> None:
         """Run on the engine that `options` name, and keep the last state in the folder `output`."""
-        with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
+        with open_pipeline(PipelineOptions(list(options))) as pipeline:
             descriptors = pipeline | ReadBlocks(self.source)
             start = Trace((), self.plan.start)
             last = descriptors | RunRounds(self.rounds, start, NOISE, Reader.of(self.source, GRID))

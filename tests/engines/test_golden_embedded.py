@@ -9,13 +9,13 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from core.aggregate import Counts
 from core.one_cluster.practical import Found
 from core.rounds import run_in_memory
 from tests.engines.golden import GRID, NOISELESS, OTHERS, TASKS, Trace, recorded
 from tests.transforms.tables import write_points
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory
 from transforms.run_rounds import RunRounds
@@ -55,7 +55,7 @@ def in_beam(source: Source, task: str, output: Path, **options: object) -> Trace
         with output.open("xb") as file:
             pickle.dump(state, file)
 
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([], **options)) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
         last = pipeline | ReadBlocks(source) | RunRounds(rounds, start, NOISELESS, Reader.of(source, GRID))
         last | "Save" >> beam.Map(keep)
     return pickle.loads(output.read_bytes())
@@ -110,7 +110,7 @@ def test_repeated_bundles(data: Path, tmp_path: Path, task: str) -> None:
         with (tmp_path / "states").open("ab") as file:
             pickle.dump(state, file)
 
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         last = pipeline | ReadBlocks(source) | RunRounds(rounds, start, NOISELESS, Reader.of(source, GRID))
         last | "Save" >> beam.Map(append)
     with (tmp_path / "states").open("rb") as file:

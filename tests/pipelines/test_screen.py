@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 from typer.testing import CliRunner
 
@@ -35,6 +34,7 @@ from pipelines.summary import summary
 from tests.core.seeded import SeededNoise
 from tests.pipelines.conftest import planted
 from tests.transforms.tables import UNIT_SQUARE
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import InputError, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory
 from transforms.run_rounds import RunRounds
@@ -306,7 +306,7 @@ def test_the_rounds_by_beam_give_what_they_give_in_memory(bench, mode):
     none = SeededNoise(0, factor=0)
     expected = run_in_memory(plan.rounds, read_in_memory(source, UNIT_SQUARE), plan.start, none)
     assert len(expected.balls) == 2
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
         state = (
             pipeline
             | ReadBlocks(source)

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from core.aggregate import Tally
 from core.domain import Ball, Grid
@@ -31,6 +30,7 @@ from transforms.bound_units import (
     keep_one,
     split_points,
 )
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_rounds import RunRounds
@@ -359,7 +359,7 @@ def test_beam_gives_what_memory_gives(tmp_path: Path, way: str, rows: int, keep:
         with (tmp_path / "states").open("ab") as file:
             pickle.dump(state, file)
 
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([], **WAYS[way])) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **WAYS[way])) as pipeline:
         elements = pipeline | ReadBlocks(source) | BoundUnits(asked)
         state = elements | RunRounds(rounds(), Trace((), 0), noise, BoundedReader(UNIT_SQUARE))
         _ = state | "Save" >> beam.Map(append)

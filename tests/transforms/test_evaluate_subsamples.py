@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from core.budget import Budget
 from core.domain import Grid
@@ -23,6 +22,7 @@ from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import write, write_points
 from transforms.bound_units import Bounding
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
@@ -303,7 +303,7 @@ def in_beam(folder: Path, name: str, output: Path, **options: object) -> list[Tr
         with output.open("ab") as file:
             pickle.dump(state, file)
 
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([], **options)) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
         elements = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), CENTER)
         last = elements | RunRounds(rounds, start, SeededNoise(0, factor=0.0), AnswerReader())
         last | "Save" >> beam.Map(append)
@@ -342,7 +342,7 @@ def test_a_function_with_randomness_answers_once_though_bundles_are_repeated(
         with (tmp_path / "answers").open("a") as file:
             file.write(f"{answer}\n")
 
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         kept = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), chance)
         kept | "One" >> beam.Map(append)
         kept | "Again" >> beam.Reshuffle() | "Two" >> beam.Map(append)
@@ -368,6 +368,6 @@ def test_a_function_that_cannot_be_imported_fails_the_pipeline_in_a_sentence(dat
     nowhere = replace(CENTER, place="nowhere_at_all:f")
     with (
         pytest.raises(Exception, match=r"params\.function is nowhere_at_all:f"),
-        beam.Pipeline(runner=FnApiRunner()) as pipeline,
+        beam.Pipeline(runner=EmbeddedRunner()) as pipeline,
     ):
         _ = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), nowhere)

@@ -5,12 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from core.domain import Grid
 from core.rounds import Block
 from tests.transforms.tables import UNIT_SQUARE, write, write_points
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import File, InputError, open_source
 from transforms.read_blocks import (
     Descriptor,
@@ -138,7 +138,7 @@ def test_the_transform_gives_every_row_group_once_and_the_graph_no_figure(tmp_pa
     source = open_source(str(write_points(tmp_path, [300, 0, 500], 3)), ["x", "y"])
     expected = [d for file in source.files for d in list_row_groups(file)]
     assert len(expected) == 7
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
         descriptors = pipeline | ReadBlocks(source)
         assert_that(descriptors, equal_to(expected))
     assert sum(len(b.ids) for d in expected for b in read_blocks(Reader.of(source, UNIT_SQUARE), d)) == 784

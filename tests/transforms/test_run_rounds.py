@@ -6,12 +6,12 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from core.aggregate import Counts, Tally
 from core.noise import Noise, SecureNoise
 from core.rounds import Block
 from tests.transforms.tables import UNIT_SQUARE, write_points
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.run_rounds import RunRounds, _Sum
@@ -58,7 +58,7 @@ def append_to(path: Path) -> beam.PTransform:
 def test_repeated_bundles_leave_one_value_visible(source: Source, tmp_path: Path, options: dict) -> None:
     """The noise is secure and wide: two draws are equal with probability below 1e-9."""
     options = PipelineOptions([], direct_runner_bundle_repeat=3, **options)
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         rounds = [Echo("first"), Echo("second"), Echo("third")]
         reader = Reader.of(source, UNIT_SQUARE)
         last = pipeline | ReadBlocks(source) | RunRounds(rounds, (), SecureNoise(), reader)
@@ -72,7 +72,7 @@ def test_repeated_bundles_leave_one_value_visible(source: Source, tmp_path: Path
 def test_without_a_reshuffle_repeated_bundles_would_show_many_values(tmp_path: Path) -> None:
     """The power of the test above: this is what it would see."""
     options = PipelineOptions([], direct_runner_bundle_repeat=3)
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         start = pipeline | beam.Create([()], reshuffle=False)
         last = start | "Draw" >> beam.Map(lambda _: int(SecureNoise().laplace(np.zeros(1, np.int64), 1e9)[0]))
         last | append_to(tmp_path / "one")

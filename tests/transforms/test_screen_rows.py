@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from core.domain import Grid
 from core.one_cluster.screen import Balls
 from tests.transforms.tables import UNIT_SQUARE, write, write_points
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import InputError, open_source
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.screen_rows import (
@@ -153,7 +153,7 @@ def test_the_transform_writes_what_its_twin_writes(tmp_path: Path) -> None:
     source = open_source(str(path), ["x", "y"])
     rows_ = ScreenRows(Screen(Reader.of(source, UNIT_SQUARE), BALL), str(tmp_path / "out"))
     options = PipelineOptions(["--direct_runner_bundle_repeat=2"])
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         assert_that(pipeline | ReadBlocks(source) | rows_, equal_to([]))
     assert contents(tmp_path / "out") == contents(tmp_path / "twin")
 
