@@ -42,7 +42,8 @@ demo: install ## find the densest small region of the world's airports, privatel
 	$(BIN)/shoal demo
 
 test: lint engines ## lint, types, import contracts, then every test but the audits
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not audit and not engine" -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -m "engine and not audit"
 
 audit: install ## long statistical tests of privacy and accuracy
 	$(BIN)/pytest -m audit

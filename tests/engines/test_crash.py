@@ -12,8 +12,6 @@ from pipelines.ledger import Ledger, create_ledger, read_ledger
 from tests.engines.crash import MOMENTS
 from tests.pipelines.conftest import Bench
 
-pytestmark = pytest.mark.engine
-
 
 @pytest.fixture
 def bench(tmp_path) -> Bench:

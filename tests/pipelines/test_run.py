@@ -69,7 +69,6 @@ def test_overrides(bench):
     assert bench.release()["privacy"]["epsilon"] == 2
 
 
-@pytest.mark.engine
 def test_repeated_bundles_leave_one_value(bench):
     """Each bundle runs three times more, with fresh noise; what is released is what was drawn once."""
     result = bench.run({}, "--", "--direct_runner_bundle_repeat=3", "--direct_running_mode=in_memory")
