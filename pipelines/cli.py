@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipelines.leave import leave_after
+
 if TYPE_CHECKING:
     from pipelines.events import Events
 
@@ -279,6 +281,6 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command, and end the process."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the runner is what runs in parallel
-    app()
+    leave_after(app)
