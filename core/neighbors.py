@@ -115,20 +115,6 @@ class Neighbors:
         longest = sum(extents) if self.name == "add_or_remove_one" else self.secrets.reach(extents)
         return weight * longest
 
-    def bounded_sum(self, l1: float, l2: float, linf: float) -> Sensitivity:
-        """Sensitivity of a sum of vectors whose norms are at most the ones given."""
-        return Sensitivity(l1=self.moves * l1, l2=self.moves * l2, linf=self.moves * linf)
-
-    def selection_epsilon(self, scale: float, *, monotone: bool) -> float:
-        """Privacy of the exponential mechanism by Gumbel noise of `scale` on sensitivity-1 scores.
-
-        Scores that all move the same way when a record is added are monotone: under
-        `add_or_remove_one` they cost 1 / scale, otherwise 2 / scale
-        (McSherry and Talwar 2007).
-        """
-        self._without_constraints()
-        return (1 if monotone and self.name == "add_or_remove_one" else 2) / scale
-
 
 def compose_in_sequence(releases: Sequence[tuple[Neighbors, float]]) -> float:
     """Return the epsilon of several releases about the same records: their sum (Theorem 4.1).

@@ -124,8 +124,6 @@ def test_whatever_holds_for_replace_one_holds_under_a_policy():
     relation, plain = Neighbors("replace_one", Policy(Distance(1))), Neighbors("replace_one")
     assert relation.moves == plain.moves
     assert relation.histogram() == plain.histogram()
-    assert relation.bounded_sum(1, 1, 1) == plain.bounded_sum(1, 1, 1)
-    assert relation.selection_epsilon(2.0, monotone=True) == 1.0
 
 
 def test_one_cell_counts_a_public_number():
@@ -144,8 +142,6 @@ KNOWN = Policy(Distance(1), (KnownCount((1,), (2,), 3),))
         lambda n: n.histogram(),
         lambda n: n.cumulative(6),
         lambda n: n.linear_sum(1.0, LINE),
-        lambda n: n.bounded_sum(1, 1, 1),
-        lambda n: n.selection_epsilon(1.0, monotone=False),
     ],
 )
 def test_no_sensitivity_overlooks_constraints(sensitivity):
