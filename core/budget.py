@@ -9,6 +9,7 @@ from dp_accounting.pld import pld_privacy_accountant
 from dp_accounting.rdp import rdp_privacy_accountant
 
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
+_LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
 _GRID = 1e-4  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
 
 
@@ -183,8 +184,10 @@ def _pld(epsilons: Sequence[float], delta: float) -> float:
     # Randomized response is defined for replaced records; here it only stands for its loss distribution.
     relation = privacy_accountant.NeighboringRelation.REPLACE_ONE
     accountant = pld_privacy_accountant.PLDAccountant(relation, value_discretization_interval=_GRID)
+    if max(epsilons) > _MOST:
+        return math.inf
     for epsilon in epsilons:
-        flip = 2 / (1 + math.exp(epsilon))
+        flip = 2 / (1 + math.exp(max(epsilon, _LEAST)))
         accountant.compose(dp_event.RandomizedResponseDpEvent(noise_parameter=flip, num_buckets=2))
     return float(accountant.get_epsilon(delta))
 

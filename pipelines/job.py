@@ -32,6 +32,7 @@ from pipelines.storage import absolute, open_file, open_folder
 from pipelines.tasks import TASKS, Keep
 
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise would not fit into int64; above, it is none
+_LEAST_DELTA = 1e-100  # below it, the parts of delta might not be told from 0
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
@@ -112,6 +113,8 @@ class Privacy(JobPart):
             raise ValueError(
                 f"privacy.epsilon is {self.epsilon}: it must be from {_LEAST_EPSILON} to {_MOST_EPSILON}."
             )
+        if 0 < self.delta < _LEAST_DELTA:
+            raise ValueError(f"privacy.delta is {self.delta}: it must be 0, or at least {_LEAST_DELTA}.")
         if self.ledger is not None:
             open_file(self.ledger)
         return self
@@ -137,6 +140,8 @@ class Job(JobPart):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.unit == "":
+            raise ValueError("input.unit is empty: give the name of a column, or leave it out.")
         self.check_records()
         if not self.output:
             raise ValueError("output is empty: give the folder of the release.")

@@ -106,7 +106,7 @@ def _steps(length: float, step: float, field: str) -> int:
     """Return a length in steps, which must be a whole number of them."""
     steps = round(length / step) if math.isfinite(length) else 0
     if steps < 1 or abs(steps * step - length) > _CLOSE * step:
-        raise ValueError(f"{field} has {length}: it must be a multiple of domain.step, {step}.")
+        raise ValueError(f"{field} has {length}: it must be 1, 2, 3, ... times domain.step, {step}.")
     return steps
 
 

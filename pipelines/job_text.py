@@ -98,7 +98,7 @@ def _parse(text: str, where: str, key: str = "") -> Any:
         mark = error.problem_mark or error.context_mark
         place = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
         raise JobError(f"{where} is not valid YAML:{place} {error.problem}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         raise JobError(f"{where} is not valid YAML.") from None
     finally:
         if loader is not None:

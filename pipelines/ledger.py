@@ -21,7 +21,7 @@ from core.neighbors import Name
 from core.plan import Plan
 from pipelines.folder import StorageError
 from pipelines.job import Job
-from pipelines.refusal import JobError, say
+from pipelines.refusal import JobError
 from pipelines.storage import open_file
 
 _ROUNDING = 1e-9
@@ -93,6 +93,8 @@ class Ledger(_Part):
             Budget(self.epsilon, self.delta)
         except ValueError as error:
             raise ValueError(str(error).replace("privacy.", "")) from None
+        if self.unit == "":
+            raise ValueError("unit is empty: give the name of a column, or leave it out.")
         return self
 
     def spent(self) -> Spend:
@@ -115,7 +117,11 @@ def create_ledger(path: str, ledger: Ledger) -> None:
         JobError: there is a file already, or none can be written.
     """
     folder, name = open_file(path)
-    if not folder.create(name, ledger.bytes()):
+    try:
+        created = folder.create(name, ledger.bytes())
+    except OSError as error:
+        raise JobError(f"{path} cannot be written ({error.strerror}): give another path.") from None
+    if not created:
         raise JobError(f"{path} exists already: a ledger is created once; give another path.")
 
 
@@ -278,8 +284,10 @@ def _read(path: str) -> bytes:
 def _parse(path: str, raw: bytes) -> Ledger:
     try:
         return Ledger.model_validate_json(raw)
-    except ValidationError as error:
-        raise JobError(f"{path} is not a ledger of schema 1: {say(error, Ledger).splitlines()[0]}") from None
+    except ValidationError:  # whose text would quote the file, which may be one of rows
+        raise JobError(
+            f"{path} is not a ledger of schema 1: give one that `shoal ledger create` made."
+        ) from None
 
 
 def _tries(path: str) -> Iterator[bytes]:

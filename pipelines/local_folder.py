@@ -18,12 +18,15 @@ class LocalFolder:
     path: str
 
     def read(self, name: str) -> bytes | None:
-        """See `Folder.read`."""
+        """See `Folder.read`; a JobError where the path can hold no file."""
         try:
             with open(self.locate(name), "rb") as file:
                 return file.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "no path has such a character"
+            raise JobError(f"{self.locate(name)} cannot be read ({why}): give another path.") from None
 
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`: a hard link is made at once, and never over another file."""

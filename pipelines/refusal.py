@@ -19,6 +19,8 @@ _TYPES = {
     "model": "a mapping (key: value)",
 }
 
+_MUST = ": it must be "
+
 
 class JobError(ValueError):
     """The job is wrong, and nothing was read, written or spent; the text is one sentence per problem."""
@@ -26,11 +28,20 @@ class JobError(ValueError):
 
 def say(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one sentence for each problem that pydantic found in a job of `model`, a line each."""
-    return "\n".join(dict.fromkeys(_sentence(problem, model) for problem in error.errors()))
+    said: dict[str, list[str]] = {}
+    for problem in error.errors():
+        wrong, must, allowed = _sentence(problem, model).partition(_MUST)
+        kinds = said.setdefault(wrong + must, [])
+        if allowed not in kinds:
+            kinds.append(allowed)
+    return "\n".join(
+        wrong + ", or ".join(kind.rstrip(".") for kind in kinds) + "." if kinds != [""] else wrong
+        for wrong, kinds in said.items()
+    )
 
 
 def _sentence(problem: Any, model: type[BaseModel]) -> str:
-    path = [part for part in problem["loc"] if part != "[key]"]
+    path = [part for part in problem["loc"] if not _is_kind(part)]
     name = _name(path)
     value = _shown(problem["input"])
     kind = problem["type"]
@@ -38,6 +49,9 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
         parent = _model_at(model, path[:-1])
         keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
         return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}."
+    if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
+        where = path if kind == "too_long" else path[:-1]
+        return f"{_name(where)} is {value}: it must be a list of two values."
     if kind == "missing":
         parent = _model_at(model, path[:-1])
         needed = [key for key, field in parent.model_fields.items() if field.is_required()]
@@ -47,11 +61,19 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
     if kind == "literal_error":
         return f"{name} is {value}: it must be {problem['ctx']['expected']}."
     if kind == "string_pattern_mismatch":
-        return f"{name} is {value}: it must be letters, digits, dots, dashes and underscores, at most 128."
+        return (
+            f"{name} is {value}: it must be 1 to 128 letters, digits, dots, dashes and underscores, of which "
+            "the first is a letter or digit."
+        )
     allowed = _TYPES.get(kind.split("_")[0])
     if allowed is None:
         return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}."
     return f"{name} is {value}: it must be {allowed}."
+
+
+def _is_kind(part: str | int) -> bool:
+    """Say whether pydantic means a kind of value that is allowed here, and not a key."""
+    return part in ("[key]", "bool", "int", "float", "str") or str(part).startswith("tuple[")
 
 
 def _name(path: Sequence[str | int]) -> str:
@@ -67,8 +89,10 @@ def _shown(value: object) -> str:
 def _model_at(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:
     """Return the model that validates what lies at `path` below `model`."""
     for part in path:
-        kinds = [model.model_fields[str(part)].annotation]
-        if get_origin(kinds[0]) in (Union, UnionType):
-            kinds = list(get_args(kinds[0]))
+        if isinstance(part, int):  # the list's field gave the model of its entries
+            continue
+        kinds = [model.model_fields[part].annotation]
+        while any(get_origin(kind) in (Union, UnionType, tuple) for kind in kinds):
+            kinds = [inner for kind in kinds for inner in get_args(kind) or (kind,)]
         model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
     return model

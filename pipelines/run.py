@@ -23,7 +23,7 @@ from pipelines.progress import shown
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, REPORT, draft_release, find_release, read_rows, write_release
 from pipelines.report import render
-from pipelines.runners import EMBEDDED, make_options, open_pipeline
+from pipelines.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.storage import open_folder
 from pipelines.submit import RunError, submit
 from pipelines.tasks import TASKS
@@ -71,6 +71,11 @@ class Delivery:
         return release
 
 
+def delivery_of(job: Job) -> Delivery:
+    """Return where the release of `job` goes."""
+    return Delivery(open_folder(job.output), str(job.run_id), job.hash(), job.privacy.ledger)
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A job that was checked as far as that goes without reading rows, spending or writing anything.
@@ -115,6 +120,7 @@ def prepare_run(
         LedgerRefusal: the ledger has no room for it.
     """
     options = make_options(runner, job, beam_options)
+    check_options(options)
     source = open_source(job.input.path, job.input.columns, job.unit)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
@@ -168,7 +174,7 @@ def run_job(
         RunError: anything else.
     """
     events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
-    delivery = Delivery(open_folder(job.output), str(job.run_id), job.hash(), job.privacy.ledger)
+    delivery = delivery_of(job)
     if delivery.find() is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.tell("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)

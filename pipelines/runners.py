@@ -61,6 +61,20 @@ def open_pipeline(options: PipelineOptions) -> beam.Pipeline:
     return beam.Pipeline(runner=EmbeddedRunner() if embedded else None, options=options)
 
 
+def check_options(options: PipelineOptions) -> None:
+    """Check that the runner has the options that it needs.
+
+    Raises:
+        JobError: it has not.
+    """
+    try:
+        with quiet():
+            open_pipeline(options)
+    except ValueError as error:
+        said = str(error).strip().splitlines()[-1].strip(" .")  # a line for each option
+        raise JobError(f"The Beam options after -- are wrong: {said}.") from None
+
+
 def _check_runner(name: str) -> str:
     """Return the runner to use; others might draw noise once per consumer, and so publish it twice."""
     name = EMBEDDED if name == "DirectRunner" else name

@@ -17,7 +17,7 @@ from core.one_cluster.screen import Balls
 from pipelines.job import Job
 from pipelines.refusal import JobError
 from pipelines.release import RELEASE, parse_release
-from pipelines.runners import EMBEDDED, make_options, open_pipeline
+from pipelines.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.storage import absolute, open_folder
 from pipelines.submit import submit
 from transforms.open_source import InputError, Source, filesystem, open_source
@@ -74,6 +74,7 @@ def screen(
     release = _read_release(absolute(release_path))
     grid, balls = _balls(release, release_path)
     options = make_options(runner, cast(Job, Named(str(release["run_id"]))), beam_options)
+    check_options(options)
     source = open_source(absolute(input_path), release["domain"]["columns"])
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")

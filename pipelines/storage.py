@@ -36,5 +36,11 @@ def open_file(path: str) -> tuple[Folder, str]:
 
 
 def absolute(path: str) -> str:
-    """Return a local path made absolute, since workers run elsewhere; another as it is."""
+    """Return a local path made absolute, since workers run elsewhere; another as it is.
+
+    Raises:
+        JobError: a character that no path has.
+    """
+    if "\0" in path:
+        raise JobError(f"{path!r} is not a path: it has a NUL character.")
     return path if "://" in path or not path else os.path.abspath(os.path.expanduser(path))

@@ -20,7 +20,7 @@ _GCS = "gs://"
 _RETRIED = timedelta(seconds=120)
 _ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
-_UNITS = "give a column of integers, text, bytes, dates or decimals"
+_UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
 
 
 class InputError(ValueError):

@@ -35,7 +35,9 @@ def plan_median(grid: Grid, params: Median, budget: Budget, neighbors: Neighbors
 
     Returns:
         Rounds and promises: `rank_error` (the released value is within so many ranks of the wanted one);
-        None for smooth sensitivity, whose error depends on the data.
+        None for smooth sensitivity, whose error depends on the data. All points beyond an extreme have its
+        rank, so the exponential mechanism wants a rank inside by its error: among more records than that,
+        the value is not beyond the extreme, and within twice that error of its rank.
 
     Raises:
         ValueError: the grid has several axes, or the noise does not fit the budget.
@@ -49,7 +51,7 @@ def plan_median(grid: Grid, params: Median, budget: Budget, neighbors: Neighbors
     multiplier = calibrate(budget, lambda m: setting.mechanisms(m * budget.epsilon))
     epsilon = multiplier * budget.epsilon
     mechanisms = setting.mechanisms(epsilon)
-    error = setting.rank_error(epsilon)
+    error = setting.rank_error(epsilon) * (2 if setting.rank.extreme else 1)
     other = "smooth" if method == "exponential" else "exponential"
     return Plan(
         method=method,
@@ -60,7 +62,7 @@ def plan_median(grid: Grid, params: Median, budget: Budget, neighbors: Neighbors
         promises={"rank_error": error if method == "exponential" else None},
         failure=params.failure,
         alternatives={other: {"rank_error": None if method == "exponential" else error}},
-        notes=setting.notes(),
+        notes=setting.notes(epsilon),
     )
 
 
@@ -100,6 +102,11 @@ class _Setting:
         """Failure of each of the choices that are made: two ends and the value."""
         return self.params.failure / (3 if self.windowed else 1)
 
+    def inside(self, epsilon: float) -> int:
+        """Ranks by which the exponential mechanism aims inside of an extreme."""
+        wanted = self.rank.extreme and self.params.method == "exponential"
+        return self.rank_error(epsilon) if wanted else 0
+
     def window_scale(self, epsilon: float) -> float:
         return 2 / (_WINDOW_SHARE / 2 * epsilon)
 
@@ -134,20 +141,29 @@ class _Setting:
         return needed + math.ceil(error)
 
     def rounds(self, epsilon: float) -> tuple[Round, ...]:
-        rank, extent = self.rank, self.grid.extents[0]
+        rank, extent, inside = self.rank, self.grid.extents[0], self.inside(epsilon)
         rounds: list[Round] = []
         if self.windowed:
             bits = self.bits + 1 - _CELLS
-            rounds.append(FindWindow(bits, extent, rank, self.margin(epsilon), self.window_scale(epsilon)))
+            rounds.append(
+                FindWindow(bits, extent, rank, self.margin(epsilon), self.window_scale(epsilon), inside)
+            )
         if self.params.method == "smooth":
             smooth = self.smooth(epsilon)
             last: Round = SmoothQuantile(grid=self.grid, rank=rank, neighbors=self.neighbors, smooth=smooth)
         else:
-            last = ExponentialQuantile(grid=self.grid, rank=rank, scale=2 / (self.share * epsilon))
+            last = ExponentialQuantile(
+                grid=self.grid, rank=rank, scale=2 / (self.share * epsilon), inside=inside
+            )
         return (*rounds, last)
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, epsilon: float) -> tuple[str, ...]:
         notes = []
+        if inside := self.inside(epsilon):
+            notes.append(
+                f"The value is aimed {inside:,} ranks inside of the extreme, beyond which no rank tells one "
+                "value from another: among more records than that, it is not beyond them."
+            )
         if self.windowed:
             notes.append(
                 "The column has more than 2^20 possible values: a first round finds a window about the rank, "

@@ -35,9 +35,18 @@ class Rank:
         p = Fraction(str(quantile)).limit_denominator(_MILLION)
         return cls(p.numerator, p.denominator)
 
-    def of(self, records: int) -> int:
-        """Rank among `records` records, counted from 1."""
-        return max(1, -(-self.part * records // self.whole))
+    @property
+    def extreme(self) -> bool:
+        """Whether it is the minimum or the maximum."""
+        return self.part in (0, self.whole)
+
+    def of(self, records: int, inside: int = 0) -> int:
+        """Rank among `records` records, counted from 1; of an extreme, the rank `inside` further in.
+
+        A record more raises it by 0 or 1.
+        """
+        rank = max(1, -(-self.part * records // self.whole))
+        return rank + inside if self.part == 0 else max(1, rank - inside)
 
     def moves(self, below: Ints, above: Ints) -> Ints:
         """Fewest records to add or remove so that a gap borders on the rank.

@@ -160,3 +160,12 @@ def test_what_a_ledger_says_is_no_less_than_the_true_loss() -> None:
     upper = norm.cdf(shift / 2 - said.epsilon / shift)
     exact = upper - math.exp(said.epsilon) * norm.cdf(-shift / 2 - said.epsilon / shift)
     assert 1e-9 < exact <= 5e-7
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-6), (1.0, 0.3), (1.0, 0.99), (100.0, 1e-100)])
+def test_budgets_at_the_edges_are_calibrated(epsilon, delta):
+    def build(rho):
+        return [gaussian("a", "sums", rho, 1.0), laplace("b", "count", math.sqrt(rho), 1.0)]
+
+    multiplier = calibrate(Budget(epsilon, delta), build)
+    assert 0 < spend(build(multiplier), delta).epsilon <= epsilon

@@ -53,6 +53,31 @@ WRONG_JOBS = [
     ({"output": "gs:///folder"}, "gs:///folder names no bucket"),
     ({"input.path": "s3://bucket/folder"}, "input.path s3://bucket/folder has a scheme"),
     ({"run_id": "../other"}, "run_id"),
+    ({"run_id": "."}, "of which the first is a letter or digit"),
+    ({"input.unit": ""}, "input.unit is empty"),
+    ({"input.path": "a\0b"}, "is not a path: it has a NUL character"),
+    ({"output": "a\0b"}, "is not a path: it has a NUL character"),
+    ({"privacy.ledger": "/"}, "/ is a folder"),
+    ({"privacy.ledger": "/usr/bin"}, "/usr/bin cannot be read (Is a directory)"),
+    ({"privacy.delta": 1e-308}, "privacy.delta is 1e-308: it must be 0, or at least 1e-100"),
+    (
+        {**changes("cdf"), "params.ranges": [[0.5]]},
+        "params.ranges[0] is [0.5]: it must be a list of two values",
+    ),
+    ({**changes("cdf"), "params.ranges": [[]]}, "params.ranges[0] is []: it must be a list of two values"),
+    ({**changes("cdf"), "params.ranges": [[0, 0.5, 1]]}, "it must be a list of two values"),
+    (
+        {**changes("histogram"), "params.cells": "a"},
+        "params.cells is 'a': it must be a whole number, or a list.",
+    ),
+    (
+        {
+            **changes("histogram"),
+            "privacy.neighbors": "replace_one",
+            "privacy.policy": {"secrets": "full", "constraints": [{"lower": [0, 0], "count": 1}]},
+        },
+        "privacy.policy.constraints[0].upper is missing: privacy.policy.constraints[0] needs lower, upper",
+    ),
 ]
 
 
@@ -61,7 +86,9 @@ def test_wrong_jobs(bench, refused, changes, says):
     assert says in refused(bench.run(changes))
 
 
-@pytest.mark.parametrize("text", ["", "just words", "a: [1", "- 1\n- 2", "task: one_cluster\ntask: other"])
+@pytest.mark.parametrize(
+    "text", ["", "just words", "a: [1", "- 1\n- 2", "task: one_cluster\ntask: other", "{[1]: 2}"]
+)
 def test_files_that_are_no_jobs(bench, refused, text):
     assert "job" in refused(bench.shoal("run", bench.write(text)))
 

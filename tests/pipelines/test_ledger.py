@@ -115,9 +115,23 @@ def test_a_released_run_is_marked_once(books):
 )
 def test_files_that_are_no_ledgers(books, text):
     Path(books.path).write_text(text)
-    with pytest.raises(JobError, match="not a ledger of schema 1"):
+    with pytest.raises(
+        JobError, match=r"not a ledger of schema 1: give one that `shoal ledger create` made\.$"
+    ):
         books.charge("monday")
     assert Path(books.path).read_text() == text
+
+
+def test_where_no_ledger_can_be(bench):
+    def said(*command):
+        result = bench.shoal("ledger", *command)
+        assert result.exit_code == 2
+        return result.output
+
+    options = ("--epsilon", "1", "--delta", "0")
+    assert "/proc/x.json cannot be written (" in said("create", "/proc/x.json", *options)
+    assert "--unit is empty" in said("create", str(bench.folder / "l.json"), *options, "--unit", "")
+    assert f"{bench.folder} cannot be read (Is a directory)" in said("show", str(bench.folder))
 
 
 def test_runs_that_race_never_overspend(books):
@@ -232,6 +246,8 @@ def test_a_dry_run_spends_and_writes_nothing(bench):
     ) == before
     assert bench.run({"privacy.ledger": path, "privacy.epsilon": 1.5}, "--dry-run").exit_code == 3
     assert bench.run({"input.path": str(bench.folder / "nowhere")}, "--dry-run").exit_code == 2
+    assert bench.run({"run_id": "monday"}).exit_code == 0
+    assert "is released already" in bench.run({"run_id": "monday"}, "--dry-run").stdout
 
 
 def test_a_swap_needs_the_file_as_it_was_seen(bench):

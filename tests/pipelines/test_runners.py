@@ -68,6 +68,13 @@ def test_wrong_options_are_refused(job, options, says):
         make_options("FnApiRunner", job, options)
 
 
+def test_a_runner_without_what_it_needs_is_refused_before_anything_is_charged(job):
+    with pytest.raises(
+        JobError, match="The Beam options after -- are wrong: Missing required option: region"
+    ):
+        prepare_run(job, "DataflowRunner", ["--temp_location=gs://bucket/temp", "--no_auth"])
+
+
 def test_dataflow_would_take_the_job(bench, monkeypatch, tmp_path):
     """Built by Dataflow's own runner until it would be sent: all rounds in one small graph."""
     monkeypatch.setattr("apache_beam.io.gcp.gcsio.GcsIO.is_soft_delete_enabled", lambda *_: False)
