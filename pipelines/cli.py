@@ -64,13 +64,14 @@ def run(
         checked = load_job(job, overrides or [])
         events = events.of(run_id=checked.run_id, task=checked.task)
         with _exit_codes(events):
-            if dry_run and _with_beam("run").delivery_of(checked).find() is not None:
+            runs = _with_beam("run")
+            if dry_run and runs.delivery_of(checked).find() is not None:
                 typer.echo(f"Run {checked.run_id} is released already: it would return that release.")
             elif dry_run:
-                _with_beam("run").prepare_run(checked, runner, beam_options or [])
+                runs.prepare_run(checked, runner, beam_options or [])
                 typer.echo(f"Run {checked.run_id} would start. No row was read, nothing spent or written.")
             else:
-                release = _with_beam("run").run_job(checked, runner, beam_options or [], events)
+                release = runs.run_job(checked, runner, beam_options or [], events)
                 _summarize(release, checked.output)
 
 

@@ -24,9 +24,10 @@ class LocalFolder:
                 return file.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "no path has such a character"
-            raise JobError(f"{self.locate(name)} cannot be read ({why}): give another path.") from None
+        except OSError as error:
+            raise JobError(
+                f"{self.locate(name)} cannot be read ({error.strerror}): give another path."
+            ) from None
 
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`: a hard link is made at once, and never over another file."""

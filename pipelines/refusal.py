@@ -49,6 +49,7 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
         parent = _model_at(model, path[:-1])
         keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
         return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}."
+    # these are of lists of fixed length, which in a job are pairs
     if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
         where = path if kind == "too_long" else path[:-1]
         return f"{_name(where)} is {value}: it must be a list of two values."

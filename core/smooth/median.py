@@ -42,7 +42,6 @@ class FindWindow:
         rank: the order statistic.
         margin: ranks that the window should hold on each side.
         scale: Gumbel scale.
-        inside: of an extreme, ranks further in that are wanted instead.
     """
 
     bits: int
@@ -50,7 +49,6 @@ class FindWindow:
     rank: Rank
     margin: int
     scale: float
-    inside: int = 0
     name: str = "window"
     floor: int = 0
 
@@ -63,7 +61,7 @@ class FindWindow:
         counts = np.zeros((self.extent >> self.bits) + 1, dtype=np.int64)
         counts[aggregate.keys] = aggregate.counts
         last = np.cumsum(counts)
-        first, rank = last - counts + 1, self.rank.of(int(last[-1]), self.inside)
+        first, rank = last - counts + 1, self.rank.of(int(last[-1]))
         ends = []
         for wanted in (rank - self.margin, rank + self.margin):
             away = np.maximum(np.maximum(first - wanted, wanted - last), 0)
@@ -125,22 +123,17 @@ class ExponentialQuantile(Quantile):
 
     Args:
         scale: Gumbel scale.
-        inside: of an extreme, ranks further in that are wanted instead.
     """
 
     scale: float
-    inside: int = 0
 
     def release(self, aggregate: Counts, state: Window, noise: Noise) -> Answer:
         """Release a grid point."""
-        upper = state.upper - state.lower
-        value = choose_by_rank(aggregate, upper, self.rank, self.scale, noise, self.inside)
+        value = choose_by_rank(aggregate, state.upper - state.lower, self.rank, self.scale, noise)
         return self.restored(state, value)
 
 
-def choose_by_rank(
-    values: Counts, upper: int, rank: Rank, scale: float, noise: Noise, inside: int = 0
-) -> int:
+def choose_by_rank(values: Counts, upper: int, rank: Rank, scale: float, noise: Noise) -> int:
     """Choose one of 0, ..., upper by the exponential mechanism: 2 / scale private under both relations.
 
     The score of v is -max(0, #{x < v} + 1 - r, r - #{x <= v}), how far r is from the ranks that v holds; its
@@ -153,10 +146,9 @@ def choose_by_rank(
         rank: which order statistic.
         scale: Gumbel scale.
         noise: where randomness comes from.
-        inside: of an extreme, r is so many ranks further in.
     """
     last = np.cumsum(values.counts)
-    r = rank.of(int(last[-1]) if len(last) else 0, inside)
+    r = rank.of(int(last[-1]) if len(last) else 0)
     before = np.append(0, last)  # records below each gap
     gap_starts = np.append(0, values.keys + 1)
     gap_away = np.maximum(before + 1 - r, r - before)

@@ -102,10 +102,10 @@ class _Setting:
         """Failure of each of the choices that are made: two ends and the value."""
         return self.params.failure / (3 if self.windowed else 1)
 
-    def inside(self, epsilon: float) -> int:
-        """Ranks by which the exponential mechanism aims inside of an extreme."""
-        wanted = self.rank.extreme and self.params.method == "exponential"
-        return self.rank_error(epsilon) if wanted else 0
+    def aim(self, epsilon: float) -> Rank:
+        """The rank that is aimed at: by the exponential mechanism, inside of an extreme."""
+        inwards = self.rank.extreme and self.params.method == "exponential"
+        return replace(self.rank, inside=self.rank_error(epsilon)) if inwards else self.rank
 
     def window_scale(self, epsilon: float) -> float:
         return 2 / (_WINDOW_SHARE / 2 * epsilon)
@@ -141,25 +141,21 @@ class _Setting:
         return needed + math.ceil(error)
 
     def rounds(self, epsilon: float) -> tuple[Round, ...]:
-        rank, extent, inside = self.rank, self.grid.extents[0], self.inside(epsilon)
+        rank, extent = self.aim(epsilon), self.grid.extents[0]
         rounds: list[Round] = []
         if self.windowed:
             bits = self.bits + 1 - _CELLS
-            rounds.append(
-                FindWindow(bits, extent, rank, self.margin(epsilon), self.window_scale(epsilon), inside)
-            )
+            rounds.append(FindWindow(bits, extent, rank, self.margin(epsilon), self.window_scale(epsilon)))
         if self.params.method == "smooth":
             smooth = self.smooth(epsilon)
             last: Round = SmoothQuantile(grid=self.grid, rank=rank, neighbors=self.neighbors, smooth=smooth)
         else:
-            last = ExponentialQuantile(
-                grid=self.grid, rank=rank, scale=2 / (self.share * epsilon), inside=inside
-            )
+            last = ExponentialQuantile(grid=self.grid, rank=rank, scale=2 / (self.share * epsilon))
         return (*rounds, last)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
         notes = []
-        if inside := self.inside(epsilon):
+        if inside := self.aim(epsilon).inside:
             notes.append(
                 f"The value is aimed {inside:,} ranks inside of the extreme, beyond which no rank tells one "
                 "value from another: among more records than that, it is not beyond them."

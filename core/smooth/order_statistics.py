@@ -24,10 +24,12 @@ class Rank:
     Args:
         part: numerator of p.
         whole: denominator of p.
+        inside: of an extreme, the rank so many further in is meant; 0 for any other quantile.
     """
 
     part: int
     whole: int
+    inside: int = 0
 
     @classmethod
     def of_quantile(cls, quantile: float) -> "Rank":
@@ -40,13 +42,10 @@ class Rank:
         """Whether it is the minimum or the maximum."""
         return self.part in (0, self.whole)
 
-    def of(self, records: int, inside: int = 0) -> int:
-        """Rank among `records` records, counted from 1; of an extreme, the rank `inside` further in.
-
-        A record more raises it by 0 or 1.
-        """
+    def of(self, records: int) -> int:
+        """Rank among `records` records, counted from 1; a record more raises it by 0 or 1."""
         rank = max(1, -(-self.part * records // self.whole))
-        return rank + inside if self.part == 0 else max(1, rank - inside)
+        return rank + self.inside if self.part == 0 else max(1, rank - self.inside)
 
     def moves(self, below: Ints, above: Ints) -> Ints:
         """Fewest records to add or remove so that a gap borders on the rank.
@@ -59,7 +58,12 @@ class Rank:
         Args:
             below: L, any shape.
             above: H, same shape.
+
+        Raises:
+            ValueError: a rank inside of an extreme, for which this does not hold.
         """
+        if self.inside:
+            raise ValueError(f"The rank is {self.inside} inside of an extreme: its moves are not known.")
         if self.part == 0:
             return np.maximum(below - 1, 0)
         balance = self.part * above - (self.whole - self.part) * below

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,11 +56,11 @@ class Scores:
 )
 def test_rank_scores_move_by_one(relation, quantile, inside):
     """All databases of up to 4 values in 0..3 and their neighbors: exact output masses within e^epsilon."""
-    epsilon, upper, rank = 0.7, 3, Rank.of_quantile(quantile)
+    epsilon, upper, rank = 0.7, 3, replace(Rank.of_quantile(quantile), inside=inside)
 
     def masses(values):
         noise = Scores()
-        choose_by_rank(Counts.of(np.array(values, dtype=np.int64)), upper, rank, 2 / epsilon, noise, inside)
+        choose_by_rank(Counts.of(np.array(values, dtype=np.int64)), upper, rank, 2 / epsilon, noise)
         gaps = [v for v in range(upper + 1) if v not in values]
         weights = np.exp(noise.scores / noise.scale)
         by_value = {}
@@ -96,9 +97,10 @@ def _runs(values):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_window_scores_move_by_one(relation):
+@pytest.mark.parametrize("rank", [Rank(1, 2), Rank(0, 1, inside=7), Rank(1, 1, inside=7)])
+def test_window_scores_move_by_one(relation, rank):
     rng = np.random.default_rng(0)
-    find = FindWindow(bits=4, extent=255, rank=Rank.of_quantile(0.5), margin=5, scale=1.0)
+    find = FindWindow(bits=4, extent=255, rank=rank, margin=5, scale=1.0)
     moves = set()
     for _ in range(200):
         values = rng.integers(0, 256, rng.integers(1, 30))
@@ -123,9 +125,10 @@ def test_the_budget_is_spent_and_no_more(method, relation, grid, budget):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_draws_are_scaled_as_charged(relation):
+@pytest.mark.parametrize("quantile", [0.5, 0.0, 1.0])
+def test_draws_are_scaled_as_charged(relation, quantile):
     """Every recorded draw has the scale that the plan declares; a halved scale would not."""
-    plan = plan_median(LARGE, Median(method="exponential"), PURE, relation, b"")
+    plan = plan_median(LARGE, Median(quantile, method="exponential"), PURE, relation, b"")
     noise = RecordingNoise(SeededNoise(0))
     run_in_memory(plan.rounds, [block(np.arange(1000) * 1000)], plan.start, noise)
     scales = [scale for kind, _, scale in noise.calls if kind in ("select", "select_run")]

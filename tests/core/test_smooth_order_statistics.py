@@ -141,3 +141,9 @@ def test_the_truncated_bound_is_the_full_one():
         assert smooth_bound(at, 100.0, beta) == pytest.approx(full)
     assert smooth_bound(at, 0.0, 1.0) == FLOOR
     assert math.exp(-0.3 * reach(100.0, 0.3)) * 100 <= FLOOR < math.exp(-0.3 * (reach(100.0, 0.3) - 1)) * 100
+
+
+def test_a_rank_inside_of_an_extreme_has_no_smooth_sensitivity():
+    values = Counts.of(np.array([1, 2, 3]))
+    with pytest.raises(ValueError, match="1 inside of an extreme"):
+        smooth_sensitivity(values, 9, Rank(0, 1, inside=1), 0.1, Neighbors("add_or_remove_one"))
