@@ -19,8 +19,6 @@ _TYPES = {
     "model": "a mapping (key: value)",
 }
 
-_MUST = ": it must be "
-
 
 class JobError(ValueError):
     """The job is wrong, and nothing was read, written or spent; the text is one sentence per problem."""
@@ -28,19 +26,18 @@ class JobError(ValueError):
 
 def say(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one sentence for each problem that pydantic found in a job of `model`, a line each."""
-    said: dict[str, list[str]] = {}
+    said: dict[str, dict[str, None]] = {}  # a field of several kinds has a problem with each of them
     for problem in error.errors():
-        wrong, must, allowed = _sentence(problem, model).partition(_MUST)
-        kinds = said.setdefault(wrong + must, [])
-        if allowed not in kinds:
-            kinds.append(allowed)
+        wrong, allowed = _sentence(problem, model)
+        said.setdefault(wrong, {})[allowed] = None
     return "\n".join(
-        wrong + ", or ".join(kind.rstrip(".") for kind in kinds) + "." if kinds != [""] else wrong
+        f"{wrong}: it must be {', or '.join(kinds)}." if any(kinds) else f"{wrong}."
         for wrong, kinds in said.items()
     )
 
 
-def _sentence(problem: Any, model: type[BaseModel]) -> str:
+def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
+    """Return what is wrong, and what it must be; nothing for the latter where the former says all."""
     path = [part for part in problem["loc"] if not _is_kind(part)]
     name = _name(path)
     value = _shown(problem["input"])
@@ -48,28 +45,28 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         parent = _model_at(model, path[:-1])
         keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
-        return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}."
+        return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}", ""
     # these are of lists of fixed length, which in a job are pairs
     if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
         where = path if kind == "too_long" else path[:-1]
-        return f"{_name(where)} is {value}: it must be a list of two values."
+        return f"{_name(where)} is {value}", "a list of two values"
     if kind == "missing":
         parent = _model_at(model, path[:-1])
         needed = [key for key, field in parent.model_fields.items() if field.is_required()]
-        return f"{name} is missing: {_name(path[:-1]) or 'a job'} needs {', '.join(needed)}."
+        return f"{name} is missing: {_name(path[:-1]) or 'a job'} needs {', '.join(needed)}", ""
     if kind == "value_error":
-        return str(problem["ctx"]["error"])
+        return str(problem["ctx"]["error"]).rstrip("."), ""
     if kind == "literal_error":
-        return f"{name} is {value}: it must be {problem['ctx']['expected']}."
+        return f"{name} is {value}", problem["ctx"]["expected"]
     if kind == "string_pattern_mismatch":
         return (
-            f"{name} is {value}: it must be 1 to 128 letters, digits, dots, dashes and underscores, of which "
-            "the first is a letter or digit."
+            f"{name} is {value}",
+            "1 to 128 letters, digits, dots, dashes and underscores, of which the first is a letter or digit",
         )
     allowed = _TYPES.get(kind.split("_")[0])
     if allowed is None:
-        return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}."
-    return f"{name} is {value}: it must be {allowed}."
+        return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
+    return f"{name} is {value}", allowed
 
 
 def _is_kind(part: str | int) -> bool:
