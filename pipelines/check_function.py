@@ -82,7 +82,7 @@ def _made_up(columns: tuple[str, ...], bounds: NDArray[np.float64]) -> Iterator[
 
 def _try(runner: FunctionRunner, kind: str, batch: pa.RecordBatch) -> Finding:
     began = time.monotonic()
-    raw = runner.ask([stream(batch)])
+    raw = runner.ask(stream(batch))
     seconds = time.monotonic() - began
     return Finding(kind, *_judge(runner.function, raw, seconds))
 

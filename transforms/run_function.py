@@ -1,15 +1,18 @@
 """Run a function that nobody trusts on subsamples: whatever it does, the answer is a point of a grid.
 
 What is kept from the function: other subsamples. Each is answered by a process of its own, forked from one
-that has imported the function's module and never sees rows, in a new empty folder, without open files, with
-its output thrown away, within limits of time and memory; it and what it started are killed before the next.
-So one record touches one answer, and that is all the privacy of sample and aggregate needs: exceptions,
-timeouts, crashes and answers that are no numbers of the right shape all become the public default.
+that has imported the function's module and never sees rows, in an empty folder, without open files or shared
+memory, with its output thrown away, within limits of time and memory; it and what it started are killed
+before the next. So one record touches one answer, and that is all the privacy of sample and aggregate needs:
+exceptions, timeouts, crashes and answers that are no numbers of the right shape all become the public
+default, and state that a function keeps in its module, its files or its children ends with it.
 
-What is not: the function runs as the user that runs the worker. One that writes to files elsewhere, opens
-the network, kills or traces processes of that user, or starves the machine, can carry rows out or from one
-subsample to another by itself. It need not be right, nor private; it must not be at work for someone else.
-Where that is not known, run workers in containers without network and with nothing to write to.
+What is not: the function runs as the user that runs the worker, and a process leaves traces. A hostile one
+can read the input itself, write to files elsewhere, open the network, reach into other processes of that
+user, starve the machine, or tell from the clock, from process numbers and from the kernel's accounts and
+objects what ran before. So it can carry rows out, or from one subsample to another. It need not be right, nor
+private; it must not be at work for someone else. Containers without network and with nothing to write to keep
+rows from being carried out, not from one subsample to another.
 """
 
 import json
@@ -19,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -28,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
-from transforms.function_process import END, FAILED, READY, RUN, remove
+from transforms.function_process import END, FAILED, READY, RUN, home_in, remove
 
 _START = 120.0
 """Seconds in which the function's module must have been imported."""
@@ -55,7 +58,8 @@ class Function:
         default: what is answered where the function fails, data units, shape (d,); None is the middle.
         seconds: time per subsample, of the clock and of the processor.
         megabytes: memory per subsample, and size of any file it writes.
-        constant_time: whether a subsample takes all of its time, however soon the function is done.
+        constant_time: whether a subsample takes all of its time, however soon the function is done. To clean
+            up after one that uses its time up takes longer, by what it left.
     """
 
     place: str
@@ -97,22 +101,21 @@ class FunctionRunner:
         self._control: socket.socket | None = None
         self._start()
 
-    def run(self, rows: Sequence[bytes]) -> NDArray[np.int64]:
+    def run(self, rows: bytes) -> NDArray[np.int64]:
         """Return the function's answer on a subsample, grid steps (d,); never raises on what it does.
 
         Args:
-            rows: Arrow IPC streams of one schema, in order; none stands for a subsample without rows,
-                whose answer is the default.
+            rows: an Arrow IPC stream; empty for a subsample without rows, whose answer is the default.
         """
         return self.function.answer(self.ask(rows))
 
-    def ask(self, rows: Sequence[bytes]) -> bytes:
+    def ask(self, rows: bytes) -> bytes:
         """Return what the function answers as it came: d float64; anything else is a failure."""
+        began, seconds = time.monotonic(), self.function.seconds
         ready = self._is_started()  # what an earlier subsample did to the process takes no time of this one
-        began = time.monotonic()
-        raw = self._ask(rows, began + self.function.seconds) if rows and ready else b""
+        raw = self._ask(rows, time.monotonic() + seconds) if rows and ready else b""
         if self.function.constant_time:
-            time.sleep(max(0.0, began + self.function.seconds - time.monotonic()))
+            time.sleep(max(0.0, began + seconds - time.monotonic()))
         return raw
 
     def close(self) -> None:
@@ -137,8 +140,9 @@ class FunctionRunner:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         function, self._folder = self.function, tempfile.mkdtemp(prefix="shoal-")
+        os.mkdir(home_in(self._folder))
         with theirs:
-            limits = (function.seconds, function.megabytes << 20, function.grid.dimension)
+            limits = (self._folder, function.seconds, function.megabytes << 20, function.grid.dimension)
             arguments = json.dumps(dict(function.arguments))
             self._process = subprocess.Popen(
                 [
@@ -150,7 +154,7 @@ class FunctionRunner:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=_environment(self._folder),
+                env=_environment(home_in(self._folder)),
                 start_new_session=True,
             )
         self._control = ours
@@ -173,7 +177,7 @@ class FunctionRunner:
                 return False
         return True
 
-    def _ask(self, rows: Sequence[bytes], deadline: float) -> bytes:
+    def _ask(self, rows: bytes, deadline: float) -> bytes:
         control: Any = self._control
         ours, theirs = socket.socketpair()
         with ours:
@@ -190,13 +194,12 @@ class FunctionRunner:
         return raw
 
 
-def _exchange(asked: socket.socket, rows: Sequence[bytes], size: int, deadline: float, tell: bool) -> bytes:
+def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, tell: bool) -> bytes:
     """Send the rows and return what comes back until it is closed; empty where that takes too long."""
     answer, most = b"", (1 << 16 if tell else size)  # what the function left running may hold the other end
     try:
-        for part in rows:
-            asked.settimeout(max(1e-3, deadline - time.monotonic()))
-            asked.sendall(part)
+        asked.settimeout(max(1e-3, deadline - time.monotonic()))
+        asked.sendall(rows)
         asked.shutdown(socket.SHUT_WR)
         while len(answer) < most:
             asked.settimeout(max(1e-3, deadline - time.monotonic()))
@@ -216,12 +219,14 @@ def _receive(control: socket.socket, most: int) -> bytes:
         return b""
 
 
-def _environment(folder: str) -> dict[str, str]:
+def _environment(home: str) -> dict[str, str]:
     """Return what the process may know of ours: where programs are, and one thread per worker.
 
     Hashes are not random, so that a step that is repeated repeats its answers where the function itself does.
+    Nor is bytecode written, which would tell what an earlier subsample imported.
     """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     one_thread = dict.fromkeys(_THREADS, "1")
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return {**kept, **one_thread, "PYTHONPATH": here, "PYTHONHASHSEED": "0", "HOME": folder, "TMPDIR": folder}
+    python = {"PYTHONPATH": here, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, **one_thread, **python, "HOME": home, "TMPDIR": home}

@@ -119,13 +119,23 @@ def _bare(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names)
 
 
-def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator[tuple[int, list[bytes]]]:
-    """Return every block of a part with its rows as Arrow streams in order, none where it has no rows."""
+def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator[tuple[int, bytes]]:
+    """Return every block of a part with its rows as an Arrow stream, which is empty where it has no rows.
+
+    The stream is of one batch, so that its bytes are the same however files are cut into row groups: where
+    they are cut, rows of other units decide.
+    """
     gathered: dict[int, list[bytes]] = {n: [] for n in range(part, splitting.blocks, splitting.shards)}
     for shard in sorted(shards):
         for number, rows in shard.rows:
             gathered[number].append(rows)
-    yield from gathered.items()
+    for number, streams in gathered.items():
+        yield number, _join(streams) if streams else b""
+
+
+def _join(streams: list[bytes]) -> bytes:
+    rows = pa.concat_tables([pa.ipc.open_stream(part).read_all() for part in streams]).combine_chunks()
+    return stream(rows.to_batches()[0])
 
 
 def stream(batch: pa.RecordBatch) -> bytes:

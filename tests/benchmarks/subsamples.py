@@ -113,8 +113,8 @@ def run_plain(source: Source, splitting: Splitting, function: Function) -> None:
             for part, shard in split_rows(splitting, descriptor):
                 gathered.setdefault(part, []).append(shard)
     for part, shards in gathered.items():
-        for _, streams in gather(splitting, part, shards):
-            fit(pa.concat_tables([pa.ipc.open_stream(rows).read_all() for rows in streams]).combine_chunks())
+        for _, rows in gather(splitting, part, shards):
+            fit(pa.ipc.open_stream(rows).read_all())
 
 
 def run_beam(source: Source, splitting: Splitting, function: Function, workers: int) -> None:

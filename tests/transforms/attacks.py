@@ -208,6 +208,13 @@ def environment(rows: pa.Table) -> list[float]:
     return [4.0 if "SHOAL_SECRET" in os.environ else 0.0]
 
 
+def bytecode(rows: pa.Table) -> list[float]:
+    """Answer 4 where an earlier subsample imported a module that nobody else does."""
+    import tests.transforms.imported_late as late
+
+    return [4.0 if Path(late.__cached__).exists() else 0.0]
+
+
 def takes(rows: pa.Table, megabytes: int) -> list[float]:
     return [float(np.ones(megabytes << 17).sum() > 0)]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -40,20 +41,20 @@ def splitting(source: Source, blocks: int = BLOCKS) -> Splitting:
     return Splitting(source.columns, source.unit, blocks, SALT)
 
 
-def gathered(source: Source, blocks: int = BLOCKS) -> dict[int, pa.Table]:
-    """Return the rows of each block that has some."""
+def streams(source: Source, blocks: int = BLOCKS) -> dict[int, bytes]:
+    """Return what is sent of each block that has rows."""
     cut = splitting(source, blocks)
     shards: dict[int, list] = {}
     for file in source.files:
         for descriptor in list_row_groups(file):
             for part, shard in split_rows(cut, descriptor):
                 shards.setdefault(part, []).append(shard)
-    return {
-        number: pa.concat_tables([pa.ipc.open_stream(rows).read_all() for rows in streams])
-        for part, some in shards.items()
-        for number, streams in gather(cut, part, some)
-        if streams
-    }
+    return {number: rows for part, some in shards.items() for number, rows in gather(cut, part, some) if rows}
+
+
+def gathered(source: Source, blocks: int = BLOCKS) -> dict[int, pa.Table]:
+    """Return the rows of each block that has some."""
+    return {number: pa.ipc.open_stream(rows).read_all() for number, rows in streams(source, blocks).items()}
 
 
 def answers(source: Source, function: Function = MEAN) -> np.ndarray:
@@ -140,6 +141,32 @@ def test_blocks_do_not_depend_on_row_groups_and_keep_the_order_of_rows(tmp_path:
     for number in range(BLOCKS):
         rows = cut[0][number]["x"].to_pylist()
         assert rows == sorted(rows) == cut[1][number]["x"].to_pylist()
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float16(), pa.int8(), pa.bool_(), pa.decimal128(21, 2)])
+def test_what_is_sent_of_a_block_depends_on_its_own_rows_alone(tmp_path: Path, kind: pa.DataType) -> None:
+    """One unit less moves the rows after it from row group to row group; here all have nulls, or none."""
+    ids, units = people(900), 150
+    numbers = ids % 2 if kind == pa.bool_() else ids % 90
+    values = pa.array(numbers.astype(np.float16)) if kind == pa.float16() else pa.array(numbers).cast(kind)
+    whole = pa.table({"u": ids, "x": values})
+    holes = pc.if_else(pc.equal(whole["u"], 0), None, whole["x"])
+    seen = []
+    for name, rows in (
+        ("all", whole),
+        ("less", whole.filter(pc.not_equal(whole["u"], 0))),
+        ("null", whole.set_column(1, "x", holes)),
+    ):
+        for size in (7, 1000):
+            (tmp_path / f"{name}{size}").mkdir()
+            pq.write_table(rows, tmp_path / f"{name}{size}" / "t.parquet", row_group_size=size)
+            seen.append(streams(open_source(str(tmp_path / f"{name}{size}"), ["x"], "u"), units))
+    (its_own,) = {number for number in range(units) if seen[0].get(number) != seen[4].get(number)}
+    assert len(seen[0]) > units / 2
+    for other in seen[1:]:
+        changed = {number for number in range(units) if seen[0].get(number) != other.get(number)}
+        assert changed <= {its_own}
+    assert seen[0] == seen[1]
 
 
 def test_a_row_without_a_unit_is_no_record_and_other_nulls_stay(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def rows_of(*x: float) -> list[bytes]:
-    return [stream(pa.record_batch({"x": np.array(x)}))]
+def rows_of(*x: float) -> bytes:
+    return stream(pa.record_batch({"x": np.array(x)}))
 
 
 HARMLESS, SECRET = rows_of(0.25, 0.75), rows_of(0.25, 1.0)
@@ -42,9 +43,8 @@ def make() -> Iterator[Make]:
 
     def start(name: str, seconds: float = 20.0, megabytes: int = 300, **more: object) -> FunctionRunner:
         tell = bool(more.pop("tell", False))
-        function = Function(
-            f"tests.transforms.attacks:{name}", LINE, seconds=seconds, megabytes=megabytes, **more
-        )
+        place = name if ":" in name else f"attacks:{name}"
+        function = Function(f"tests.transforms.{place}", LINE, seconds=seconds, megabytes=megabytes, **more)
         runners.append(FunctionRunner(function, tell=tell))
         return runners[-1]
 
@@ -120,14 +120,28 @@ def test_a_locked_folder_is_removed_without_being_root() -> None:
     os.rmdir(kept)
 
 
-@pytest.mark.parametrize("name", ["remembers", "open_files", "environment"])
+@pytest.mark.parametrize("name", ["remembers", "open_files", "environment", "bytecode"])
 def test_nothing_is_left_for_the_next(make: Make, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_SECRET", "1")
+    late = Path(__file__).with_name("imported_late.py")
+    Path(cache_from_source(str(late))).unlink(missing_ok=True)
     with tempfile.TemporaryFile():  # an open file of the worker's
         runner = make(name)
         answers = [runner.run(HARMLESS).tolist() for _ in range(3)]
     # 0, 1 and 2 are nowhere, 3 is where the rows come from
     assert answers == [[64 if name == "open_files" else 0]] * 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["shared_memory", "shared_value", "folder_of_the_import", "standard_input", "orphan_of_the_import"],
+)
+def test_nothing_that_the_module_made_while_it_was_imported_reaches_the_next(make: Make, name: str) -> None:
+    """As modules do that never meant to: they only have state. It works in one subsample, and ends there."""
+    runner = make(f"leftovers:{name}")
+    for rows, answer in ((SECRET, [16]), (HARMLESS, [0]), (SECRET, [16]), (HARMLESS, [0])):
+        assert runner.run(rows).tolist() == answer
+    assert children(runner) == ""
 
 
 def test_rows_are_never_in_the_memory_of_the_process_that_forks(make: Make) -> None:
@@ -147,7 +161,7 @@ def test_memory_is_counted_above_what_was_there(make: Make) -> None:
 
 def test_constant_time(make: Make) -> None:
     runner = make("attack", seconds=0.5, constant_time=True, arguments={"how": "raises"})
-    for rows in (HARMLESS, SECRET, []):
+    for rows in (HARMLESS, SECRET, b""):
         began = time.monotonic()
         runner.run(rows)
         assert 0.5 <= time.monotonic() - began < 1.5
@@ -156,7 +170,7 @@ def test_constant_time(make: Make) -> None:
 def test_the_default_is_what_the_job_says(make: Make) -> None:
     runner = make("raises", default=(1.0,))
     assert runner.run(HARMLESS).tolist() == [16]
-    assert runner.run([]).tolist() == [16]
+    assert runner.run(b"").tolist() == [16]
 
 
 @pytest.mark.parametrize(
@@ -172,11 +186,9 @@ def test_bytes_that_are_no_answer(raw: bytes) -> None:
     assert Function("m:f", LINE).answer(raw).tolist() == [MIDDLE]
 
 
-def test_parts_come_in_order_with_nulls_and_types(make: Make) -> None:
-    def part(x: list[float | None], whole: list[int | None]) -> bytes:
-        return stream(pa.record_batch({"x": pa.array(x), "whole": pa.array(whole, pa.int32())}))
-
-    assert make("is_untouched").run([part([1.0, None], [7, None]), part([2.0], [9])]).tolist() == [16]
+def test_rows_come_with_nulls_and_types(make: Make) -> None:
+    columns = {"x": pa.array([1.0, None, 2.0]), "whole": pa.array([7, None, 9], pa.int32())}
+    assert make("is_untouched").run(stream(pa.record_batch(columns))).tolist() == [16]
 
 
 def test_large_subsamples(make: Make) -> None:
@@ -214,6 +226,7 @@ def test_nothing_is_left_of_a_runner_that_is_forgotten() -> None:
 def test_nothing_is_left_where_the_worker_is_killed() -> None:
     runner = FunctionRunner(Function("tests.transforms.attacks:mean", LINE))
     assert runner.run(HARMLESS).tolist() == [8]
+    Path(runner._folder, "left").write_text("by a module that is imported")
     assert runner._control is not None
     runner._control.close()  # as the system does it
     runner._process.wait(20)

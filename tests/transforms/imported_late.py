@@ -1,0 +1,1 @@
+"""A module that only one function imports, and no test."""
