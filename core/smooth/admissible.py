@@ -15,8 +15,6 @@ ROUNDING = 1e-9
 """Relative error that calibrations allow a smooth sensitivity and a scale to have; true errors are <
 1e-13."""
 
-# (sup |(ln h)'|, sup |1 + z (ln h)'|) of the heavy-tailed densities h.
-_SLOPES = {"cauchy": (1.0, 1.0), "student": (2.0, 3.0)}
 _MOST_EPSILON = 100.0  # more is not spent: alpha grows like e^(epsilon / 2), and no noise is left
 _WORD = 32  # bits per refinement
 
@@ -109,15 +107,19 @@ def heavy_tailed(kind: Kind, beta: float, epsilon: float, dimension: int = 1) ->
 
     Nissim, Raskhodnikova and Smith (2007) ask alpha, beta <= epsilon / 6 of Cauchy noise.
 
-    In several dimensions f moves by at most alpha times the smaller scale in L1, and each coordinate has
-    noise of its own; the log-density of one has slope at most a = sup|(ln h)'| in f and b = sup|1 + z (ln
-    h)'| in ln s, so that epsilon = a alpha + dimension b beta: first f moves at the smaller scale, then the
-    scale.
+    In m > 1 dimensions f moves by at most alpha times the smaller scale in L1, and each coordinate has noise
+    of its own. The path x = D u / l, s = e^u, 0 <= u <= l, has a hyperbolic length of at most the root of D^2
+    + l^2, so that d is no more. Summed over coordinates that is convex in how the move is split, and largest
+    where one coordinate has all of it; and it grows with l. So with d = sqrt(alpha^2 + beta^2) + (m - 1) beta
+
+        epsilon = d                (cauchy),
+        epsilon = 2 d + m beta     (student).
     """
     rounded = beta + 2 * ROUNDING
     if dimension > 1:
-        slope, dilation = _SLOPES[kind]
-        alpha = (epsilon - dimension * dilation * rounded) / slope
+        own = epsilon if kind == "cauchy" else (epsilon - dimension * rounded) / 2
+        first = own - (dimension - 1) * rounded
+        alpha = math.sqrt(max(0.0, (first - rounded) * (first + rounded))) if first > 0 else 0.0
     else:
         own, most = (epsilon, epsilon) if kind == "cauchy" else ((epsilon - rounded) / 2, epsilon / 2)
         room = math.sinh((own + rounded) / 2) * math.sinh((own - rounded) / 2)  # half of cosh own - cosh beta

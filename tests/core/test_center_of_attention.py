@@ -111,7 +111,7 @@ def test_noise_has_the_scale_of_the_sensitivity_on_every_axis(d):
     assert np.array_equal(found.value, center)
     exact = noise.epsilon if d > 1 else None
     if exact is not None:
-        assert noise.alpha + d * noise.beta == pytest.approx(exact, rel=1e-6)
+        assert math.hypot(noise.alpha, noise.beta) + (d - 1) * noise.beta == pytest.approx(exact, rel=1e-6)
 
 
 def test_unanimous_answers_are_released_as_they_are():

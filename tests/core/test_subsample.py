@@ -158,8 +158,9 @@ def test_the_noise_is_worth_what_is_charged(name, relation):
     noise = plan.rounds[0].noise
     charged = sum(m.epsilon for m in plan.mechanisms if "radius" not in m.mechanism)
     if name == "center_of_attention":
-        slope, dilation = {"cauchy": (1, 1), "student": (2, 3)}[noise.kind]
-        cost = slope * noise.alpha + 2 * dilation * noise.beta
+        factor = {"cauchy": 1, "student": 2}[noise.kind]
+        distance = math.hypot(noise.alpha, noise.beta) + noise.beta
+        cost = factor * distance + 2 * (factor - 1) * noise.beta
     else:
         distance = math.acosh(math.cosh(noise.beta) + noise.alpha**2 * math.exp(-noise.beta) / 2)
         factor = {"cauchy": 1, "student": 2}[noise.kind]
