@@ -211,8 +211,9 @@ def _renew(folder: str) -> None:
 
 def remove(folder: str) -> None:
     """Remove a folder, as deep and as locked as what wrote to it may have left it; not what it links to."""
-    if os.path.islink(folder):
+    if os.path.islink(folder):  # chmod would follow it
         os.unlink(folder)
+        return
     with contextlib.suppress(OSError):  # nearly always nothing was written
         os.rmdir(home_in(folder))
         os.rmdir(folder)

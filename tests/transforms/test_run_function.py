@@ -120,6 +120,15 @@ def test_a_locked_folder_is_removed_without_being_root() -> None:
     os.rmdir(kept)
 
 
+def test_a_folder_that_became_a_link_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o500)
+    (tmp_path / "folder").symlink_to(kept)
+    remove(str(tmp_path / "folder"))
+    assert not (tmp_path / "folder").is_symlink()
+    assert kept.stat().st_mode & 0o777 == 0o500
+
+
 @pytest.mark.parametrize("name", ["remembers", "open_files", "environment", "bytecode"])
 def test_nothing_is_left_for_the_next(make: Make, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_SECRET", "1")
