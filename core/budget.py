@@ -124,62 +124,6 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     return min(candidates, key=lambda s: s.epsilon)
 
 
-@dataclass(frozen=True)
-class Charge:
-    """What one run spends of a ledger.
-
-    Args:
-        budget: the run's guarantee, by whatever accountant of its own.
-        mechanisms: every draw of the run.
-    """
-
-    budget: Budget
-    mechanisms: tuple[Mechanism, ...]
-
-    def under_replacement(self) -> "Charge":
-        """Return the charge as it counts where a record is replaced; see `Mechanism.under_replacement`."""
-        epsilon, delta = self.budget.epsilon, self.budget.delta
-        group = Budget(2 * epsilon, min((1 + math.exp(epsilon)) * delta, math.nextafter(1.0, 0.0)))
-        return Charge(group, tuple(mechanism.under_replacement() for mechanism in self.mechanisms))
-
-
-def spend_in_turn(charges: Sequence[Charge], delta: float) -> Spend:
-    """Compose runs that are decided one after the other, perhaps on what the ones before have answered.
-
-    Two accountants remain valid for that (privacy filters), and the smaller epsilon counts:
-
-    - basic composition of the runs, sum of epsilons, where the sum of deltas is at most `delta`;
-    - zCDP of all draws, where half of `delta` covers their own deltas and half the conversion
-      (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1): an (epsilon, delta') draw is
-      delta'-approximately epsilon^2 / 2-zCDP.
-
-    A total of epsilon then is an (epsilon, delta) guarantee where the runs, their budgets and draws, don't
-    depend on answers, and (epsilon, 2 delta) where someone picks runs by answers so that now this
-    accountant admits them and now that one: the failures of both add up at most.
-
-    Args:
-        charges: the runs, in order.
-        delta: the ledger's.
-
-    Returns:
-        The spend; epsilon is infinite where delta does not suffice.
-    """
-    if not charges:
-        return Spend(0.0, "basic composition")
-    candidates = [Spend(math.inf, "none")]
-    if _at_most(sum(charge.budget.delta for charge in charges), delta):
-        candidates.append(Spend(math.fsum(charge.budget.epsilon for charge in charges), "basic composition"))
-    draws = [draw for charge in charges for draw in charge.mechanisms]
-    if delta > 0 and _at_most(sum(draw.delta for draw in draws), delta / 2):
-        rho = math.fsum(draw.rho + draw.epsilon**2 / 2 for draw in draws)
-        candidates.append(Spend(_zcdp(rho, delta / 2), "zCDP"))
-    return min(candidates, key=lambda s: s.epsilon)
-
-
-def _at_most(value: float, limit: float) -> bool:
-    return value <= limit * (1 + 1e-9)  # a sum of equal parts may not be refused for its rounding
-
-
 def _pld(epsilons: Sequence[float], delta: float) -> float:
     # Randomized response is defined for replaced records; here it only stands for its loss distribution.
     relation = privacy_accountant.NeighboringRelation.REPLACE_ONE

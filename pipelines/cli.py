@@ -191,22 +191,21 @@ def create(
     unit: Annotated[
         str | None, typer.Option(help="The column whose units it hides; without it, it hides rows.")
     ] = None,
+    accountant: Annotated[
+        str,
+        typer.Option(
+            help="How runs are composed: basic adds up their epsilons and deltas, and is best for few runs; "
+            "renyi composes their draws, and admits many more runs that are small or draw Gaussian noise."
+        ),
+    ] = "basic",
 ) -> None:
     """Make a dataset's ledger, once."""
     with _exit_codes():
-        from pydantic import ValidationError
-
-        from pipelines.ledger import Ledger, create_ledger
-        from pipelines.refusal import JobError, say
+        from pipelines.ledger import create_ledger, new_ledger
         from pipelines.storage import absolute
 
-        try:
-            made = Ledger.model_validate(
-                {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
-            )
-        except ValidationError as error:
-            raise JobError(f"--{say(error, Ledger)}") from None
-        create_ledger(absolute(path), made)
+        fields = {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
+        create_ledger(absolute(path), new_ledger(fields, accountant))
         typer.echo(path)
 
 

@@ -9,19 +9,19 @@ with the release's SHA-256: from then on the run id never draws noise again, eve
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from core.budget import Budget, Charge, Mechanism, Spend, spend_in_turn
+from core.budget import Budget, Mechanism, Spend
 from core.neighbors import Name
 from core.plan import Plan
+from core.privacy_filter import Charge, at_most, best_order, filter_spend
 from pipelines.folder import StorageError
 from pipelines.job import Job
-from pipelines.refusal import JobError
+from pipelines.refusal import JobError, say
 from pipelines.storage import open_file
 
 _ROUNDING = 1e-9
@@ -78,6 +78,10 @@ class Ledger(_Part):
     has the same promise: what is hidden of a row says little of a unit, which may have any number of rows.
     What is hidden of a unit says more than the same of a row, but not as much as its epsilon seems to: a row
     added to a unit's others changes a record, which is as much as one unit less and another one more.
+
+    `order` is None where runs are composed by adding up their epsilons and deltas, and otherwise the order of
+    the Rényi filter that composes their draws. It is fixed when the ledger is made, so that the promise holds
+    however runs are chosen by earlier answers; see `core.privacy_filter`.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
@@ -85,6 +89,7 @@ class Ledger(_Part):
     unit: str | None = None
     epsilon: float
     delta: float
+    order: float | None = Field(default=None, gt=1)
     charges: tuple[Entry, ...] = ()
 
     @model_validator(mode="after")
@@ -98,8 +103,9 @@ class Ledger(_Part):
         return self
 
     def spent(self) -> Spend:
-        """Return what the charges spend together; see `core.budget.spend_in_turn`."""
-        return spend_in_turn([entry.charge(self.neighbors) for entry in self.charges], self.delta)
+        """Return what the charges spend together; see `core.privacy_filter.filter_spend`."""
+        charges = [entry.charge(self.neighbors) for entry in self.charges]
+        return filter_spend(charges, Budget(self.epsilon, self.delta), self.order)
 
     def entry(self, run_id: str | None) -> Entry | None:
         """Return the charge of a run, or None."""
@@ -108,6 +114,31 @@ class Ledger(_Part):
     def bytes(self) -> bytes:
         """Return the file's content."""
         return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+
+
+def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
+    """Return a ledger without charges, as `shoal ledger create` makes it from its options.
+
+    Args:
+        fields: neighbors, unit, epsilon and delta; see `Ledger`.
+        accountant: `basic`, or `renyi` for a Rényi filter of the order that suits the budget.
+
+    Raises:
+        JobError: an option is wrong.
+    """
+    if accountant not in ("basic", "renyi"):
+        raise JobError(f"--accountant is {accountant}: it must be basic or renyi.")
+    try:
+        ledger = Ledger.model_validate(fields)
+    except ValidationError as error:
+        raise JobError(f"--{say(error, Ledger)}") from None
+    if accountant == "basic":
+        return ledger
+    try:
+        order = best_order(Budget(ledger.epsilon, ledger.delta))
+    except ValueError as error:
+        raise JobError(str(error).replace("privacy.", "--")) from None
+    return ledger.model_copy(update={"order": order})
 
 
 def create_ledger(path: str, ledger: Ledger) -> None:
@@ -255,16 +286,18 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
         delta=job.privacy.delta,
         draws=tuple((draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms),
     )
-    spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent().epsilon
-    if spent > ledger.epsilon * (1 + _ROUNDING):
-        counted = asdict(entry.charge(ledger.neighbors).budget)
+    spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent()
+    if not at_most(spent.epsilon, ledger.epsilon):
+        counted = entry.charge(ledger.neighbors).budget
         would = (
-            f"it would come to epsilon {spent:.6g}" if math.isfinite(spent) else "its delta would not suffice"
+            f"it would come to epsilon {spent.epsilon:.6g} by {spent.accountant}"
+            if math.isfinite(spent.epsilon)
+            else "its delta would not suffice"
         )
         raise LedgerRefusal(
             f"{about} has epsilon {ledger.epsilon:g} and delta {ledger.delta:g} in all, and "
-            f"{len(ledger.charges)} charges; with this run's epsilon {counted['epsilon']:g} and delta "
-            f"{counted['delta']:g} {would}. Nothing was charged."
+            f"{len(ledger.charges)} charges; with this run's epsilon {counted.epsilon:g} and delta "
+            f"{counted.delta:g} {would}. Nothing was charged."
         )
     return entry
 

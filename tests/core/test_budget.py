@@ -3,20 +3,16 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from core.budget import (
     Budget,
-    Charge,
     Mechanism,
-    Spend,
     before_sampling,
     calibrate,
     gaussian,
     laplace,
     sampled,
     spend,
-    spend_in_turn,
 )
 
 
@@ -113,53 +109,6 @@ def test_amplification_is_exact_for_a_sampled_randomized_response():
 def test_bad_budgets_say_so(epsilon, delta, field):
     with pytest.raises(ValueError, match=rf"privacy\.{field} is"):
         Budget(epsilon, delta)
-
-
-def runs(times: int, epsilon: float, *, own: float = 0.0, parts: int = 3) -> list[Charge]:
-    draws = tuple(Mechanism("r", "m", 1.0, 1.0, epsilon=epsilon / parts, delta=own) for _ in range(parts))
-    return [Charge(Budget(epsilon, 1e-6), draws)] * times
-
-
-def test_few_runs_add_up_and_many_compose_by_zcdp() -> None:
-    few, many = spend_in_turn(runs(7, 1.0), 7e-6), spend_in_turn(runs(400, 0.05), 1e-3)
-    assert few == Spend(7.0, "basic composition")
-    assert many.accountant == "zCDP"
-    rho = 400 * 3 * (0.05 / 3) ** 2 / 2
-    assert rho < many.epsilon <= rho + 2 * math.sqrt(rho * math.log(2 / 1e-3))
-    assert many.epsilon < 400 * 0.05
-
-
-def test_deltas_of_a_ledger_run_out() -> None:
-    assert spend_in_turn(runs(7, 1.0), 7e-6).epsilon == 7.0
-    assert spend_in_turn(runs(8, 1.0, own=1e-6), 7e-6).epsilon == math.inf
-    assert spend_in_turn([], 0.0).epsilon == 0
-
-
-def test_zcdp_of_a_ledger_keeps_its_own_deltas_within_half() -> None:
-    enough, too_much = runs(400, 0.05, own=0.99e-3 / 2400), runs(400, 0.05, own=1.01e-3 / 2400)
-    assert spend_in_turn(enough, 1e-3).accountant == "zCDP"
-    assert spend_in_turn(too_much, 1e-3).accountant == "basic composition"
-
-
-def test_a_replacement_is_charged_as_two_moves() -> None:
-    """By Gaussians: the total of k runs under replacement is that of 4 k rho, as doubling a shift gives."""
-    draw = Mechanism("r", "m", 1.0, 1.0, rho=0.01)
-    charge = Charge(Budget(0.5, 1e-7), (draw,)).under_replacement()
-    assert charge.budget == Budget(1.0, (1 + math.exp(0.5)) * 1e-7)
-    assert charge.mechanisms[0].rho == 4 * draw.rho
-    pure = Mechanism("r", "m", 1.0, 1.0, epsilon=0.3, delta=1e-8).under_replacement()
-    assert (pure.epsilon, pure.delta) == (0.6, (1 + math.exp(0.3)) * 1e-8)
-
-
-def test_what_a_ledger_says_is_no_less_than_the_true_loss() -> None:
-    """100 Gaussian draws of rho 0.002 are one of rho 0.2, whose delta at the said epsilon is smaller."""
-    charges = [Charge(Budget(1.0, 1e-5), (Mechanism("r", "m", 1.0, 1.0, rho=0.002),))] * 100
-    said = spend_in_turn(charges, 1e-6)
-    assert said.accountant == "zCDP"
-    shift = math.sqrt(2 * 0.2)
-    upper = norm.cdf(shift / 2 - said.epsilon / shift)
-    exact = upper - math.exp(said.epsilon) * norm.cdf(-shift / 2 - said.epsilon / shift)
-    assert 1e-9 < exact <= 5e-7
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-6), (1.0, 0.3), (1.0, 0.99), (100.0, 1e-100)])

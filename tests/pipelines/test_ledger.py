@@ -12,7 +12,15 @@ import pytest
 
 from pipelines import run as runs
 from pipelines.job import check_job
-from pipelines.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, mark_released, read_ledger
+from pipelines.ledger import (
+    Ledger,
+    LedgerRefusal,
+    charge_run,
+    create_ledger,
+    mark_released,
+    new_ledger,
+    read_ledger,
+)
 from pipelines.plan import make_plan
 from pipelines.refusal import JobError
 from pipelines.storage import open_file
@@ -58,7 +66,9 @@ def test_what_does_not_fit_is_refused_and_leaves_no_trace(books):
     books.charge("monday")
     books.charge("tuesday")
     before = Path(books.path).read_bytes()
-    with pytest.raises(LedgerRefusal, match=r"epsilon 2 .* 2 charges; .* would come to epsilon 3\."):
+    with pytest.raises(
+        LedgerRefusal, match=r"epsilon 2 .* 2 charges; .* would come to epsilon 3 by basic composition\."
+    ):
         books.charge("wednesday")
     with pytest.raises(LedgerRefusal, match="delta would not suffice"):
         books.charge("wednesday", **{"privacy.epsilon": 1e-3, "privacy.delta": 1e-4})
@@ -259,13 +269,41 @@ def test_a_swap_needs_the_file_as_it_was_seen(bench):
     assert not folder.swap("missing", b"", b"one")
 
 
-def test_many_small_runs_compose_better_than_they_add_up(books):
-    """The tighter of two accountants counts: 60 runs at epsilon 0.1 stay below 6."""
+def test_many_small_runs_fit_a_ledger_that_composes_draws(books):
+    """60 runs at epsilon 0.1 are 6 by their sum, and below 4 by a Rényi filter."""
     path = str(books.bench.folder / "many.json")
-    create_ledger(path, Ledger(epsilon=4.0, delta=1e-3))
+    create_ledger(path, new_ledger({"epsilon": 4.0, "delta": 1e-3}, "renyi"))
     many = Books(books.bench, path)
     for number in range(60):
         many.charge(f"run-{number}", **{"privacy.epsilon": 0.1})
     spent = read_ledger(path).spent()
-    assert spent.accountant == "zCDP"
+    assert spent.accountant.startswith("Rényi filter of order ")
     assert spent.epsilon < 4.0
+
+
+def test_the_accountant_of_a_ledger_is_fixed_when_it_is_made(bench):
+    """No run is admitted by an accountant that the ledger was not made for."""
+    path = str(bench.folder / "ledger.json")
+    made = ledger_commands(bench, "--epsilon", "2", "--delta", "1e-5", "--accountant", "renyi")
+    assert made.exit_code == 0, made.output
+    order = read_ledger(path).order
+    assert order is not None
+    job = bench.write(bench.changed({"privacy.ledger": path, "run_id": "monday"}))
+    assert bench.shoal("run", job).exit_code == 0
+    ledger = read_ledger(path)
+    assert (ledger.order, len(ledger.charges)) == (order, 1)
+    assert "by Rényi filter of order" in bench.shoal("ledger", "show", path).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--epsilon", "1", "--delta", "0", "--accountant", "renyi"), "--delta is 0"),
+        (("--epsilon", "1", "--delta", "1e-6", "--accountant", "pld"), "--accountant is pld"),
+    ],
+)
+def test_wrong_accountants_are_refused(bench, options, says):
+    refused = ledger_commands(bench, *options)
+    assert refused.exit_code == 2
+    assert says in refused.stderr
+    assert not (bench.folder / "ledger.json").exists()
