@@ -70,15 +70,15 @@ class Counts:
         kept = self.counts > floor
         return Counts(self.keys[kept], self.counts[kept] - floor)
 
-    def split(self, shards: int) -> list[tuple[int, "Counts"]]:
-        """Split by key into at most `shards` parts, each with the number of its shard."""
+    def split(self, shards: int) -> list["Counts"]:
+        """Split by key into `shards` parts, of which any may be empty."""
         mixed = self.keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         shard = ((mixed >> np.uint64(40)) % np.uint64(shards)).astype(np.uint16)
         order = np.argsort(shard, kind="stable")  # keys stay ascending in every shard
         keys, counts = self.keys[order], self.counts[order]
         ends = np.searchsorted(shard[order], np.arange(shards + 1))
-        parts = ((s, slice(ends[s], ends[s + 1])) for s in range(shards))
-        return [(s, Counts(keys[here], counts[here])) for s, here in parts if here.stop > here.start]
+        parts = [slice(*ends[shard : shard + 2]) for shard in range(shards)]
+        return [Counts(keys[part], counts[part]) for part in parts]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ from transforms.run_rounds import untold
 class GatherParts(beam.PTransform):
     """Make one element of each part, (its number, the list of its pieces in any order).
 
-    How many elements there are says nothing of the rows.
+    Each descriptor gives one element for every part, however its rows fall, so that how many elements there
+    are says nothing of the rows.
 
     Args:
         split: reads what a descriptor names; returns pieces with the numbers of their parts.
@@ -29,23 +30,25 @@ class GatherParts(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return the parts."""
-        every = descriptors.pipeline | "Parts" >> beam.Create([self.parts], reshuffle=False)
-        pieces = (
-            descriptors | "Split" >> beam.FlatMap(_split, self.split, self.step),
-            every | "Every" >> beam.FlatMap(lambda parts: [(number, None) for number in range(parts)]),
-        )
-        return pieces | "Flatten" >> beam.Flatten() | "Group" >> beam.GroupByKey() | "List" >> beam.Map(_list)
+        split = beam.FlatMap(_split, self.split, self.parts, self.step)
+        return descriptors | "Split" >> split | "Group" >> beam.GroupByKey() | "List" >> beam.Map(_list)
 
 
 @no_annotations
 def _split(
-    descriptor: Descriptor, split: Callable[[Descriptor], Iterable[tuple[int, Any]]], step: str
-) -> Iterator[tuple[int, Any]]:
+    descriptor: Descriptor,
+    split: Callable[[Descriptor], Iterable[tuple[int, Any]]],
+    parts: int,
+    step: str,
+) -> Iterator[tuple[int, list[Any]]]:
     with untold(step):
-        yield from split(descriptor)
+        pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
+        for number, piece in split(descriptor):
+            pieces[number].append(piece)
+        yield from pieces.items()
 
 
 @no_annotations
-def _list(gathered: tuple[int, Iterable[Any]]) -> tuple[int, list[Any]]:
-    number, pieces = gathered
-    return number, [piece for piece in pieces if piece is not None]
+def _list(gathered: tuple[int, Iterable[list[Any]]]) -> tuple[int, list[Any]]:
+    number, lists = gathered
+    return number, [piece for pieces in lists for piece in pieces]

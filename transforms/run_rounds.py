@@ -3,16 +3,16 @@
 import dataclasses
 import os
 import traceback
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.typehints.decorators import no_annotations
 
-from core.aggregate import Aggregate, Counts
 from core.noise import Noise
 from core.rounds import Block, Round, State
 from transforms.open_source import InputError
@@ -32,7 +32,42 @@ class Records(Protocol):
         """Return the element's records in blocks, the same ones whenever it is asked."""
 
 
-_NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
+@dataclass(frozen=True)
+class Drawn:
+    """A state with a mark that no other draw of it has.
+
+    Args:
+        state: what a release returned, or the start.
+        mark: 16 random bytes of that very call of the release; empty for the start.
+    """
+
+    state: State
+    mark: bytes = b""
+
+
+@dataclass(frozen=True)
+class Made:
+    """An aggregate with the mark of the state that it was made under.
+
+    Workers and the private stage read the state separately. An engine that recovers a lost part could draw
+    a state again and give each of them another one; then the mark tells, and nothing is released.
+
+    Args:
+        aggregate: what workers counted.
+        mark: see `Drawn`.
+    """
+
+    aggregate: Any
+    mark: bytes
+
+    def __add__(self, other: "Made") -> "Made":
+        _check_marks(self.mark, other.mark)
+        return Made(self.aggregate + other.aggregate, self.mark)
+
+
+def _check_marks(one: bytes, other: bytes) -> None:
+    if one != other:
+        raise RoundError("The engine gave two draws of one state to the workers of a round.")
 
 
 @dataclasses.dataclass
@@ -55,10 +90,10 @@ class RunRounds(beam.PTransform):
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take what `reader` knows, at least one; return one element, the state after the last round."""
-        state = elements.pipeline | "Start" >> beam.Create([self.start], reshuffle=False)
+        drawn = elements.pipeline | "Start" >> beam.Create([Drawn(self.start)], reshuffle=False)
         for step in self.rounds:
-            state = elements | step.name >> RunRound(step, state, self.noise, self.reader, self.shards)
-        return state
+            drawn = elements | step.name >> RunRound(step, drawn, self.noise, self.reader, self.shards)
+        return drawn | "Last" >> beam.Map(lambda last: last.state)
 
 
 @dataclasses.dataclass
@@ -67,24 +102,27 @@ class RunRound(beam.PTransform):
 
     Noise is drawn in a step of its own, followed by a Reshuffle: a consumer that is retried reads
     the value that was drawn, it doesn't draw another.
+
+    How many elements go from step to step depends on the number of descriptors alone, never on what
+    their rows are: engines count elements where others than the private stage may see it.
     """
 
     step: Round
-    state: beam.PCollection
+    drawn: beam.PCollection
     noise: Noise
     reader: Records
     shards: int
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Take what `reader` knows, at least one; return one element, the state after this round."""
-        state = beam.pvalue.AsSingleton(self.state)
-        aggregates = elements | "Summarize" >> beam.FlatMap(_summarize, self.reader, self.step, state)
+        """Take what `reader` knows, at least one; return one element, the `Drawn` state after this round."""
+        drawn = beam.pvalue.AsSingleton(self.drawn)
+        aggregates = elements | "Summarize" >> beam.Map(_summarize, self.reader, self.step, drawn)
         floor = self.step.floor
         merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
         return (
             aggregates
             | "Merge" >> merge
-            | "Release" >> beam.Map(_release, self.step, state, self.noise)
+            | "Release" >> beam.Map(_release, self.step, drawn, self.noise)
             | "Keep" >> beam.Reshuffle()
         )
 
@@ -146,26 +184,30 @@ class _Sum(beam.CombineFn):
 
 
 @no_annotations
-def _summarize(element: Any, reader: Records, step: Round, state: State) -> Iterator[Aggregate]:
+def _summarize(element: Any, reader: Records, step: Round, drawn: Drawn) -> Made:
     with untold(f"Round {step.name}"):
+        tree = _Sum()
+        total = tree.create_accumulator()
         for block in reader.blocks(element):
-            yield step.summarize(block, state)
+            total = tree.add_input(total, step.summarize(block, drawn.state))
+        return Made(tree.extract_output(total), drawn.mark)
 
 
 @no_annotations
-def _split(counts: Counts, shards: int) -> list[tuple[int, Counts]]:
-    return [(0, _NO_COUNTS), *counts.split(shards)]  # a key stays even where nothing was counted
+def _split(made: Made, shards: int) -> list[tuple[int, Made]]:
+    return [(shard, Made(counts, made.mark)) for shard, counts in enumerate(made.aggregate.split(shards))]
 
 
 @no_annotations
-def _clip(shard: tuple[int, Counts], floor: int) -> Counts:
-    return shard[1].above(floor)
+def _clip(shard: tuple[int, Made], floor: int) -> Made:
+    return Made(shard[1].aggregate.above(floor), shard[1].mark)
 
 
 @no_annotations
-def _release(aggregate: Aggregate, step: Round, state: State, noise: Noise) -> State:
+def _release(made: Made, step: Round, drawn: Drawn, noise: Noise) -> Drawn:
     with untold(f"Round {step.name}"):
-        return step.release(aggregate, state, noise)
+        _check_marks(made.mark, drawn.mark)
+        return Drawn(step.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)
 
 
 @contextmanager
@@ -173,7 +215,7 @@ def untold(what: str) -> Iterator[None]:
     """Tell of an error its kind and place alone: runners log what it says, and it may quote rows."""
     try:
         yield
-    except InputError:
+    except (InputError, RoundError):
         raise
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]

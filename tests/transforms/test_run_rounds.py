@@ -14,7 +14,7 @@ from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.run_rounds import RunRounds, _Sum
+from transforms.run_rounds import Drawn, Made, RunRounds, _release, _Sum, _summarize
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,36 @@ def test_without_a_reshuffle_repeated_bundles_would_show_many_values(tmp_path: P
         last = start | "Draw" >> beam.Map(lambda _: int(SecureNoise().laplace(np.zeros(1, np.int64), 1e9)[0]))
         last | append_to(tmp_path / "one")
     assert len(set((tmp_path / "one").read_text().splitlines())) == 4
+
+
+def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) -> None:
+    """An engine that recovers a part could hand the workers another draw than the private stage."""
+    reader, seen = Reader.of(source, UNIT_SQUARE), tmp_path / "seen"
+
+    def run(workers: list[Drawn], private: Drawn) -> None:
+        with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
+            elements = pipeline | ReadBlocks(source)
+            counted = [
+                elements | f"Summarize{i}" >> beam.Map(_summarize, reader, Echo("first"), state)
+                for i, state in enumerate(workers)
+            ]
+            made = counted | beam.Flatten() | beam.CombineGlobally(_Sum()).without_defaults()
+            made | beam.Map(_release, Echo("first"), private, SecureNoise()) | append_to(seen)
+
+    one, other = Drawn((5,), b"one"), Drawn((5,), b"other")
+    for workers, private in (([one], other), ([one, other], one), ([Drawn(())], one)):
+        with pytest.raises(Exception, match="^The engine gave two draws"):
+            run(workers, private)
+        assert not seen.exists()
+    run([one, one], one)
+    assert len(seen.read_text().splitlines()) == 1
+
+
+def test_every_draw_has_a_mark_of_its_own() -> None:
+    drawn = [
+        _release(Made(Tally(np.array([1])), b""), Echo("r"), Drawn(()), SecureNoise()) for _ in range(100)
+    ]
+    assert len({draw.mark for draw in drawn}) == 100
 
 
 def parts(n: int, seed: int) -> list[Counts]:

@@ -1,0 +1,58 @@
+"""What an engine counts between steps says nothing of the rows: for every task, with units and without."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.job import check_job
+from pipelines.run import build_pipeline, delivery_of, prepare_run
+from pipelines.runners import quiet
+from pipelines.tasks import TASKS
+from tests.pipelines.jobs import changes
+
+ELEMENTS = "beam:metric:element_count:v1"
+
+
+def elements(bench, task: str, n: int, **more: object) -> Counter[tuple[str, int]]:
+    """Return how many elements each step of a run handed on, of n rows in one row group."""
+    rng = np.random.default_rng(n)
+    rows = {name: rng.uniform(size=n) for name in "xyw"} | {"who": rng.integers(0, 1 + n // 3, n)}
+    pq.write_table(pa.table(rows), bench.rows, row_group_size=max(1, n))
+    out = str(bench.folder / "out-{run_id}")
+    job = check_job(bench.changed({**changes(task), "output": out, "run_id": f"{task}-{n}", **more}))
+    prepared = prepare_run(job, beam_options=["--direct_num_workers=1"])
+    with quiet():
+        result = build_pipeline(prepared, delivery_of(job), prepared.plan.rounds).run()
+        result.wait_until_finish()
+    infos = [info for stage in result._monitoring_infos_by_stage.values() for info in stage]
+    return Counter(
+        (info.labels["PCOLLECTION"], int.from_bytes(info.payload, "little"))
+        for info in infos
+        if info.urn == ELEMENTS
+    )
+
+
+WITH_UNITS = ("one_cluster", "sample_and_aggregate")
+"""One task of each kind of records: what bounds units is the same for all of them."""
+
+
+@pytest.mark.parametrize(
+    ("task", "unit"), [*((task, None) for task in TASKS), *((task, "who") for task in WITH_UNITS)]
+)
+def test_the_number_of_elements_does_not_depend_on_the_rows(bench, task: str, unit: str | None) -> None:
+    more: dict[str, object] = {"input.unit": unit} if unit else {}
+    if task == "sample_and_aggregate":
+        more["params.blocks"] = 20
+    seen = {n: elements(bench, task, n, **more) for n in (0, 2, 700)}
+    assert len(seen[0]) > 5
+    assert [n for n in seen if seen[n] != seen[0]] == []
+
+
+def test_neither_does_the_size_of_a_row_group(bench) -> None:
+    """More rows than fit one block or one part that is read at a time."""
+    assert elements(bench, "one_cluster", 300_000) == elements(bench, "one_cluster", 3)
+    unit = {"input.unit": "who"}
+    assert elements(bench, "cdf", 1_500_000, **unit) == elements(bench, "cdf", 3, **unit)
