@@ -43,6 +43,7 @@ class Mechanism:
         epsilon: pure part of the guarantee; 0 for a Gaussian.
         delta: additive part of the guarantee.
         rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
+        kind: the kind of draw alone, as `core.draws.Draw.kind` names it.
     """
 
     round: str
@@ -52,6 +53,7 @@ class Mechanism:
     epsilon: float = 0.0
     delta: float = 0.0
     rho: float = 0.0
+    kind: str = ""
 
     def under_replacement(self) -> "Mechanism":
         """Return what a guarantee for one record more or less is worth where one is replaced.

@@ -2,9 +2,9 @@
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import opendp.prelude as dp
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Lengths = Ints | NDArray[np.object_] | Sequence[int]
 """Positive integers, shape (m,); Python integers of any size where int64 does not hold them."""
+
+T = TypeVar("T")
 
 dp.enable_features("contrib")
 
@@ -42,8 +44,18 @@ class Noise(Protocol):
     def below(self, bound: int) -> int:
         """Uniform integer from 0 to bound - 1; the bound may be of any size."""
 
+    def answer(self, draw: object, sample: Callable[[], T], unit: object = 1.0) -> T:
+        """Return what a draw releases.
 
-class SecureNoise:
+        Args:
+            draw: which one, a `core.draws.Draw`.
+            sample: makes the release, by the methods above.
+            unit: public, what the draw's scale is a multiple of here.
+        """
+        return sample()
+
+
+class SecureNoise(Noise):
     """Exact samplers (OpenDP's, and rejection for runs), seeded by the operating system; never by us."""
 
     def laplace(self, values: Ints, scale: float) -> Ints:

@@ -9,10 +9,11 @@ import numpy as np
 
 from core.aggregate import Tally
 from core.domain import Grid
+from core.draws import Charged, Draw, Laplace
 from core.noise import Noise
 from core.one_cluster.practical import Found, NotFound
 from core.one_cluster.screen import Balls
-from core.rounds import Block, Round
+from core.rounds import Block
 
 _LARGEST_TARGET = 2**53 - 1
 
@@ -74,12 +75,16 @@ class CountRows:
     One record more or less changes the count by 1; where one is replaced it is public.
 
     Args:
-        scale: Laplace scale; None where the count is public.
+        count: noise of the count.
     """
 
-    scale: float | None
+    count: Laplace
     name: str = "rows"
     floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
 
     def summarize(self, block: Block, state: Cover) -> Tally:
         """Count the records of the block."""
@@ -87,14 +92,13 @@ class CountRows:
 
     def release(self, aggregate: Tally, state: Cover, noise: Noise) -> Cover:
         """Release the count."""
-        count = aggregate.totals if self.scale is None else noise.laplace(aggregate.totals, self.scale)
-        return replace(state, rows=max(0, int(count[0])))
+        return replace(state, rows=max(0, int(self.count.add(aggregate.totals, noise)[0])))
 
 
 class Search(Protocol):
     """The rounds of the 1-cluster that looks for one ball."""
 
-    def step(self, target: int) -> Round:
+    def step(self, target: int) -> Charged:
         """Return the round for a target of at least 1; floors and noise scales don't depend on it."""
 
 
@@ -113,6 +117,7 @@ class CoverRound:
         last: whether this round ends with a ball.
         name: of the round, with the number of the ball.
         floor: clipping floor of the round's aggregate.
+        drawn: the draws of the round that the rest is passed on to.
     """
 
     search: Search
@@ -120,6 +125,11 @@ class CoverRound:
     last: bool
     name: str
     floor: int | None
+    drawn: tuple[Draw, ...]
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.drawn
 
     def summarize(self, block: Block, state: Cover) -> Any:
         """Aggregate the records of the block that are left."""
@@ -134,7 +144,7 @@ class CoverRound:
             return replace(state, balls=(*state.balls, search), search=None)
         return replace(state, search=search)
 
-    def _step(self, state: Cover) -> Round:
+    def _step(self, state: Cover) -> Charged:
         return self.search.step(max(1, self.target.of(state)))
 
 

@@ -3,23 +3,22 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from core.budget import Budget, Mechanism, calibrate, laplace, spend
+from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
+from core.draws import Charged, Laplace, charged
 from core.neighbors import Neighbors
 from core.one_cluster.cover import CountRows, Cover, CoverRound, Target
 from core.one_cluster.cover_params import KCover
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical import FitRadius, GoodCenter, GoodRadius
 from core.one_cluster.practical_plan import (
-    Scales,
+    Draws,
     Setting,
     accuracy_of,
     promises_of,
-    rounds_of,
     smallest_target,
 )
 from core.plan import Plan
-from core.rounds import Round
 
 _NOMINAL = 1000
 """Target for which noise is planned where the true one follows from a count: no round samples it."""
@@ -51,22 +50,22 @@ class Step:
 
     Args:
         setting: what the noise was planned for; its target may be another.
-        scales: the noise, whatever the target.
+        draws: the noise, whatever the target.
         salt: 16 secret bytes that choose the samples.
         ball: number of the ball, from 0: the rounds of each sample by themselves.
         number: number of the round.
     """
 
     setting: Setting
-    scales: Scales
+    draws: Draws
     salt: bytes = field(repr=False)
     ball: int
     number: int
 
-    def step(self, target: int) -> Round:
+    def step(self, target: int) -> Charged:
         """Return the round: thresholds and sample for `target`, the noise as planned."""
         setting = replace(self.setting, params=replace(self.setting.params, target=target))
-        step = rounds_of(setting, self.scales, accuracy_of(setting, self.scales), self.salt)[self.number]
+        step = setting.rounds(self.draws, self.salt)[self.number]
         if isinstance(step, FitRadius):
             # A cover wants the target's records rather than a small radius. The 1-cluster aims lower by four
             # noise scales or more, which its promise keeps: more than the further candidates cost here.
@@ -109,53 +108,50 @@ class _Planned:
         kind = _AnyTarget if self.counts else Setting
         return kind(self.grid, one, budget, self.neighbors)
 
-    def counting(self, multiplier: float) -> Mechanism | None:
-        """The draw that counts all records; none where their number is public."""
-        if not self.counts or self.neighbors.name == "replace_one":
-            return None
-        return laplace("rows", "count", multiplier * _COUNT * self.budget.epsilon, self.neighbors.count())
+    def counting(self, multiplier: float) -> Laplace:
+        """The draw that counts all records; it adds nothing where their number is public."""
+        if self.neighbors.name == "replace_one":
+            return Laplace(what="count", scale=0.0, sensitivity=0.0)
+        return Laplace.of("count", multiplier * _COUNT * self.budget.epsilon, self.neighbors.count())
 
     def mechanisms(self, multiplier: float) -> tuple[Mechanism, ...]:
-        """Every draw of a run: the count, then the same ones for each ball."""
-        count, draws = self.counting(multiplier), self.setting(multiplier).mechanisms(1.0)
-        numbers = range(1, self.params.k + 1)
-        balls = tuple(replace(draw, round=f"{draw.round}_{i}") for i in numbers for draw in draws)
-        return balls if count is None else (count, *balls)
+        """Return what a run at this multiplier is charged for."""
+        return charged(self.rounds(multiplier, bytes(16)))
 
-    def rounds(self, multiplier: float, salt: bytes) -> tuple[Round, ...]:
+    def rounds(self, multiplier: float, salt: bytes) -> tuple[CoverRound | CountRows, ...]:
+        """Return the rounds: the count, then the same ones for each ball."""
         setting, k = self.setting(multiplier), self.params.k
         # The shares stay those of the planned target.
         setting = replace(setting, params=replace(setting.params, shares=setting.shares()))
-        scales, target = setting.scales(1.0), Target(k, self.params.target, self.params.coverage)
-        steps = rounds_of(setting, scales, accuracy_of(setting, scales), salt)
+        draws, target = setting.draws(1.0), Target(k, self.params.target, self.params.coverage)
+        steps = setting.rounds(draws, salt)
         balls = tuple(
             CoverRound(
-                Step(setting, scales, salt, ball, number),
+                Step(setting, draws, salt, ball, number),
                 target,
                 last=number == len(steps) - 1,
                 name=f"{step.name}_{ball + 1}",
                 floor=step.floor,
+                drawn=step.draws(),
             )
             for ball in range(k)
             for number, step in enumerate(steps)
         )
-        count = self.counting(multiplier)
-        return (CountRows(None if count is None else count.scale), *balls) if self.counts else balls
+        return (CountRows(self.counting(multiplier)), *balls) if self.counts else balls
 
     def promises(self, multiplier: float) -> dict[str, float | None]:
         setting = self.setting(multiplier)
-        promised = promises_of(setting, accuracy_of(setting, setting.scales(1.0)))
+        promised = promises_of(setting, accuracy_of(setting, setting.draws(1.0)))
         if not self.counts:
             return promised
-        count = self.counting(multiplier)
-        error = 0 if count is None else math.ceil(count.scale * math.log(1 / self.failure))
+        error = math.ceil(self.counting(multiplier).scale * math.log(1 / self.failure))
         return {"count_error": promised["count_error"], "rows_error": error}
 
     def serves(self, multiplier: float, target: int) -> bool:
         """Whether a target of the first ball is promised, with at least half of it in the ball."""
         setting = self.setting(multiplier, target)
-        scales = (self.setting(multiplier) if self.counts else setting).scales(1.0)
-        accuracy = accuracy_of(setting, scales)
+        draws = (self.setting(multiplier) if self.counts else setting).draws(1.0)
+        accuracy = accuracy_of(setting, draws)
         return accuracy.found and accuracy.missing <= target / 2
 
 

@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 
 from core.aggregate import Counts, Tally
 from core.domain import Grid, Points
+from core.draws import Additive, Draw, Laplace
+from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.choosing import Choosing
 from core.noise import Noise
 from core.one_cluster.boxes import Boxes
 from core.rounds import Block
 from core.sampling import poisson_sample
-from core.selection import above_threshold, choose
 
 Ints = NDArray[np.int64]
+
+RATIO = 1.05
+"""Ratio of neighboring candidate radii of the fit."""
 
 _EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -105,15 +110,19 @@ class GoodRadius:
         thinning: the sample this round sees.
         floor: clipping floor of the counts.
         threshold: count, in the sample, at which a level is good.
-        scale: noise scale of the threshold and of every level's count.
+        level: chooses the level.
     """
 
     boxes: Boxes
     thinning: Thinning
     floor: int
     threshold: int
-    scale: float
+    level: AboveThreshold
     name: str = "good_radius"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.level,)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the sample's records in every box of every level."""
@@ -133,7 +142,7 @@ class GoodRadius:
         for level in fullest:
             here = aggregate.counts[self.boxes.of_level(aggregate.keys, level)]
             fullest[level] = self.floor + int(here.max(initial=0))
-        first = above_threshold(list(fullest.values()), self.threshold, self.scale, self.scale, noise)
+        first = self.level.first(fullest.values(), self.threshold, noise)
         return NotFound() if first is None else Scaled(self.boxes.levels[first])
 
 
@@ -142,22 +151,24 @@ class GoodCenter:
     """Choose one box of the released side, among many offsets.
 
     A record is in one box per offset, every count moves by at most 1 and all up when a record is
-    added: the choosing mechanism of `core.selection.choose` over the boxes above the floor.
+    added: the choosing mechanism over the boxes above the floor.
 
     Args:
         boxes: the family of boxes.
         thinning: the sample this round sees, independent of the other rounds'.
         floor: clipping floor of the counts.
-        bar: score of choosing nothing.
-        scale: Gumbel scale.
+        box: chooses the box.
     """
 
     boxes: Boxes
     thinning: Thinning
     floor: int
-    bar: int
-    scale: float
+    box: Choosing
     name: str = "good_center"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.box,)
 
     def summarize(self, block: Block, state: Scaled | NotFound) -> Counts:
         """Count the sample's records in every box of the released side."""
@@ -171,12 +182,12 @@ class GoodCenter:
         """Release one box, and the ball about it that holds everything projected into it."""
         if isinstance(state, NotFound):
             return state
-        chosen = choose(aggregate.counts, self.bar, self.scale, noise)
+        chosen = self.box.choose(aggregate.keys, aggregate.counts, noise)
         if chosen is None:
             return NotFound()
         grid, side = self.boxes.grid, 1 << state.level
         offsets = self.boxes.offsets(fine=True)
-        corner = self.boxes.corner(int(aggregate.keys[chosen]), state.level, offsets)
+        corner = self.boxes.corner(chosen, state.level, offsets)
         if self.boxes.projected:
             return Located(np.asarray(grid.bounding_center), grid.bounding_radius, state.level, corner)
         center = np.clip(corner + side // 2, 0, np.asarray(grid.extents))
@@ -193,20 +204,22 @@ class NoisyAverage:
     Args:
         boxes: the family of boxes.
         in_box: whether only records of the chosen box count.
-        sum_scale: noise scale of the sum, per step of radius.
-        gaussian: whether the sum's noise is Gaussian (else Laplace).
-        count_scale: Laplace scale of the count.
+        sum: noise of the sum, per step of radius.
+        count: noise of the count.
         smallest: a count at or below it is taken for noise: the center stays.
     """
 
     boxes: Boxes
     in_box: bool
-    sum_scale: float
-    gaussian: bool
-    count_scale: float
+    sum: Additive
+    count: Laplace
     smallest: int
     name: str
     floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.sum, self.count
 
     def summarize(self, block: Block, state: Located | NotFound) -> Tally:
         """Sum x - center over the records inside the ball; the last total is their count."""
@@ -225,17 +238,15 @@ class NoisyAverage:
         """Release the mean, kept inside the ball, and a smaller ball about it."""
         if isinstance(state, NotFound):
             return state
-        scale = self.sum_scale * state.radius
-        add = noise.gaussian if self.gaussian else noise.laplace
-        total = add(aggregate.totals[:-1], scale)
-        count = int(noise.laplace(aggregate.totals[-1:], self.count_scale)[0])
+        total = self.sum.add(aggregate.totals[:-1], noise, unit=state.radius)
+        count = int(self.count.add(aggregate.totals[-1:], noise)[0])
         error = 0.0
         move = np.zeros(len(total))
         if count > self.smallest:
             move = total / count
             length = float(np.linalg.norm(move))
             move *= min(1.0, state.radius / max(length, 1e-9))
-            spread = scale if self.gaussian else math.sqrt(2) * scale
+            spread = self.sum.deviation * state.radius
             error = 1.2 * spread * math.sqrt(len(total)) / count
         grid, side = self.boxes.grid, 1 << state.level
         center = np.clip(state.center + np.rint(move).astype(np.int64), 0, np.asarray(grid.extents))
@@ -248,6 +259,28 @@ class NoisyAverage:
         return Located(center, min(radius, state.radius), state.level, state.corner)
 
 
+def candidate_radii(boxes: Boxes, level: int, ratio: float = RATIO) -> Ints:
+    """Return the candidate radii in grid steps, ascending, after boxes of side 2^level: public.
+
+    The widest is the box's diameter (the universe's after a projection), the narrowest what a ball that no
+    box of half the side could hold may have.
+
+    Args:
+        boxes: the family of boxes.
+        level: of the chosen box.
+        ratio: of neighboring candidates.
+    """
+    grid, side = boxes.grid, (1 << level) / boxes.unit
+    diameter = side * math.sqrt(grid.dimension)
+    everything = min(2 * grid.bounding_radius, grid.diameter + 1)  # squares of radii must not wrap
+    widest = everything if boxes.projected else min(everything, math.ceil(diameter))
+    finest = level == boxes.bottom
+    narrowest = 1.0 if finest else max(1.0, diameter / 24)
+    steps = math.ceil(math.log(widest / narrowest) / math.log(ratio)) if widest > 1 else 0
+    ladder = np.ceil(widest * ratio ** -np.arange(steps, -1.0, -1.0)).astype(np.int64)
+    return np.unique(np.append(ladder, 0) if finest else ladder)
+
+
 @dataclass(frozen=True)
 class FitRadius:
     """Fit the smallest radius that holds the target about the released center, and count it.
@@ -258,40 +291,22 @@ class FitRadius:
     Args:
         boxes: the family of boxes.
         target: count at which the radius is good.
-        scale: noise scale of the threshold and of every radius's count.
-        count_scale: Laplace scale of the released count.
+        radius: chooses the radius.
+        count: noise of the released count.
         ratio: ratio of neighboring candidate radii.
     """
 
     boxes: Boxes
     target: int
-    scale: float
-    count_scale: float
-    ratio: float = 1.05
+    radius: AboveThreshold
+    count: Laplace
+    ratio: float = RATIO
     name: str = "fit_radius"
     floor: None = None
 
-    def radii(self, level: int) -> Ints:
-        """Candidate radii in grid steps, ascending, after boxes of side 2^level: public.
-
-        The widest is the box's diameter (the universe's after a projection), the narrowest
-        what a ball that no box of half the side could hold may have.
-        """
-        grid, side = self.boxes.grid, (1 << level) / self.boxes.unit
-        diameter = side * math.sqrt(grid.dimension)
-        everything = min(2 * grid.bounding_radius, grid.diameter + 1)  # squares of radii must not wrap
-        widest = everything if self.boxes.projected else min(everything, math.ceil(diameter))
-        finest = level == self.boxes.bottom
-        narrowest = 1.0 if finest else max(1.0, diameter / 24)
-        steps = math.ceil(math.log(widest / narrowest) / math.log(self.ratio)) if widest > 1 else 0
-        ladder = np.ceil(widest * self.ratio ** -np.arange(steps, -1.0, -1.0)).astype(np.int64)
-        return np.unique(np.append(ladder, 0) if finest else ladder)
-
-    @classmethod
-    def most_radii(cls, boxes: Boxes) -> int:
-        """Most candidates that any level can have."""
-        fit = cls(boxes, target=0, scale=1.0, count_scale=1.0)
-        return max(len(fit.radii(level)) for level in boxes.levels)
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.radius, self.count
 
     def summarize(self, block: Block, state: Located | NotFound) -> Tally:
         """Count the records between neighboring candidate radii about the center."""
@@ -299,7 +314,7 @@ class FitRadius:
             return Tally(np.zeros(1, dtype=np.int64))
         moved = block.points - state.center
         squares = np.einsum("ij,ij->i", moved, moved)
-        radii = self.radii(state.level)
+        radii = candidate_radii(self.boxes, state.level, self.ratio)
         ring = np.searchsorted(radii**2, squares, side="left")
         return Tally(np.bincount(ring, minlength=len(radii) + 1)[: len(radii)])
 
@@ -307,9 +322,9 @@ class FitRadius:
         """Release a radius (the widest where none reaches the target) and the count inside."""
         if isinstance(state, NotFound):
             return state
-        radii = self.radii(state.level)
+        radii = candidate_radii(self.boxes, state.level, self.ratio)
         within = np.cumsum(aggregate.totals)
-        first = above_threshold(within.tolist(), self.target, self.scale, self.scale, noise)
+        first = self.radius.first(within.tolist(), self.target, noise)
         last = len(radii) - 1 if first is None else first
-        count = int(noise.laplace(within[last : last + 1], self.count_scale)[0])
+        count = int(self.count.add(within[last : last + 1], noise)[0])
         return Found(state.center, int(radii[last]), max(0, count))

@@ -2,18 +2,26 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from core.budget import Budget, Mechanism, before_sampling, calibrate, gaussian, laplace, spend
+from core.budget import Budget, Mechanism, before_sampling, calibrate, spend
 from core.domain import Grid
+from core.draws import Additive, Charged, Gaussian, Laplace, charged
+from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.choosing import Choosing
 from core.neighbors import Neighbors
 from core.one_cluster.boxes import Boxes
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical import FitRadius, GoodCenter, GoodRadius, NoisyAverage, Thinning
+from core.one_cluster.practical import (
+    FitRadius,
+    GoodCenter,
+    GoodRadius,
+    NoisyAverage,
+    Thinning,
+    candidate_radii,
+)
 from core.plan import Plan
-from core.rounds import Round
-from core.selection import above_threshold_error, bar_for
 
 _RADIUS_SAMPLE, _CENTER_SAMPLE = 2000, 8000  # records of the target that the samples keep, expected
 _SUM = 0.85  # an average spends this part on the sum and the rest on the count
@@ -22,18 +30,15 @@ _NAMES = ("good_radius", "good_center", *_AVERAGES, "fit_radius", "count")
 
 
 @dataclass(frozen=True)
-class Scales:
-    """Noise scale of every draw, and the epsilon that each share gets."""
+class Draws:
+    """Every draw of a run; see the rounds for the sensitivities."""
 
-    epsilon: Mapping[str, float]
-    rhos: tuple[float, ...]
-    good_radius: float
-    good_center: float
-    bar: int
-    sums: tuple[float, ...]
-    counts: tuple[float, ...]
-    fit: float
-    count: float
+    level: AboveThreshold
+    box: Choosing
+    sums: tuple[Additive, ...]
+    counts: tuple[Laplace, ...]
+    radius: AboveThreshold
+    count: Laplace
 
 
 @dataclass(frozen=True)
@@ -84,57 +89,63 @@ class Setting:
         total = sum(shares.values())
         return {name: share / total for name, share in shares.items()}
 
-    def scales(self, multiplier: float) -> Scales:
-        """Return the noise scales at `multiplier` times the shares.
+    def draws(self, multiplier: float) -> Draws:
+        """Return the draws at `multiplier` times the shares.
 
         A replacement is `moves` = 2 additions or removals, so what is calibrated for one of these gets
         epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
         """
         epsilon = {k: v * self.budget.epsilon * multiplier for k, v in self.shares().items()}
-        moves = self.neighbors.moves
-        center_rate = self.rate(_CENTER_SAMPLE)
-        radius = before_sampling(epsilon["good_radius"] / moves, self.rate(_RADIUS_SAMPLE))
+        moves, one = self.neighbors.moves, self.neighbors.count()
+        radius_rate, center_rate = self.rate(_RADIUS_SAMPLE), self.rate(_CENTER_SAMPLE)
+        radius = 2 / before_sampling(epsilon["good_radius"] / moves, radius_rate)
         center = before_sampling(epsilon["good_center"] / moves, center_rate)
         per_move = self.choice_delta / sum(math.exp(i * epsilon["good_center"] / moves) for i in range(moves))
-        sums = [_SUM * epsilon[name] for name in _AVERAGES]
-        rhos = tuple((e / self._gaussian_factor) ** 2 / 2 for e in sums)
-        by_laplace = tuple(moves * math.sqrt(self.grid.dimension) / e for e in sums)
-        by_gaussian = tuple(moves / math.sqrt(2 * rho) for rho in rhos)
-        return Scales(
-            epsilon=epsilon,
-            rhos=rhos,
-            good_radius=2 / radius,
-            good_center=1 / center,
-            bar=bar_for(len(self.boxes.offsets(fine=True)), center, per_move / center_rate),
-            sums=by_gaussian if self.gaussian else by_laplace,
-            counts=tuple(1 / ((1 - _SUM) * epsilon[name]) for name in _AVERAGES),
-            fit=2 * moves / epsilon["fit_radius"],
-            count=1 / epsilon["count"],
+        fit = 2 * moves / epsilon["fit_radius"]
+        return Draws(
+            level=AboveThreshold(
+                what="level",
+                threshold_scale=radius,
+                query_scale=radius,
+                monotone=True,
+                rate=radius_rate,
+                changes=moves,
+            ),
+            box=Choosing.of(
+                "box",
+                center,
+                per_move / center_rate,
+                len(self.boxes.offsets(fine=True)),
+                rate=center_rate,
+                changes=moves,
+            ),
+            sums=tuple(self._sum(_SUM * epsilon[name]) for name in _AVERAGES),
+            counts=tuple(Laplace.of("count", (1 - _SUM) * epsilon[name], one) for name in _AVERAGES),
+            radius=AboveThreshold(
+                what="radius", threshold_scale=fit, query_scale=fit, monotone=True, changes=moves
+            ),
+            count=Laplace.of("count", epsilon["count"], one),
         )
 
+    def _sum(self, epsilon: float) -> Additive:
+        """Return the noise of a sum, Gaussian or Laplace, for a share of about `epsilon`."""
+        what, moves = "sum, per step of the ball's radius", self.neighbors.moves
+        if self.gaussian:
+            return Gaussian.of(what, (epsilon / self._gaussian_factor) ** 2 / 2, moves)
+        return Laplace.of(what, epsilon, moves * math.sqrt(self.grid.dimension))
+
+    def rounds(self, draws: Draws, salt: bytes) -> tuple[Charged, ...]:
+        """Return the rounds that draw so."""
+        return rounds_of(self, draws, accuracy_of(self, draws), salt)
+
     def mechanisms(self, multiplier: float) -> tuple[Mechanism, ...]:
-        """Every draw of a run, with what it costs; see the rounds for the sensitivities."""
-        s, moves = self.scales(multiplier), self.neighbors.moves
-        e, delta = s.epsilon, self.choice_delta
-        draws = [
-            Mechanism("good_radius", "AboveThreshold", s.good_radius, 1, epsilon=e["good_radius"]),
-            Mechanism("good_center", "choosing", s.good_center, 1, epsilon=e["good_center"], delta=delta),
-        ]
-        for i, name in enumerate(_AVERAGES):
-            what = "sum, per step of the ball's radius"
-            if self.gaussian:
-                draws.append(gaussian(name, what, s.rhos[i], moves))
-            else:
-                draws.append(laplace(name, what, _SUM * e[name], moves * math.sqrt(self.grid.dimension)))
-            draws.append(laplace(name, "count", (1 - _SUM) * e[name], self.neighbors.count()))
-        draws.append(Mechanism("fit_radius", "AboveThreshold", s.fit, 1, epsilon=e["fit_radius"]))
-        draws.append(laplace("fit_radius", "count", e["count"], self.neighbors.count()))
-        return tuple(draws)
+        """Return what a run at `multiplier` times the shares is charged for."""
+        return charged(rounds_of(self, self.draws(multiplier), _ANY, bytes(16)))
 
     def serves(self, target: int) -> bool:
         """Whether this target instead is promised, with at least half of it in the ball."""
         tried = replace(self, params=replace(self.params, target=target))
-        accuracy = accuracy_of(tried, tried.scales(1.0))
+        accuracy = accuracy_of(tried, tried.draws(1.0))
         return accuracy.found and accuracy.missing <= target / 2
 
 
@@ -147,6 +158,10 @@ class Accuracy:
     missing: int
     found: bool
     count_error: int
+
+
+_ANY = Accuracy(threshold=1, target=1, missing=0, found=False, count_error=0)
+"""Thresholds where only the draws matter, which don't depend on them."""
 
 
 def _at_least(count: float, rate: float, log: float) -> float:
@@ -164,7 +179,7 @@ def _fewest(sampled: float, rate: float, log: float) -> float:
     return max(0.0, root) ** 2 / rate
 
 
-def accuracy_of(setting: Setting, scales: Scales) -> Accuracy:
+def accuracy_of(setting: Setting, draws: Draws) -> Accuracy:
     """Derive thresholds and promises by a union bound over nine events, each of failure / 9.
 
     Let t be the target and a the finest level whose boxes hold every ball of radius r_opt(t).
@@ -180,18 +195,19 @@ def accuracy_of(setting: Setting, scales: Scales) -> Accuracy:
     q1, q2 = setting.rate(_RADIUS_SAMPLE), setting.rate(_CENTER_SAMPLE)
     failure = math.exp(-log)
 
-    radius_error = above_threshold_error(scales.good_radius, scales.good_radius, len(boxes.levels), failure)
+    radius_error = draws.level.error(len(boxes.levels), failure)
     threshold = max(0.6 * q1 * t, _at_least(t, q1, log) - radius_error)
     stops = threshold <= _at_least(t, q1, log) - radius_error + 1
     first = _fewest(max(0.0, threshold - radius_error), q1, every_box)
 
     shown = _at_least(first, q2, log)
-    chooses = shown - setting.floor(_CENTER_SAMPLE) >= scales.bar + scales.good_center * log
-    second = _fewest(max(0.0, shown - scales.good_center * every_box), q2, every_box)
+    chooses = shown - setting.floor(_CENTER_SAMPLE) >= draws.box.nothing + draws.box.scale * log
+    second = _fewest(max(0.0, shown - draws.box.scale * every_box), q2, every_box)
 
-    slack = min(10 * scales.fit, max(4 * scales.fit, 0.05 * t))
+    fit, candidates = draws.radius.query_scale, max(len(candidate_radii(boxes, a)) for a in boxes.levels)
+    slack = min(10 * fit, max(4 * fit, 0.05 * t))
     target = max(1, round(t - slack))
-    held: float = target - above_threshold_error(scales.fit, scales.fit, FitRadius.most_radii(boxes), failure)
+    held: float = target - draws.radius.error(candidates, failure)
     if not boxes.projected:
         held = min(held, second)
     return Accuracy(
@@ -199,33 +215,32 @@ def accuracy_of(setting: Setting, scales: Scales) -> Accuracy:
         target=target,
         missing=math.ceil(t - held),
         found=stops and chooses and held > 0,
-        count_error=math.ceil(scales.count * log),
+        count_error=math.ceil(draws.count.scale * log),
     )
 
 
-def rounds_of(setting: Setting, scales: Scales, accuracy: Accuracy, salt: bytes) -> tuple[Round, ...]:
-    """Return the rounds, with the noise of `scales` and the thresholds of `accuracy`."""
+def rounds_of(setting: Setting, draws: Draws, accuracy: Accuracy, salt: bytes) -> tuple[Charged, ...]:
+    """Return the rounds, with their draws and the thresholds of `accuracy`."""
     boxes = setting.boxes
     averages = [
         NoisyAverage(
             boxes,
-            in_box=boxes.projected and i == 0,
-            sum_scale=scales.sums[i],
-            gaussian=setting.gaussian,
-            count_scale=scales.counts[i],
-            smallest=math.ceil(3 * scales.counts[i]),
+            in_box=boxes.projected and name == _AVERAGES[0],
+            sum=sum_,
+            count=count,
+            smallest=math.ceil(3 * count.scale),
             name=name,
         )
-        for i, name in enumerate(_AVERAGES)
+        for name, sum_, count in zip(_AVERAGES, draws.sums, draws.counts, strict=True)
     ]
     radius_sample = Thinning(setting.rate(_RADIUS_SAMPLE), salt, 1)
     center_sample = Thinning(setting.rate(_CENTER_SAMPLE), salt, 2)
     radius_floor, center_floor = setting.floor(_RADIUS_SAMPLE), setting.floor(_CENTER_SAMPLE)
     return (
-        GoodRadius(boxes, radius_sample, radius_floor, accuracy.threshold, scales.good_radius),
-        GoodCenter(boxes, center_sample, center_floor, scales.bar, scales.good_center),
+        GoodRadius(boxes, radius_sample, radius_floor, accuracy.threshold, draws.level),
+        GoodCenter(boxes, center_sample, center_floor, draws.box),
         *averages,
-        FitRadius(boxes, accuracy.target, scales.fit, scales.count),
+        FitRadius(boxes, accuracy.target, draws.radius, draws.count),
     )
 
 
@@ -293,12 +308,12 @@ def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Ne
     if budget.delta <= 0:
         raise ValueError("privacy.delta is 0: one_cluster chooses among boxes, which needs a delta above 0.")
     setting = Setting(grid, params, budget, neighbors)
-    multiplier = calibrate(budget, setting.mechanisms)
-    mechanisms, scales = setting.mechanisms(multiplier), setting.scales(multiplier)
-    accuracy = accuracy_of(setting, scales)
+    draws = setting.draws(calibrate(budget, setting.mechanisms))
+    rounds, accuracy = setting.rounds(draws, salt), accuracy_of(setting, draws)
+    mechanisms = charged(rounds)
     return Plan(
         method="practical",
-        rounds=rounds_of(setting, scales, accuracy, salt),
+        rounds=rounds,
         start=None,
         mechanisms=mechanisms,
         spend=spend(mechanisms, budget.delta),

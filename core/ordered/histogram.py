@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from core.aggregate import Counts
 from core.domain import Grid, Points
+from core.draws import Draw, Laplace
+from core.mechanisms.stability import StabilityHistogram
 from core.noise import Noise
 from core.ordered.constraints import Consistency
 from core.rounds import Block
@@ -122,16 +124,20 @@ class DenseHistogram:
 
     Args:
         cells: the cells.
-        scale: Laplace scale of every count, 0 for none.
+        count: noise of every count.
         consistency: known counts that the table shall keep, or None; only where the number of records
             is public.
     """
 
     cells: Cells
-    scale: float
+    count: Laplace
     consistency: Consistency | None = None
     floor: int = 0
     name: str = "histogram"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the block's records by cell."""
@@ -141,7 +147,7 @@ class DenseHistogram:
         """Release every cell's noisy count, as it is or made consistent."""
         exact = np.zeros(self.cells.number, dtype=np.int64)
         exact[aggregate.keys] = aggregate.counts
-        counts = noise.laplace(exact, self.scale) if self.scale else exact
+        counts = self.count.add(exact, noise)
         if self.consistency is not None:
             table = self.consistency.keep(counts.reshape(self.cells.shape), total=int(exact.sum()))
             counts = table.ravel()
@@ -152,23 +158,23 @@ class DenseHistogram:
 class SparseHistogram:
     """Release the cells whose noisy count reaches a threshold: empty cells are never looked at.
 
-    One record is in one cell, so whether the cell of a single record appears is all that noise on the
-    others doesn't cover: (epsilon, delta)-private with scale moves / epsilon and the threshold of
-    `core.selection.stability_threshold` (Korolova et al. 2009). Clipping at the floor is 1-Lipschitz in
-    every count, so it changes nothing of that.
+    One record is in one cell: see `StabilityHistogram`. Clipping at the floor is 1-Lipschitz in every count,
+    so it changes nothing of that.
 
     Args:
         cells: the cells.
-        scale: Laplace scale of every count, 0 for none.
-        threshold: for the noisy count above the floor.
+        count: noise of every count above the floor, and the threshold for it.
         floor: counts at or below it never appear.
     """
 
     cells: Cells
-    scale: float
-    threshold: int
+    count: StabilityHistogram
     floor: int = 0
     name: str = "histogram"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the block's records by cell."""
@@ -176,11 +182,8 @@ class SparseHistogram:
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> Table:
         """Release the cells that reach the threshold with their noisy counts."""
-        counts = aggregate.counts
-        if self.scale and len(counts):
-            counts = noise.laplace(counts, self.scale)
-        here = counts >= self.threshold
-        return Table(self.cells, aggregate.keys[here], counts[here] + self.floor)
+        keys, counts = self.count.released(aggregate.keys, aggregate.counts, noise)
+        return Table(self.cells, keys, counts + self.floor)
 
 
 def shape_of(cells: int | Sequence[int], grid: Grid) -> tuple[int, ...]:

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from core.budget import Budget, Mechanism, laplace, spend
+from core.budget import Budget, spend
 from core.domain import Grid
+from core.draws import Laplace, charged
+from core.mechanisms.stability import StabilityHistogram
 from core.neighbors import Neighbors
 from core.ordered.constraints import Consistency, check_satisfiable, constrained_sensitivity
 from core.ordered.histogram import Cells, DenseHistogram, SparseHistogram, shape_of
 from core.ordered.tails import largest_of, variance
 from core.plan import Plan
-from core.selection import stability_threshold
 
 Method = Literal["auto", "dense", "sparse"]
 
@@ -105,32 +106,31 @@ class _Setting:
         }
         if consistency is not None:
             promises["cell_error"] = 2 * self.error + 1 if consistency.disjoint else None
-        charged = laplace("histogram", "cell counts", self.budget.epsilon, self.sensitivity)
-        round_ = DenseHistogram(self.cells, self.scale, consistency)
-        return self._plan("dense", round_, (charged,), promises)
+        count = Laplace(what="cell counts", scale=self.scale, sensitivity=self.sensitivity)
+        return self._plan("dense", DenseHistogram(self.cells, count, consistency), promises)
 
     def sparse(self) -> Plan:
         epsilon, delta = self.budget.epsilon, self.budget.delta
         floor = self.params.floor
-        threshold = stability_threshold(epsilon, delta, self.neighbors) if self.sensitivity else 1
+        what = "cell counts"
+        if self.sensitivity:
+            count = StabilityHistogram.of(what, epsilon, delta, self.neighbors)
+        else:
+            count = StabilityHistogram(what=what, scale=0.0, threshold=1, moves=0)
         promises = {
             "cell_error": self.error,
-            "released_from": floor + threshold + self.error,
+            "released_from": floor + count.threshold + self.error,
             "standard_error": math.sqrt(variance(self.scale)),
         }
-        what = "cell counts above a threshold"
-        charged = Mechanism("histogram", what, self.scale, self.sensitivity, epsilon=epsilon, delta=delta)
-        round_ = SparseHistogram(self.cells, self.scale, threshold, floor)
-        return self._plan("sparse", round_, (charged,), promises)
+        return self._plan("sparse", SparseHistogram(self.cells, count, floor), promises)
 
     def _plan(
         self,
         method: str,
         round_: DenseHistogram | SparseHistogram,
-        charged: tuple[Mechanism, ...],
         promises: Mapping[str, Any],
     ) -> Plan:
-        mechanisms = charged if self.sensitivity else ()
+        mechanisms = charged((round_,))
         return Plan(
             method=method,
             rounds=(round_,),

@@ -8,7 +8,7 @@ from core.noise import Lengths, Noise
 Ints = NDArray[np.int64]
 
 
-class RecordingNoise:
+class RecordingNoise(Noise):
     """Passes every draw on, and notes (kind, values, scale) in `calls`, and lengths and bounds beside."""
 
     def __init__(self, inner: Noise) -> None:

@@ -5,12 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from core.noise import Lengths, log_weights
+from core.noise import Lengths, Noise, log_weights
 
 Ints = NDArray[np.int64]
 
 
-class SeededNoise:
+class SeededNoise(Noise):
     """A `core.noise.Noise` that repeats.
 
     The Laplace noise is exactly the discrete one; the Gaussian is a rounded continuous one, so tests of

@@ -24,11 +24,11 @@ from core.one_cluster.practical import (
     NoisyAverage,
     NotFound,
     Scaled,
+    candidate_radii,
 )
 from core.one_cluster.practical_plan import plan_practical
 from core.one_cluster.screen import Balls
 from core.rounds import Block, run_in_memory
-from core.selection import above_threshold_error
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -278,8 +278,9 @@ def test_where_rows_are_counted_the_sample_is_bounded_and_its_gain_not_counted_o
     radius, center = (step.search for step in plan.rounds[1:3])
     assert radius.step(10**9).thinning.rate == pytest.approx(8e3 / 1e9)
     assert center.step(10**9).thinning.rate == pytest.approx(32e3 / 1e9)
-    assert radius.step(10**9).scale == radius.step(10).scale
-    assert (center.step(10**9).scale, center.step(10**9).bar) == (center.step(10).scale, center.step(10).bar)
+    assert radius.step(10**9).draws() == radius.step(10).draws()
+    assert center.step(10**9).draws() == center.step(10).draws()
+    assert radius.step(10).level.rate == center.step(10).box.rate == 1
     assert {step.floor for step in plan.rounds[1:3]} == {0}
 
 
@@ -402,8 +403,8 @@ def test_the_further_radii_stay_within_what_the_promise_left():
     step = plan.rounds[4]
     fit = step.search.step(6000)
     assert isinstance(fit, FitRadius)
-    most = max(len(fit.radii(level)) for level in fit.boxes.levels)
-    error = above_threshold_error(fit.scale, fit.scale, most, 0.05 / 9)
+    most = max(len(candidate_radii(fit.boxes, level, fit.ratio)) for level in fit.boxes.levels)
+    error = fit.radius.error(most, 0.05 / 9)
     assert plan.promises["missing"] >= error
 
 

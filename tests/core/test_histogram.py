@@ -9,6 +9,7 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.mechanisms.stability import StabilityHistogram
 from core.neighbors import Neighbors
 from core.ordered.histogram import Cells, SparseHistogram, shape_of
 from core.ordered.histogram_plan import Histogram, plan_histogram
@@ -123,7 +124,7 @@ def test_constraints_cost_what_their_longest_change_moves():
     known = KnownCount((0, 0), (2, 1), 4), KnownCount((3, 2), (6, 4), 2)
     plan = plan_histogram(SQUARE, Histogram(cells=2), BUDGET, under(Attribute(), *known), b"")
     assert plan.mechanisms[0].sensitivity == 6
-    assert plan.rounds[0].scale == pytest.approx(6 / BUDGET.epsilon)
+    assert plan.rounds[0].count.scale == pytest.approx(6 / BUDGET.epsilon)
     moves = ([(0, 0), (3, 2), (0, 4)], [(3, 2), (6, 0), (0, 0)])
     loss = np.abs(released(plan, moves[0]) - released(plan, moves[1])).sum()
     assert loss <= BUDGET.epsilon
@@ -153,7 +154,7 @@ def test_known_counts_are_kept():
 def test_sparse_privacy_is_exact(neighbors, budget):
     """The distribution of one cell's release before and after, against epsilon and delta."""
     plan = plan_histogram(SQUARE, Histogram(cells=2, method="sparse"), budget, neighbors, b"")
-    scale, threshold = plan.rounds[0].scale, plan.rounds[0].threshold
+    scale, threshold = plan.rounds[0].count.scale, plan.rounds[0].count.threshold
     support, mass = laplace_mass(scale, 400)
 
     def output(count):
@@ -172,7 +173,7 @@ def test_sparse_privacy_is_exact(neighbors, budget):
     assert max(losses) <= budget.delta
     assert max(losses) > budget.delta * math.exp(-1 / scale) * 0.999  # one lower would be too low
     assert excess(output(60), output(59), 0.9 * each) > budget.delta  # and so would the scale
-    assert plan.mechanisms[0].delta == budget.delta
+    assert plan.mechanisms[0].delta == pytest.approx(max(losses))
     assert plan.spend.epsilon == budget.epsilon
 
 
@@ -180,7 +181,8 @@ def test_sparse_cells_appear_as_often_as_they_should():
     """4000 cells of 20 records, flake rate 1e-6."""
     grid = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
     cells, scale, threshold, floor = Cells(grid, (2**16, 2**16)), 4.0, 12, 5
-    step = SparseHistogram(cells, scale, threshold, floor)
+    count = StabilityHistogram(what="cells", scale=scale, threshold=threshold, moves=1)
+    step = SparseHistogram(cells, count, floor)
     keys = np.arange(4000) * 10**6
     aggregate = Counts(keys, np.full(4000, 20)).above(floor)
     found = step.release(aggregate, None, SeededNoise(7))

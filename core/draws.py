@@ -1,0 +1,234 @@
+"""Draws of noise as values: a round holds them, draws with them, and is charged for what they say.
+
+A draw is made from public parameters alone. It knows the scale of its noise, what the noisy quantity may
+change by, and how often it is drawn, and so what it costs. The same value then adds the noise, so a plan
+can't charge for one scale while a round uses another. A draw asks its `Noise` for the answer as a whole,
+`Noise.answer`, so whoever stands in for the noise sees each of them: which draw it is, and what it answered.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.budget import Mechanism, sampled
+from core.noise import Noise
+from core.rounds import Round
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a draw spends.
+
+    Args:
+        epsilon: pure part; 0 for a Gaussian.
+        delta: additive part.
+        rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
+    """
+
+    epsilon: float = 0.0
+    delta: float = 0.0
+    rho: float = 0.0
+
+    def amplified(self, rate: float) -> "Cost":
+        """Return the cost of the same on a secret Poisson sample: see `core.budget.sampled`.
+
+        Raises:
+            ValueError: a Gaussian on a sample, whose amplification nothing here accounts for.
+        """
+        if rate >= 1:
+            return self
+        if self.rho:
+            raise ValueError("A Gaussian draw on a sample is not accounted for.")
+        return Cost(sampled(self.epsilon, rate), rate * self.delta)
+
+    def grouped(self, changes: int) -> "Cost":
+        """Return what a cost for one change is worth where neighbors are `changes` changes apart.
+
+        Group privacy: k changes make k epsilon, the sum of e^(i epsilon) delta over i < k, and k^2 rho
+        (Dwork and Roth 2014, Theorem 2.2; Bun and Steinke 2016, Proposition 1.9).
+        """
+        delta = sum(math.exp(i * self.epsilon) * self.delta for i in range(changes)) if self.delta else 0.0
+        return Cost(changes * self.epsilon, delta, changes**2 * self.rho)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw(ABC):
+    """One kind of draw of a round.
+
+    Args:
+        what: the noisy quantity, in a few words.
+        times: how often it is drawn at most.
+        disjoint: whether these draws see disjoint parts of the records, so that one change concerns one of
+            them: they then compose in parallel, and cost as much as one.
+        rate: of the secret Poisson sample that it sees.
+        changes: how many changes of one record lie between neighbors, where the sensitivity is that of one.
+    """
+
+    kind: ClassVar[str]
+    what: str
+    times: int = 1
+    disjoint: bool = False
+    rate: float = 1.0
+    changes: int = 1
+
+    @property
+    @abstractmethod
+    def noise_scale(self) -> float:
+        """Scale of the noise, in units of the noisy quantity."""
+
+    @property
+    @abstractmethod
+    def change(self) -> float:
+        """What the noisy quantity may change by, in the norm that the noise is calibrated to."""
+
+    @abstractmethod
+    def cost_of_one(self) -> Cost:
+        """Cost of one draw, for one change of what it sees."""
+
+    @property
+    def cost(self) -> Cost:
+        """Cost of one draw between neighbors."""
+        return self.cost_of_one().amplified(self.rate).grouped(self.changes)
+
+    def mechanisms(self, round_: str) -> tuple[Mechanism, ...]:
+        """Return what is charged: one mechanism a draw, one for all disjoint ones, none for free ones."""
+        cost = self.cost
+        if cost == Cost():
+            return ()
+        one = Mechanism(
+            round_,
+            f"{self.kind}: {self.what}",
+            self.noise_scale,
+            self.change,
+            cost.epsilon,
+            cost.delta,
+            cost.rho,
+            self.kind,
+        )
+        return (one,) * (1 if self.disjoint else self.times)
+
+
+class Charged(Round, Protocol):
+    """A round that says what it draws."""
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw that `release` can make; nothing else is drawn."""
+
+
+def charged(rounds: Iterable[Charged]) -> tuple[Mechanism, ...]:
+    """Return the mechanisms of these rounds, in order: what a run of them is charged for."""
+    return tuple(m for step in rounds for draw in step.draws() for m in draw.mechanisms(step.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Additive(Draw):
+    """Integer noise on integers.
+
+    Args:
+        scale: of the noise, in units of the noisy quantity; 0 where nothing changes between neighbors: then
+            nothing is added.
+        sensitivity: largest change between neighbors.
+    """
+
+    scale: float
+    sensitivity: float
+
+    @property
+    def noise_scale(self) -> float:
+        """See `Draw.noise_scale`."""
+        return self.scale
+
+    @property
+    def change(self) -> float:
+        """See `Draw.change`."""
+        return self.sensitivity
+
+    def add(self, values: Ints, noise: Noise, unit: float | Ints = 1.0) -> Ints:
+        """Add noise of `unit` times the scale to each value.
+
+        Args:
+            values: exact, any shape.
+            noise: where randomness comes from.
+            unit: public, above 0: what the scale and the sensitivity are multiples of. An array, shape (k,),
+                gives each row of `values` a unit of its own; the sensitivity is then that of all rows, each
+                in its unit.
+        """
+        rows = np.broadcast_to(unit, len(values)).tolist() if np.ndim(unit) else None
+
+        def sample() -> Ints:
+            if self.scale == 0:
+                return np.array(values)
+            if rows is None:
+                return self._added(values, self.scale * float(unit), noise)
+            each = zip(values, rows, strict=True)
+            return np.stack([self._added(row, self.scale * own, noise) for row, own in each])
+
+        return noise.answer(self, sample, unit)
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """Standard deviation of the noise, at most."""
+
+    @abstractmethod
+    def _added(self, values: Ints, scale: float, noise: Noise) -> Ints:
+        """Add noise of this scale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Additive):
+    """Discrete Laplace noise on integers of L1 sensitivity `sensitivity`: sensitivity / scale is epsilon."""
+
+    kind: ClassVar[str] = "discrete Laplace"
+
+    @classmethod
+    def of(cls, what: str, epsilon: float, l1: float, **more: Any) -> "Laplace":
+        """Return the draw that spends `epsilon`."""
+        return cls(what=what, scale=l1 / epsilon, sensitivity=l1, **more)
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        return Cost(self.sensitivity / self.scale if self.sensitivity else 0.0)
+
+    @property
+    def deviation(self) -> float:
+        """See `Additive.deviation`."""
+        return math.sqrt(2) * self.scale
+
+    def _added(self, values: Ints, scale: float, noise: Noise) -> Ints:
+        return noise.laplace(values.ravel(), scale).reshape(values.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Additive):
+    """Discrete Gaussian noise on integers of L2 sensitivity `sensitivity`.
+
+    Its zCDP is sensitivity^2 / (2 scale^2), exactly the rho of the continuous Gaussian (Canonne, Kamath and
+    Steinke 2020, Theorem 4).
+    """
+
+    kind: ClassVar[str] = "discrete Gaussian"
+
+    @classmethod
+    def of(cls, what: str, rho: float, l2: float, **more: Any) -> "Gaussian":
+        """Return the draw that spends `rho`."""
+        return cls(what=what, scale=l2 / math.sqrt(2 * rho), sensitivity=l2, **more)
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        return Cost(rho=(self.sensitivity / self.scale) ** 2 / 2 if self.sensitivity else 0.0)
+
+    @property
+    def deviation(self) -> float:
+        """See `Additive.deviation`."""
+        return self.scale
+
+    def _added(self, values: Ints, scale: float, noise: Noise) -> Ints:
+        return noise.gaussian(values.ravel(), scale).reshape(values.shape)

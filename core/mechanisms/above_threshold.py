@@ -1,0 +1,111 @@
+"""AboveThreshold: the first of many values that reaches a threshold, for the price of one."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core.draws import Cost, Draw
+from core.neighbors import Neighbors
+from core.noise import Noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboveThreshold(Draw):
+    """Release the index of the first value whose noisy version reaches the noisy threshold.
+
+    Let the values have sensitivity D. The release is (D / threshold_scale + s D / query_scale)-private,
+    where s = 1 if `monotone` and s = 2 otherwise (Lyu, Su and Li 2017).
+
+    Proof, for integers too. Fix all query noise but that of the released index i, and move the
+    threshold noise by +D, which costs D / threshold_scale. A value that stayed below stays below, because it
+    rises by at most D. Value i must gain D against the threshold and may itself have lost D, hence needs 2D
+    from its own noise. If all values can only have risen, value i loses nothing and needs D. If all can only
+    have fallen, the threshold does not move at all and value i needs D.
+
+    Args:
+        threshold_scale: Laplace scale of the threshold, drawn once.
+        query_scale: Laplace scale of each value, drawn afresh.
+        sensitivity: D, the largest change of a value between neighbors.
+        monotone: whether one change moves all values the same way, as an added record does with counts.
+    """
+
+    kind: ClassVar[str] = "AboveThreshold"
+    threshold_scale: float
+    query_scale: float
+    sensitivity: float = 1
+    monotone: bool = False
+
+    @classmethod
+    def of(
+        cls, what: str, epsilon: float, neighbors: Neighbors, *, counts: bool, **more: Any
+    ) -> "AboveThreshold":
+        """Split `epsilon` so that threshold plus query noise has the smallest variance.
+
+        With epsilon_1 for the threshold and epsilon_2 for the queries the variance is proportional to
+        1 / epsilon_1^2 + s^2 / epsilon_2^2: epsilon_2 = s^(2/3) epsilon_1.
+
+        Args:
+            what: see `Draw`.
+            epsilon: what is spent.
+            neighbors: the relation.
+            counts: whether the values all grow when a record is added. Under `replace_one` that does not
+                make them monotone, because a replacement may move them both ways.
+            more: further fields.
+        """
+        monotone = counts and neighbors.name == "add_or_remove_one"
+        s, sensitivity = 1 if monotone else 2, more.get("sensitivity", 1)
+        first = epsilon / (1 + s ** (2 / 3))
+        scales = sensitivity / first, s * sensitivity / (epsilon - first)
+        return cls(what=what, threshold_scale=scales[0], query_scale=scales[1], monotone=monotone, **more)
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the threshold's noise."""
+        return self.threshold_scale
+
+    @property
+    def change(self) -> float:
+        """See `Draw.change`."""
+        return self.sensitivity
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        s = 1 if self.monotone else 2
+        return Cost(self.sensitivity / self.threshold_scale + s * self.sensitivity / self.query_scale)
+
+    def first(self, values: Iterable[int], threshold: int, noise: Noise) -> int | None:
+        """Release the index of the first value that reaches `threshold`, or None where none does.
+
+        Args:
+            values: one after the other, read only as far as needed.
+            threshold: value to reach.
+            noise: where randomness comes from.
+        """
+
+        def sample() -> int | None:
+            noisy_threshold = _noisy(threshold, self.threshold_scale, noise)
+            for index, value in enumerate(values):
+                if _noisy(value, self.query_scale, noise) >= noisy_threshold:
+                    return index
+            return None
+
+        return noise.answer(self, sample)
+
+    def error(self, queries: int, failure: float) -> int:
+        """Bound the error a on at most `queries` integer values.
+
+        With probability 1 - failure a released value is at least threshold - a, and every value passed
+        over at most threshold + a. Integer noise obeys Pr[|Z| > z] <= exp(-z / scale) for integers z. Half
+        of `failure` goes to the threshold and half to all queries: threshold_scale ln(2 / failure) +
+        query_scale ln(2 queries / failure), each rounded up.
+        """
+        return math.ceil(self.threshold_scale * math.log(2 / failure)) + math.ceil(
+            self.query_scale * math.log(2 * queries / failure)
+        )
+
+
+def _noisy(value: int, scale: float, noise: Noise) -> int:
+    return int(noise.laplace(np.array([value], dtype=np.int64), scale)[0])

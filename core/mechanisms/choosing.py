@@ -1,0 +1,101 @@
+"""The choosing mechanism: a key of nearly the largest count, or nothing, among keys that only data make."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.draws import Cost, Draw
+from core.noise import Noise
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choosing(Draw):
+    """Choose a key of nearly the largest positive score, or nothing.
+
+    The exponential mechanism over the keys of positive score and one more candidate, "nothing", of
+    constant score `nothing`. Let a record touch at most k keys, and adding one raise each touched score by
+    at most 1. With scale = 1 / epsilon this is (epsilon, delta)-private for one record more or less, with
+
+        delta = k / (k + exp(epsilon (nothing - 1)))  <=  k exp(-epsilon (nothing - 1)),
+
+    and that delta is reached: by no candidate before, and k of score 1 after.
+
+    Proof. Let a record be added. Let w <= w' be the weights exp(epsilon score) of the old candidates
+    and of "nothing" before and after, w' <= e^epsilon w, and Z their sum before. The new candidates,
+    j <= k of them, have score 1 and together weigh j e^epsilon. Put
+    y = j e^epsilon / Z <= k exp(-epsilon (nothing - 1)).
+
+    - After against before: an old candidate's probability grows by at most e^epsilon, as Z does not
+      shrink. The new ones together have at most j e^epsilon / (Z + j e^epsilon) = y / (1 + y).
+    - Before against after: let a be the probability before of a set T of old candidates. Afterwards it
+      is least if T keeps its weight and all others grow: a / (a + e^epsilon (1 - a) + y), so
+      a - e^epsilon Pr'[T] <= a - a e^epsilon / (e^epsilon + y) <= y / (e^epsilon + y) <= y / (1 + y).
+
+    Utility: with largest score M and at most m candidates, "nothing" wins with probability at most
+    failure if M >= nothing + scale ln(1 / failure), and the chosen score is at least
+    M - scale ln(m / failure) but for probability failure.
+
+    Args:
+        scale: Gumbel scale.
+        nothing: score of choosing nothing.
+        keys: k, how many keys one record touches at most.
+    """
+
+    kind: ClassVar[str] = "choosing mechanism"
+    scale: float
+    nothing: int
+    keys: int
+
+    @classmethod
+    def of(cls, what: str, epsilon: float, delta: float, keys: int, **more: Any) -> "Choosing":
+        """Return the draw with the smallest score of nothing that is (epsilon, delta)-private for one change.
+
+        k / (k + exp(epsilon (nothing - 1))) <= delta, so nothing >= 1 + ln(k (1 - delta) / delta) / epsilon.
+        A delta of 1/2 or more is taken as 1/2.
+
+        Args:
+            what: see `Draw`.
+            epsilon: pure part.
+            delta: additive part, above 0.
+            keys: most keys that one record touches.
+            more: further fields.
+        """
+        delta = min(delta, 0.5)
+        nothing = 1 + math.ceil(math.log(keys * (1 - delta) / delta) / epsilon)
+        return cls(what=what, scale=1 / epsilon, nothing=nothing, keys=keys, **more)
+
+    @property
+    def noise_scale(self) -> float:
+        """See `Draw.noise_scale`."""
+        return self.scale
+
+    @property
+    def change(self) -> float:
+        """See `Draw.change`."""
+        return 1
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        epsilon = 1 / self.scale
+        return Cost(epsilon, 1 / (1 + math.exp(min(epsilon * (self.nothing - 1), 700.0)) / self.keys))
+
+    def choose(self, keys: Ints, scores: Ints, noise: Noise) -> int | None:
+        """Release a key, or None.
+
+        Args:
+            keys: shape (m,); keys that no record touches need not be listed.
+            scores: shape (m,).
+            noise: where randomness comes from.
+        """
+
+        def sample() -> int | None:
+            positive = np.flatnonzero(scores > 0)
+            winner = noise.select(np.append(scores[positive], self.nothing), self.scale)
+            return None if winner == len(positive) else int(keys[positive[winner]])
+
+        return noise.answer(self, sample)

@@ -1,0 +1,81 @@
+"""The exponential mechanism: over public candidates, and over runs of points of equal score."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.draws import Cost, Draw
+from core.noise import Lengths, Noise
+
+Ints = NDArray[np.int64]
+Points = Ints | NDArray[np.object_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exponential(Draw):
+    """Choose a candidate with probability proportional to exp(score / scale).
+
+    The privacy loss is at most `spread` / scale, where `spread` is the range of the score's change between
+    neighbors: the largest change minus the smallest, over all candidates. A weight changes by at most a
+    factor of exp(largest / scale), and the sum of weights by at least exp(smallest / scale).
+
+    With probability 1 - failure the chosen score is at least the best minus scale ln(candidates / failure).
+
+    Args:
+        scale: see above.
+        spread: see above; twice the sensitivity of the score always suffices.
+    """
+
+    kind: ClassVar[str] = "exponential mechanism"
+    scale: float
+    spread: float
+
+    @classmethod
+    def of(cls, what: str, epsilon: float, spread: float, **more: Any) -> "Exponential":
+        """Return the draw that spends `epsilon`."""
+        return cls(what=what, scale=spread / epsilon, spread=spread, **more)
+
+    @property
+    def noise_scale(self) -> float:
+        """See `Draw.noise_scale`."""
+        return self.scale
+
+    @property
+    def change(self) -> float:
+        """See `Draw.change`."""
+        return self.spread
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        return Cost(self.spread / self.scale)
+
+    def candidate(self, scores: Ints, noise: Noise, unit: float = 1.0) -> int:
+        """Choose one of candidates that are public; return its index.
+
+        Args:
+            scores: shape (m,).
+            noise: where randomness comes from.
+            unit: public, above 0: what scale and spread are multiples of.
+        """
+        return noise.answer(self, lambda: noise.select(scores, self.scale * unit), unit)
+
+    def point(self, starts: Points, lengths: Lengths, scores: Ints, noise: Noise, unit: float = 1.0) -> int:
+        """Choose one of the points of a public universe, which come in runs of equal score.
+
+        That the runs depend on the data costs nothing: a point's probability depends on the scores alone.
+
+        Args:
+            starts: shape (m,), first point of each run; the runs together are the universe.
+            lengths: shape (m,), positive.
+            scores: shape (m,).
+            noise: where randomness comes from.
+            unit: public, above 0: what scale and spread are multiples of.
+        """
+
+        def sample() -> int:
+            run = noise.select_run(scores, lengths, self.scale * unit)
+            return int(starts[run]) + noise.below(int(lengths[run]))
+
+        return noise.answer(self, sample, unit)

@@ -1,0 +1,108 @@
+"""Cells that only data make: noisy counts of the occupied ones, released from a threshold on."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.draws import Cost, Draw
+from core.neighbors import Neighbors
+from core.noise import Noise
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilityHistogram(Draw):
+    """Laplace noise on the count of every occupied cell; counts from `threshold` on are released.
+
+    One record is in one cell. Between neighbors the counts of cells that both occupy differ by at most
+    `moves` in L1 norm, which costs moves / scale. A cell that only the changed record occupies is released
+    with probability Pr[1 + Z >= threshold] = a^(threshold - 1) / (1 + a), a = exp(-1 / scale): that is delta.
+    Under `replace_one` one cell may vanish and another appear: what releases the first is impossible after,
+    what releases the second impossible before, and both events have that probability, so delta does not
+    double (Korolova et al. 2009; Vadhan 2017).
+
+    Args:
+        scale: Laplace scale of every count; 0 where neighbors have equal counts, and no noise is added.
+        threshold: smallest noisy count that is released.
+        moves: L1 sensitivity of the counts.
+    """
+
+    kind: ClassVar[str] = "stability histogram"
+    scale: float
+    threshold: int
+    moves: float
+
+    @classmethod
+    def of(
+        cls, what: str, epsilon: float, delta: float, neighbors: Neighbors, **more: Any
+    ) -> "StabilityHistogram":
+        """Return the draw with the smallest threshold that is (epsilon, delta)-private.
+
+        Args:
+            what: see `Draw`.
+            epsilon: pure part.
+            delta: additive part, in (0, 1/2).
+            neighbors: the relation.
+            more: further fields.
+        """
+        moves = neighbors.moves
+        rate = epsilon / moves
+        threshold = 1 + max(0, math.ceil(math.log(1 / (delta * (1 + math.exp(-rate)))) / rate))
+        return cls(what=what, scale=moves / epsilon, threshold=threshold, moves=moves, **more)
+
+    @property
+    def noise_scale(self) -> float:
+        """See `Draw.noise_scale`."""
+        return self.scale
+
+    @property
+    def change(self) -> float:
+        """See `Draw.change`."""
+        return self.moves
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        if not self.moves:
+            return Cost()
+        rate = 1 / self.scale
+        return Cost(self.moves / self.scale, math.exp(-rate * (self.threshold - 1)) / (1 + math.exp(-rate)))
+
+    def released(self, keys: Ints, counts: Ints, noise: Noise) -> tuple[Ints, Ints]:
+        """Release the keys of all cells that reach the threshold, and their noisy counts.
+
+        Args:
+            keys: shape (m,), distinct.
+            counts: shape (m,); a count of 0 counts as an empty cell.
+            noise: where randomness comes from.
+        """
+
+        def sample() -> tuple[Ints, Ints]:
+            occupied = counts > 0
+            noisy = counts[occupied]
+            if self.scale and len(noisy):
+                noisy = noise.laplace(noisy, self.scale)
+            here = noisy >= self.threshold
+            return keys[occupied][here], noisy[here]
+
+        return noise.answer(self, sample)
+
+    def fullest(self, keys: Ints, counts: Ints, noise: Noise) -> int | None:
+        """Release the key of the largest noisy count, or None where no cell reaches the threshold.
+
+        With largest count M among at most m occupied cells and b = ceil(scale ln(m / failure)): but for
+        probability failure, a cell is found if M >= threshold + b, and holds at least M - 2 b.
+        """
+
+        def sample() -> int | None:
+            occupied = np.flatnonzero(counts > 0)
+            if not len(occupied):
+                return None
+            noisy = noise.laplace(counts[occupied], self.scale)
+            best = int(np.argmax(noisy))
+            return int(keys[occupied[best]]) if noisy[best] >= self.threshold else None
+
+        return noise.answer(self, sample)

@@ -1,0 +1,155 @@
+"""Every plan that a job can ask for: each task, method, aggregator, relation and policy."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from core.plan import Plan
+from core.rounds import Block
+from pipelines.job import Job, check_job
+from pipelines.plan import make_plan
+from pipelines.refusal import JobError
+from pipelines.tasks import TASKS
+from tests.pipelines.jobs import changes
+
+SALT = b"sixteen secrets!"
+
+CHOICES = ("method", "aggregator", "noise")
+"""Parameters whose values are names of what a plan can choose."""
+
+POLICIES: tuple[dict[str, Any], ...] = (
+    {"secrets": "attribute"},
+    {"distance": 0.25},
+    {"partition": 0.25},
+    {"secrets": "full", "constraints": True},
+)
+
+VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
+    "minimum": ({"params": {"largest": False}},),
+    "quantiles": ({"params": {"probabilities": [0.5]}},),
+}
+"""Further parameters of a task that change what is drawn."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One plan that a job can ask for."""
+
+    name: str
+    job: Job
+
+    @cached_property
+    def plan(self) -> Plan:
+        return make_plan(self.job, SALT)
+
+
+def _base(task: str) -> dict[str, Any]:
+    return {
+        "task": "one_cluster",
+        "input": {"path": "/nowhere/rows.parquet", "columns": ["x", "y"]},
+        "domain": {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-10},
+        "privacy": {"epsilon": 1.0, "delta": 1e-6},
+        "params": {"target": 400},
+        "output": "/nowhere/out",
+    }
+
+
+def _with(job: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    for key, value in changed.items():
+        *parents, last = key.split(".")
+        part = job
+        for parent in parents:
+            part = part[parent]
+        part.pop(last, None) if value is ... else part.__setitem__(last, value)
+    return job
+
+
+def _choices(task: str) -> list[dict[str, str]]:
+    """Return every combination of the values of those parameters that name a choice."""
+    hints = get_type_hints(TASKS[task].params)
+    named = {
+        field.name: [value for value in get_args(hints[field.name]) if isinstance(value, str)]
+        for field in fields(TASKS[task].params)
+        if field.name in CHOICES
+    }
+    return [dict(zip(named, values, strict=True)) for values in itertools.product(*named.values())]
+
+
+def _policies(job: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    axes = len(job["input"]["columns"])
+    for policy in POLICIES:
+        given = dict(policy)
+        if "partition" in given:
+            given["partition"] = [given["partition"]] * axes
+        if given.pop("constraints", False):
+            given["constraints"] = [{"lower": [0.0] * axes, "upper": [0.5] * axes, "count": 100}]
+        yield next(iter(policy)) + ("+counts" if "constraints" in given else ""), given
+
+
+def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    variants = ({}, *VARIANTS.get(task, ()))
+    for number, variant in enumerate(variants):
+        for choice in _choices(task):
+            for relation in ("add_or_remove_one", "replace_one"):
+                job = _with(_with(_base(task), changes(task)), variant)
+                job["params"] |= choice
+                job["privacy"]["neighbors"] = relation
+                name = "-".join([task, *choice.values(), relation, *([str(number)] if number else [])])
+                yield name, job
+                if relation == "replace_one":
+                    for policy, given in _policies(job):
+                        limited = {**job, "privacy": {**job["privacy"], "policy": given}}
+                        yield f"{name}-{policy}", limited
+
+
+@cache
+def settings() -> tuple[Setting, ...]:
+    """Return every setting that is not refused."""
+    found = []
+    for task in TASKS:
+        for name, raw in _jobs(task):
+            try:
+                setting = Setting(name, check_job(raw))
+                _ = setting.plan
+            except JobError:
+                continue
+            found.append(setting)
+    return tuple(found)
+
+
+def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
+    """Return records that suit a setting, in two blocks: of one of several shapes.
+
+    Args:
+        setting: see above.
+        shape: `uniform`, `one_value`, `two_values`, `two_clumps`, `few` or `empty`; the latter two have other
+            numbers of records, unless that number is public.
+        n: how many records the others have.
+    """
+    grid = setting.job.grid
+    public = setting.job.privacy.neighbors == "replace_one"
+    size = n if public else {"few": 40, "empty": 0}.get(shape, n)
+    rng = np.random.default_rng(len(shape))
+    extents = np.asarray(grid.extents)
+    if shape == "one_value":
+        points = np.tile(extents // 3, (size, 1))
+    elif shape in ("two_values", "two_clumps"):
+        points = np.where(rng.random((size, 1)) < 0.5, extents // 5, extents * 4 // 5)
+        width = 1 if shape == "two_values" else np.maximum(2, extents // 50)
+        points = points + rng.integers(0, width, (size, len(extents)))
+    else:
+        points = rng.integers(0, extents + 1, (size, len(extents)))
+    points = np.minimum(points, extents).astype(np.int64)
+    if setting.job.task == "sample_and_aggregate":
+        count = setting.job.task_params.blocks  # every block answers
+        points = (
+            np.resize(points, (count, len(extents))) if len(points) else np.tile(extents // 2, (count, 1))
+        )
+    ids = np.arange(len(points), dtype=np.uint64)
+    half = len(points) // 2
+    return [Block(points[:half], ids[:half]), Block(points[half:], ids[half:])]
