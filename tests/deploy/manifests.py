@@ -41,7 +41,11 @@ def built(folder: str) -> list[dict[str, Any]]:
         for image in settings.get("images", []):
             for container in containers(found):
                 if container["image"] == image["name"]:
-                    container["image"] = f"{image['newName']}:{image['newTag']}@{image['digest']}"
+                    container["image"] = image["newName"] + "".join(
+                        mark + image[part]
+                        for mark, part in ((":", "newTag"), ("@", "digest"))
+                        if part in image
+                    )
     return objects
 
 
@@ -75,27 +79,32 @@ def containers(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from spec.get("containers", [])
 
 
+_CONTAINER = {
+    "image": "image",
+    "command": "cmds",
+    "args": "arguments",
+    "resources": "container_resources",
+    "securityContext": "container_security_context",
+    "volumeMounts": "volume_mounts",
+}
+_SPEC = {
+    "serviceAccountName": "service_account_name",
+    "automountServiceAccountToken": "automount_service_account_token",
+    "activeDeadlineSeconds": "active_deadline_seconds",
+    "hostNetwork": "hostnetwork",
+    "securityContext": "security_context",
+    "volumes": "volumes",
+}
+_METADATA = {"name": "name", "namespace": "namespace", "labels": "labels"}
+
+
 def _operated(given: dict[str, Any]) -> dict[str, Any]:
-    container = {
-        "name": "base",
-        "image": given["image"],
-        "command": given["cmds"],
-        "args": given["arguments"],
-        "resources": given["container_resources"],
-        "securityContext": given["container_security_context"],
-        "volumeMounts": given["volume_mounts"],
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "serviceAccountName": given["service_account_name"],
-        "automountServiceAccountToken": given["automount_service_account_token"],
-        "activeDeadlineSeconds": given["active_deadline_seconds"],
-        "securityContext": given["security_context"],
-        "containers": [container],
-        "volumes": given["volumes"],
-    }
-    metadata = {"name": given["name"], "namespace": given["namespace"], "labels": given["labels"]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    def of(names: dict[str, str]) -> dict[str, Any]:
+        return {key: given[name] for key, name in names.items() if name in given}
+
+    container = {"name": "base", **of(_CONTAINER)}
+    spec = {"restartPolicy": "Never", "containers": [container], **of(_SPEC)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": of(_METADATA), "spec": spec}
 
 
 def _value(node: ast.expr) -> Any:
