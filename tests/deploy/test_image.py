@@ -12,7 +12,9 @@ import pytest
 from pipelines.job import load_job
 from tests.deploy.manifests import DEPLOY, ROOT
 
-IMAGES = [DEPLOY / "image" / "Dockerfile", DEPLOY / "dataflow" / "Dockerfile"]
+IMAGE = DEPLOY / "image" / "Dockerfile"
+TEMPLATE = DEPLOY / "dataflow" / "Dockerfile"
+IMAGES = sorted(DEPLOY.rglob("*Dockerfile"))
 SCRIPTS = sorted(DEPLOY.rglob("*.sh"))
 BIN = Path(sys.executable).parent
 
@@ -57,27 +59,27 @@ def test_what_is_copied_is_there_and_not_ignored(image: Path) -> None:
 
 
 def test_the_image_is_what_its_users_count_on() -> None:
-    text = IMAGES[0].read_text()
+    text = IMAGE.read_text()
     assert re.search(r"^USER 10001:10001$", text.rpartition("\nFROM ")[2], re.M), "not root"
-    assert settings(IMAGES[0])["PYTHONSAFEPATH"] == "1"
-    assert settings(IMAGES[0])["OMP_NUM_THREADS"] == "1"
-    assert settings(IMAGES[0])["RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT"] == "1"
+    assert settings(IMAGE)["PYTHONSAFEPATH"] == "1"
+    assert settings(IMAGE)["OMP_NUM_THREADS"] == "1"
+    assert settings(IMAGE)["RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT"] == "1"
     assert text.count("--require-hashes") == 2
     assert text.rstrip().endswith('ENTRYPOINT ["/opt/apache/beam/boot"]')
 
 
 def test_the_worker_s_entry_point_is_of_the_locked_beam() -> None:
     """A worker of another version of Beam, or of Python, than the submission's would not start."""
-    text = IMAGES[0].read_text()
+    text = IMAGE.read_text()
     (python, beam) = re.search(r'^ARG SDK="apache/beam_python(\S+)_sdk:([^@]+)@', text, re.M).groups()  # type: ignore[union-attr]
     assert beam == version("apache-beam")
     assert re.search(rf"^ARG BASE=python:{re.escape(python)}\.\d+-slim@", text, re.M)
-    assert f"python{python.replace('.', '')}-template-launcher-base" in IMAGES[1].read_text()
+    assert f"python{python.replace('.', '')}-template-launcher-base" in TEMPLATE.read_text()
 
 
 def test_what_builds_the_image_is_locked_too(tmp_path) -> None:
     """The Dockerfile cuts setuptools and its hashes out of the development lock, and nothing else."""
-    (program,) = re.findall(r"awk '([^']+)' requirements-dev.txt", IMAGES[0].read_text())
+    (program,) = re.findall(r"awk '([^']+)' requirements-dev.txt", IMAGE.read_text())
     cut = subprocess.run(
         ["awk", program, ROOT / "requirements-dev.txt"],
         capture_output=True,
@@ -94,9 +96,10 @@ def unpinned(text: str) -> list[str]:
     """Return the bases that are neither pinned nor refused, with a sentence, without a digest."""
     bases = dict(re.findall(r'^ARG (\w+)="?([^"\n]+)"?$', text, re.M))
     stages = re.findall(r" AS (\w+)$", text, re.M)
-    used = [base for base in re.findall(r"^FROM (\S+)", text, re.M) if base not in stages]
+    named = re.findall(r"^FROM (\S+)|from=([^\s,]+)", text, re.M)
+    used = {base for pair in named for base in pair} - {"", "${IMAGE}", *stages}
     # IMAGE is this project's own, which build.sh has just built.
-    images = {bases.get(base[2:-1], base) for base in used if base != "${IMAGE}"}
+    images = {bases.get(base[2:-1], base) for base in used}
     pinned = re.compile(r"[\w.:/-]+@(sha256:[0-9a-f]{64}|\$\{\w+_DIGEST:\?[\w ,./]+\})")
     return [image for image in images if not pinned.fullmatch(image)]
 
@@ -119,7 +122,7 @@ def test_a_base_is_pinned_or_its_digest_asked_for(image: Path) -> None:
     ],
 )
 def test_a_base_that_can_be_moved_is_noticed(right: str, wrong: str) -> None:
-    changed, count = re.subn(right, wrong, IMAGES[0].read_text())
+    changed, count = re.subn(right, wrong, IMAGE.read_text())
     assert count
     assert unpinned(changed) != []
 

@@ -100,8 +100,15 @@ def test_each_taskmanager_has_its_own_pool_beside_it() -> None:
     pool = list(containers(workers))[1]
     assert pool["args"] == ["--worker_pool"]
     assert "command" not in pool, "the image's own entry point is the pool's"
-    slots = flink_settings()["taskmanager.numberOfTaskSlots"]
-    assert flink_settings()["parallelism.default"] == workers["spec"]["replicas"] * slots
+
+
+@pytest.mark.parametrize("folder", ["flink/submit", "schedules/kubernetes/on-flink"])
+def test_a_submission_asks_for_every_slot(folder: str) -> None:
+    """The job server reads no configuration of the cluster: without the option, all runs in one slot."""
+    (workers,) = (found for found in built("flink") if found["metadata"]["name"] == "shoal-taskmanager")
+    slots = workers["spec"]["replicas"] * flink_settings()["taskmanager.numberOfTaskSlots"]
+    (found,) = (found for found in built(folder) if found["kind"] in ("Job", "CronJob"))
+    assert f"--parallelism={slots}" in submitted(found)
 
 
 def test_flink_survives_a_lost_taskmanager() -> None:

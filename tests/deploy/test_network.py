@@ -28,7 +28,6 @@ CONNECTIONS = {
     ("taskmanager", "jobmanager", BLOBS),
     ("jobmanager", "taskmanager", TASKS),
     ("taskmanager", "taskmanager", DATA),
-    ("jobmanager", "jobmanager", BLOBS),
     ("submission", "jobmanager", REST),
 }
 """All that Flink and a submission need of each other."""
@@ -135,7 +134,7 @@ WRONG: dict[str, Callable[[dict[str, Policy]], Any]] = {
     "any address": lambda p: p["shoal-storage"]["egress"][0]["to"][0]["ipBlock"].update(cidr="0.0.0.0/0"),
     "any port": lambda p: p["shoal-storage"]["egress"][0].pop("ports"),
     "any name server": lambda p: p["shoal-names"]["egress"][0]["to"][0].update(namespaceSelector={}),
-    "anyone submits": lambda p: p["shoal-jobmanager"]["ingress"][2].pop("from"),
+    "anyone submits": lambda p: p["shoal-jobmanager"]["ingress"][1].pop("from"),
     "a label that no pod has": lambda p: p["shoal-taskmanager"]["podSelector"]["matchLabels"].update(
         app="flink"
     ),

@@ -20,7 +20,6 @@ PROGRAMS = sorted(path for path in DEPLOY.rglob("*.py") if "PodOperator" in path
 PODS += [(path.name, pod) for path in PROGRAMS for pod in operated(path)]
 
 README = (DEPLOY / "README.md").read_text()
-IMAGES = [DEPLOY / "image" / "Dockerfile", DEPLOY / "dataflow" / "Dockerfile"]
 
 
 def name_of(value: Any) -> str:
