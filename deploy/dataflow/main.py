@@ -38,6 +38,9 @@ def read_arguments(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     given, beam = replaced.parse_known_args(beam)
     if given.sdk_container_image:
         beam.append(f"--sdk_container_image={given.sdk_container_image}")
+    # Workers have no address on the internet, unless the launch asks for one.
+    if "--use_public_ips" not in beam and "--no_use_public_ips" not in beam:
+        beam.append("--no_use_public_ips")
     # Nothing runs before this process has ended: Dataflow reads the graph and starts it.
     beam.append("--no_wait_until_finish")
     return ["run", own.job_file, "--runner", "DataflowRunner", "--json-logs", *sets], beam

@@ -6,11 +6,13 @@
 import json
 import sys
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.encoders import coerce_to_core_timetable
 from airflow.timetables.base import TimeRestriction
+from kubernetes.client import ApiClient
 
 
 def _load(folder: str) -> Any:
@@ -39,6 +41,8 @@ def describe(folder: str) -> dict[str, Any]:
         undated = type(error).__name__
     since = TimeRestriction(earliest=datetime(2026, 11, 10, tzinfo=UTC), latest=None, catchup=True)
     timetable = coerce_to_core_timetable(dag.timetable)
+    vars(task)["hook"] = SimpleNamespace(is_in_cluster=True)
+    pod = ApiClient().sanitize_for_serialization(task.build_pod_request_obj())
     due = timetable.next_dagrun_info(last_automated_data_interval=None, restriction=since)
     return {
         "operator": type(task).__name__,
@@ -48,6 +52,7 @@ def describe(folder: str) -> dict[str, Any]:
         "image": task.image,
         "catchup": dag.catchup,
         "date": due.logical_date.date().isoformat(),
+        "pod": {"apiVersion": "v1", "kind": "Pod", **pod},
         "starts": due.run_after.isoformat(),
     }
 

@@ -6,9 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import kubernetes_validate
 import pytest
 
-from tests.deploy.manifests import DEPLOY, built, containers
+from tests.deploy.manifests import DEPLOY, built, containers, operated
+from tests.deploy.rules import complaints
 from tests.engines.conftest import parts_are_here
 from tests.engines.fetch import have
 
@@ -47,6 +49,20 @@ def test_airflow_runs_what_the_cronjob_runs(described) -> None:
     (container,) = containers(cron)
     assert described["image"] == container["image"]
     assert set(container["args"]) <= set(described["tries"][0])
+
+
+@pytest.mark.engine
+def test_the_pod_that_airflow_makes_keeps_to_the_rules(described) -> None:
+    pod = described["pod"]
+    newest = kubernetes_validate.latest_version().rpartition(".")[0]
+    kubernetes_validate.validate(pod, newest, strict=True)
+    assert complaints(pod) == []
+    (read,) = operated(DAG)
+    assert read["metadata"]["labels"].items() <= pod["metadata"]["labels"].items(), (
+        "policies select it by them"
+    )
+    assert read["spec"].keys() - {"containers"} <= pod["spec"].keys()
+    assert pod["spec"]["containers"][0]["image"] == read["spec"]["containers"][0]["image"]
 
 
 def test_the_text_of_the_dag_says_the_same() -> None:

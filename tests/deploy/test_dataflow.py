@@ -114,6 +114,14 @@ def test_another_image_may_be_given(main) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("launch", "public"), [([], False), (["--no_use_public_ips"], False), (["--use_public_ips"], True)]
+)
+def test_workers_have_no_public_address_unless_the_launch_asks_for_one(main, launch, public: bool) -> None:
+    _, beam = main.read_arguments(["--job_file=gs://b/j.yaml", *launch])
+    assert PipelineOptions(beam).get_all_options()["use_public_ips"] is public
+
+
 def test_a_wrong_job_keeps_its_exit_code(tmp_path) -> None:
     """The launcher takes any other than 0 for a failed launch, and starts nothing."""
     (tmp_path / "job.yaml").write_text("task: nothing")

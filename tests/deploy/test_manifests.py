@@ -41,102 +41,57 @@ def test_the_validator_refuses_what_kubernetes_would_not_take() -> None:
         kubernetes_validate.validate(job, VERSIONS[0], strict=True)
 
 
-def test_every_manifest_is_applied_by_a_kustomization() -> None:
-    applied = set()
-    for folder in APPLIED:
-        settings = yaml.safe_load((DEPLOY / folder / "kustomization.yaml").read_text())
-        applied |= {DEPLOY / folder / name for name in settings["resources"]}
-        applied |= {DEPLOY / folder / patch["path"] for patch in settings.get("patches", [])}
-    written = {path for part in ("flink", "schedules/kubernetes") for path in (DEPLOY / part).rglob("*.yaml")}
-    assert {path for path in written if path.name != "kustomization.yaml"} <= {
-        path.resolve() for path in applied
-    }
-
-
-@pytest.mark.parametrize(("folder", "found"), PODS, ids=name_of)
-def test_a_pod_keeps_to_the_restricted_standard(folder: str, found: dict[str, Any]) -> None:
-    """What the namespace enforces (Pod Security Standards), and a root file system that nobody writes."""
-    spec = pod_spec(found) or {}
-    assert spec["securityContext"]["runAsNonRoot"] is True
-    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    for container in containers(found):
-        mine = container["securityContext"]
-        assert mine["allowPrivilegeEscalation"] is False
-        assert mine["readOnlyRootFilesystem"] is True
-        assert mine["capabilities"] == {"drop": ["ALL"]}
-        assert mine.get("runAsUser", spec["securityContext"].get("runAsUser", 0)) > 0
-        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
-        assert container["resources"]["limits"]["memory"] == container["resources"]["requests"]["memory"]
-        assert {"name", "mountPath"} <= container["volumeMounts"][-1].keys()
-    volumes = {volume["name"]: set(volume) - {"name"} for volume in spec["volumes"]}
-    assert all(kinds <= {"emptyDir", "configMap"} for kinds in volumes.values())
-    mounted = {mount["name"] for container in containers(found) for mount in container["volumeMounts"]}
-    assert mounted == set(volumes)
-
-
-@pytest.mark.parametrize(("folder", "found"), PODS, ids=name_of)
-def test_only_who_needs_it_talks_to_kubernetes(folder: str, found: dict[str, Any]) -> None:
-    assert (pod_spec(found) or {})["automountServiceAccountToken"] is (found["kind"] == "CronJob")
-
-
 def test_the_namespace_enforces_that_standard() -> None:
-    (namespace,) = (found for found in built("flink") if found["kind"] == "Namespace")
+    (namespace,) = (found for found in built("namespace") if found["kind"] == "Namespace")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     for folder, found in OBJECTS:
         assert found["kind"] == "Namespace" or found["metadata"]["namespace"] == "shoal", folder
-
-
-def test_every_image_has_a_version() -> None:
-    images = {container["image"] for _, found in PODS for container in containers(found)}
-    assert len([image for image in images if "/shoal/shoal:" in image]) == 1, "the same of Shoal everywhere"
-    assert len(images) == 3, "and Flink's, and that of its job server"
-    assert all(re.fullmatch(r"[a-z0-9./-]+(_[a-z0-9./_]+)?:[a-z0-9._-]+", image) for image in images), images
-    assert not [image for image in images if image.endswith(":latest")]
 
 
 def test_the_parts_of_flink_fit_each_other() -> None:
     from importlib.metadata import version
 
     images = {c["name"]: c["image"] for _, found in PODS for c in containers(found)}
-    assert images["jobmanager"] == images["taskmanager"] == "flink:1.19.3-java17"
-    assert images["job-server"] == f"apache/beam_flink1.19_job_server:{version('apache-beam')}"
+    assert images["jobmanager"] == images["taskmanager"]
+    tags = {name: image.partition("@")[0] for name, image in images.items()}
+    assert tags["taskmanager"] == "flink:1.19.3-java17"
+    assert tags["job-server"] == f"apache/beam_flink1.19_job_server:{version('apache-beam')}"
 
 
-def test_every_selector_finds_its_pods() -> None:
-    objects = built("flink") + built("flink/submit")
-    labels = [found["spec"]["template"]["metadata"]["labels"] for found in objects if pod_spec(found)]
-
-    def finds(selector: dict[str, str]) -> bool:
-        return any(selector.items() <= pod.items() for pod in labels)
-
-    for found in objects:
-        spec = found.get("spec", {})
-        if found["kind"] == "Service":
-            assert finds(spec["selector"])
-        if found["kind"] == "Deployment":
-            assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
-        if found["kind"] == "NetworkPolicy":
-            selectors = [spec["podSelector"]]
-            selectors += [peer["podSelector"] for rule in spec.get("ingress", []) for peer in rule["from"]]
-            assert all(finds(selector.get("matchLabels", {})) for selector in selectors)
-
-
-def test_no_one_but_its_own_taskmanager_reaches_a_worker_pool() -> None:
-    """The pool runs what it is told to by whoever calls."""
-    policies = [found["spec"] for found in built("flink") if found["kind"] == "NetworkPolicy"]
-    assert {"podSelector": {}, "policyTypes": ["Ingress"]} in policies, "nothing comes in by default"
-    ports = {
-        port["port"] for policy in policies for rule in policy.get("ingress", []) for port in rule["ports"]
+def test_ports_are_the_same_in_settings_containers_and_services() -> None:
+    settings = flink_settings()
+    objects = {name_of(found): found for found in built("flink")}
+    listening = {
+        name: {port["name"]: port["containerPort"] for c in containers(found) for port in c["ports"]}
+        for name, found in objects.items()
+        if pod_spec(found)
     }
-    assert ports == {6121, 6122, 6123, 6124, 8081}
-    rest = [
-        peer["podSelector"]["matchLabels"]["component"]
-        for policy in policies
-        for rule in policy.get("ingress", [])
-        if {"port": 8081} in rule["ports"]
-        for peer in rule["from"]
+    assert listening["Deployment/shoal-jobmanager"] == {
+        "rpc": settings["jobmanager.rpc.port"],
+        "blob": settings["blob.server.port"],
+        "rest": settings["rest.port"],
+    }
+    assert listening["Deployment/shoal-taskmanager"] == {
+        "data": settings["taskmanager.data.port"],
+        "rpc": settings["taskmanager.rpc.port"],
+        "pool": 50000,
+    }
+    service = objects["Service/shoal-jobmanager"]
+    assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == listening[
+        "Deployment/shoal-jobmanager"
     ]
-    assert rest == ["submission"]
+    assert settings["jobmanager.rpc.address"] == settings["rest.address"] == service["metadata"]["name"]
+
+
+def test_a_deployment_and_a_service_find_their_pods() -> None:
+    objects = built("flink")
+    labels = [found["spec"]["template"]["metadata"]["labels"] for found in objects if pod_spec(found)]
+    for found in objects:
+        if found["kind"] == "Service":
+            assert any(found["spec"]["selector"].items() <= pod.items() for pod in labels)
+        if found["kind"] == "Deployment":
+            selected = found["spec"]["selector"]["matchLabels"]
+            assert selected == found["spec"]["template"]["metadata"]["labels"]
 
 
 def test_each_taskmanager_has_its_own_pool_beside_it() -> None:
@@ -145,8 +100,15 @@ def test_each_taskmanager_has_its_own_pool_beside_it() -> None:
     pool = list(containers(workers))[1]
     assert pool["args"] == ["--worker_pool"]
     assert "command" not in pool, "the image's own entry point is the pool's"
-    slots = flink_settings()["taskmanager.numberOfTaskSlots"]
-    assert flink_settings()["parallelism.default"] == workers["spec"]["replicas"] * slots
+
+
+@pytest.mark.parametrize("folder", ["flink/submit", "schedules/kubernetes/on-flink"])
+def test_a_submission_asks_for_every_slot(folder: str) -> None:
+    """The job server reads no configuration of the cluster: without the option, all runs in one slot."""
+    (workers,) = (found for found in built("flink") if found["metadata"]["name"] == "shoal-taskmanager")
+    slots = workers["spec"]["replicas"] * flink_settings()["taskmanager.numberOfTaskSlots"]
+    (found,) = (found for found in built(folder) if found["kind"] in ("Job", "CronJob"))
+    assert f"--parallelism={slots}" in submitted(found)
 
 
 def test_flink_survives_a_lost_taskmanager() -> None:

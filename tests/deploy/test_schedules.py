@@ -123,6 +123,13 @@ def test_the_pod_is_told_its_job_and_may_read_it() -> None:
         "JOB_NAME": "metadata.labels['batch.kubernetes.io/job-name']",
         "JOB_NAMESPACE": "metadata.namespace",
     }
+    (token,) = (volume["projected"] for volume in spec["volumes"] if "projected" in volume)
+    files = [
+        source["path"] for part in token["sources"] for source in part.get("configMap", {}).get("items", [])
+    ]
+    assert [*files, token["sources"][0]["serviceAccountToken"]["path"]] == ["ca.crt", "token"]
+    script = load_script(DEPLOY / "schedules/kubernetes/scheduled_run.py")
+    assert script.ACCOUNT in [mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]]
     assert objects["Role"]["rules"] == [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]
     (subject,) = objects["RoleBinding"]["subjects"]
     assert subject["name"] == spec["serviceAccountName"] == objects["ServiceAccount"]["metadata"]["name"]

@@ -30,7 +30,7 @@ with DAG(
         task_id="run",
         name=f"shoal-{NAME}",
         namespace="shoal",
-        image="europe-west4-docker.pkg.dev/my-project/shoal/shoal:my-tag",
+        image="europe-west4-docker.pkg.dev/my-project/shoal/shoal:my-tag@my-image-digest",
         cmds=["shoal"],
         arguments=[
             "run",
@@ -42,11 +42,14 @@ with DAG(
         retries=3,
         retry_delay=timedelta(minutes=5),
         execution_timeout=timedelta(hours=12),
+        # Also where Airflow is gone by then.
+        active_deadline_seconds=12 * 60 * 60,
         service_account_name="shoal",
         automount_service_account_token=False,
-        labels={"app": "shoal", "component": "submission"},
+        labels={"app": "shoal", "component": "run"},
         container_resources=k8s.V1ResourceRequirements(
-            requests={"cpu": "2", "memory": "4Gi"}, limits={"memory": "4Gi"}
+            requests={"cpu": "2", "memory": "4Gi", "ephemeral-storage": "4352Mi"},
+            limits={"memory": "4Gi", "ephemeral-storage": "4352Mi"},
         ),
         security_context=k8s.V1PodSecurityContext(
             run_as_non_root=True,
@@ -59,7 +62,7 @@ with DAG(
             read_only_root_filesystem=True,
             capabilities=k8s.V1Capabilities(drop=["ALL"]),
         ),
-        volumes=[k8s.V1Volume(name="scratch", empty_dir=k8s.V1EmptyDirVolumeSource())],
+        volumes=[k8s.V1Volume(name="scratch", empty_dir=k8s.V1EmptyDirVolumeSource(size_limit="4Gi"))],
         volume_mounts=[k8s.V1VolumeMount(name="scratch", mount_path="/tmp")],
         on_finish_action="delete_succeeded_pod",
     )
