@@ -82,7 +82,7 @@ class LocalFolder:
         with _told(path, "written"):
             if not os.path.exists(path):
                 return False
-            with locked(path, os.stat(path)):
+            with locked(path, kept=True):
                 clear(path)
                 # opened to write, so that who may not is refused, though the folder would let him swap
                 with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "rb") as file:

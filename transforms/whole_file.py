@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+_ACCESS_LIST = "system.posix_acl_access"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
@@ -47,13 +48,12 @@ def replace_file(path: str, data: bytes) -> None:
     Raises:
         OSError: it cannot be written, or there is none; what was there is there still.
     """
-    like = os.stat(path)
     clear(path)
     draft = _hidden(path, "draft")
     file = os.open(draft, _NEW, 0o600)
     try:
         _write(file, data)
-        _give_rights(file, like)
+        _copy_rights(path, file)
         os.rename(draft, path)
     except BaseException:
         with suppress(OSError):
@@ -66,24 +66,25 @@ def replace_file(path: str, data: bytes) -> None:
 
 
 @contextmanager
-def locked(path: str, like: os.stat_result | None = None) -> Iterator[None]:
+def locked(path: str, kept: bool = False) -> Iterator[None]:
     """Hold the lock beside a file; the system lets go of it when the process ends, however it ends.
 
     Args:
         path: absolute, in a folder that exists.
-        like: status of the file, whose rights the lock gets and which it stays beside: who may write the
-            file can then take its lock, whoever made it. Without it, the lock is removed after use.
+        kept: whether the lock stays beside the file, which must be there; it gets the rights of that file,
+            so that everyone who may write the one can take the other. Else it is removed after use.
 
     Raises:
         OSError: the lock cannot be made or opened.
     """
     lock = _hidden(path, "lock")
+    like = path if kept else None
     while (held := _take(lock, like)) is None:
         pass
     try:
         yield
     finally:
-        if like is None:
+        if not kept:
             with suppress(OSError):
                 os.unlink(lock)
         os.close(held)
@@ -163,22 +164,36 @@ def _write(file: int, data: bytes) -> None:
     os.fsync(file)
 
 
-def _give_rights(file: int, like: os.stat_result) -> None:
-    """Give an open file owner, group and mode of another, as far as the system allows it.
+def _copy_rights(path: str, file: int) -> None:
+    """Give an open file owner, group, access list and mode of another, as far as the system allows it.
 
-    Where the group cannot be kept, it gets no rights: they were another group's.
+    Where the group or the list cannot be kept, the group gets no rights: they were meant for others.
     """
+    like = os.stat(path)
     mode = like.st_mode & 0o777
     for owner in (like.st_uid, -1):
         with suppress(OSError):
             os.fchown(file, owner, like.st_gid)
             break
-    if os.fstat(file).st_gid != like.st_gid:
+    if os.fstat(file).st_gid != like.st_gid or not _copy_access_list(path, file):
         mode &= ~0o070
     os.fchmod(file, mode)
 
 
-def _take(lock: str, like: os.stat_result | None) -> int | None:
+def _copy_access_list(path: str, file: int) -> bool:
+    """Copy a file's access list, where there is one; say whether the open file now has it."""
+    try:
+        listed = os.getxattr(path, _ACCESS_LIST)
+    except (AttributeError, OSError):  # no such lists on this system, on this file system, or of this file
+        return True
+    try:
+        os.setxattr(file, _ACCESS_LIST, listed)
+    except OSError:
+        return False
+    return True
+
+
+def _take(lock: str, like: str | None) -> int | None:
     """Open and lock the lock; None where it was removed before it was ours."""
     held = _open_lock(lock, like)
     try:
@@ -194,13 +209,13 @@ def _take(lock: str, like: os.stat_result | None) -> int | None:
     return None
 
 
-def _open_lock(lock: str, like: os.stat_result | None) -> int:
+def _open_lock(lock: str, like: str | None) -> int:
     """Open the lock, made where there is none."""
     while True:
         with suppress(FileNotFoundError):
             held = _open_existing(lock)
             if like is not None and os.fstat(held).st_uid == os.geteuid():
-                _give_rights(held, like)  # those of the file may have changed since
+                _copy_rights(like, held)  # those of the file may have changed since
             return held
         with suppress(FileExistsError):
             return _make_lock(lock, like)
@@ -214,7 +229,7 @@ def _open_existing(lock: str) -> int:
         return os.open(lock, os.O_RDONLY | os.O_NOFOLLOW)
 
 
-def _make_lock(lock: str, like: os.stat_result | None) -> int:
+def _make_lock(lock: str, like: str | None) -> int:
     """Make the lock, which has its rights from its first moment where files need no name."""
     mode = 0o666 if like is None else 0o600
     made = _open_unnamed(os.path.dirname(lock), mode)
@@ -223,7 +238,7 @@ def _make_lock(lock: str, like: os.stat_result | None) -> int:
         made = os.open(lock, _NEW, mode)
     try:
         if like is not None:
-            _give_rights(made, like)
+            _copy_rights(like, made)
         if not named:
             with _opened(os.path.dirname(lock)) as folder:
                 os.link(f"/proc/self/fd/{made}", lock, src_dir_fd=folder, follow_symlinks=True)
