@@ -79,7 +79,7 @@ def _translated(error: Exception, left: str) -> Exception:
 
     Its text is never said, because it may quote rows; those of `_SAYS` cannot.
     """
-    text = f"{type(error).__name__}: {error}"
+    text = f"{error}\n{type(error).__name__}: {error}"
     said = _SAID.search(text)
     if said:
         return _SAYS[said[1]](said[2])
