@@ -7,6 +7,8 @@ import airportsdata
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.local_folder import LocalFolder
+
 _JOB = """\
 # The smallest region that holds about 1,500 of the world's airports.
 task: one_cluster
@@ -30,14 +32,13 @@ def write_demo(folder: str) -> str:
         Path of the job file.
     """
     folder = os.path.abspath(os.path.expanduser(folder))
-    os.makedirs(folder, exist_ok=True)
-    points, job = os.path.join(folder, "airports.parquet"), os.path.join(folder, "job.yaml")
+    place, points = LocalFolder(folder), os.path.join(folder, "airports.parquet")
     if not os.path.exists(points):
         airports = pa.Table.from_pylist([dict(airport) for airport in airportsdata.load().values()])
+        sink = pa.BufferOutputStream()
         table = airports.select(["icao", "name", "country", "lat", "lon"])
-        pq.write_table(table, points, row_group_size=8192)
-    if not os.path.exists(job):
-        output = os.path.join(folder, "releases", "{run_id}")
-        with open(job, "w", encoding="utf-8") as file:
-            file.write(_JOB.format(points=json.dumps(points), output=json.dumps(output)))
-    return job
+        pq.write_table(table, sink, row_group_size=8192)
+        place.create("airports.parquet", sink.getvalue().to_pybytes())
+    output = os.path.join(folder, "releases", "{run_id}")
+    place.create("job.yaml", _JOB.format(points=json.dumps(points), output=json.dumps(output)).encode())
+    return place.locate("job.yaml")

@@ -28,6 +28,9 @@ class Folder(Protocol):
     def swap(self, name: str, seen: bytes, data: bytes) -> bool:
         """Write the file whole if it still holds `seen`; return whether it now holds `data`."""
 
+    def sweep(self, name: str) -> None:
+        """Remove what writers that were killed may have left of the file, which is there."""
+
     def prepare(self) -> None:
         """Check that files can be created here, and leave no trace."""
 

@@ -4,11 +4,15 @@ A ledger is one JSON file that is only ever swapped for one with more in it (`Fo
 race never spend together what one of them alone could. A run is charged before it reads data and is keyed by
 its run id, so a run that is tried again is charged once. When its release is visible, the charge is marked
 with the release's SHA-256: from then on the run id never draws noise again, even where the release is lost.
+
+A ledger is known by its id, which every charge repeats: a charge that was copied from another ledger is
+refused, and a release marks no other ledger than the one that its run was charged to.
 """
 
 import json
 import math
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
@@ -41,7 +45,8 @@ class Entry(_Part):
     """One run's charge.
 
     `job` is the hash of the job, `release` the SHA-256 of its visible release; `neighbors`, `epsilon` and
-    `delta` are as the run guarantees them, and `draws` what it draws: (epsilon, delta, rho) each.
+    `delta` are as the run guarantees them, and `draws` what it draws: (epsilon, delta, rho) each. `ledger` is
+    the id of the ledger that was charged.
     """
 
     run_id: str
@@ -54,6 +59,7 @@ class Entry(_Part):
     delta: float
     draws: tuple[tuple[float, float, float], ...]
     release: str | None = None
+    ledger: str | None = None
 
     def covers(self, plan: Plan) -> bool:
         """Say whether what `plan` draws is what was charged, or costs less, but for rounding."""
@@ -85,6 +91,7 @@ class Ledger(_Part):
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
+    id: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
     neighbors: Name = "add_or_remove_one"
     unit: str | None = None
     epsilon: float
@@ -101,6 +108,14 @@ class Ledger(_Part):
         if self.unit == "":
             raise ValueError("unit is empty: give the name of a column, or leave it out.")
         return self
+
+    def identified(self) -> Self:
+        """Return the ledger with an id, which its charges repeat: a new one, where it has none."""
+        if self.id is not None:
+            return self
+        made = uuid.uuid4().hex
+        charges = tuple(entry.model_copy(update={"ledger": made}) for entry in self.charges)
+        return self.model_copy(update={"id": made, "charges": charges})
 
     def spent(self) -> Spend:
         """Return what the charges spend together; see `core.privacy_filter.filter_spend`."""
@@ -142,17 +157,13 @@ def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
 
 
 def create_ledger(path: str, ledger: Ledger) -> None:
-    """Write a new ledger.
+    """Write a new ledger, with an id of its own.
 
     Raises:
         JobError: there is a file already, or none can be written.
     """
     folder, name = open_file(path)
-    try:
-        created = folder.create(name, ledger.bytes())
-    except OSError as error:
-        raise JobError(f"{path} cannot be written ({error.strerror}): give another path.") from None
-    if not created:
+    if not folder.create(name, ledger.identified().bytes()):
         raise JobError(f"{path} exists already: a ledger is created once; give another path.")
 
 
@@ -190,6 +201,7 @@ def charge_run(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -
                     "of Shoal plans: run it with the version that was charged, or give another run_id."
                 )
             return known
+        ledger = ledger.identified()
         entry = _admit(path, ledger, job, plan, clock())
         if _swap(path, raw, ledger.model_copy(update={"charges": (*ledger.charges, entry)})):
             return entry
@@ -210,14 +222,25 @@ def check_room(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -
     return ledger, ledger.spent()
 
 
-def mark_released(path: str, run_id: str, release: str) -> None:
+def mark_released(path: str, run_id: str, release: str, charged: str | None = None) -> None:
     """Mark the charge of `run_id` with its visible release's SHA-256, unless it is.
 
+    Args:
+        path: the ledger's.
+        run_id: the run's.
+        release: SHA-256 of its release.
+        charged: id of the ledger that the run was charged to, where that is known.
+
     Raises:
-        JobError: the run was never charged, or had another release.
+        JobError: it is another ledger, the run was never charged, or it had another release.
     """
     for raw in _tries(path):
         ledger = _parse(path, raw)
+        if charged is not None and ledger.id != charged:
+            raise JobError(
+                f"privacy.ledger {path} is another ledger (id {ledger.id}) than the one that run {run_id} "
+                f"was charged to (id {charged}): put that one back, and run it again."
+            )
         known = ledger.entry(run_id)
         if known is None:
             raise JobError(f"privacy.ledger {path} has no charge of run {run_id}, whose release is visible.")
@@ -285,6 +308,7 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
         epsilon=job.privacy.epsilon,
         delta=job.privacy.delta,
         draws=tuple((draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms),
+        ledger=ledger.id,
     )
     spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent()
     if not at_most(spent.epsilon, ledger.epsilon):
@@ -316,11 +340,18 @@ def _read(path: str) -> bytes:
 
 def _parse(path: str, raw: bytes) -> Ledger:
     try:
-        return Ledger.model_validate_json(raw)
+        ledger = Ledger.model_validate_json(raw)
     except ValidationError:  # whose text would quote the file, which may be one of rows
         raise JobError(
             f"{path} is not a ledger of schema 1: give one that `shoal ledger create` made."
         ) from None
+    foreign = next((entry for entry in ledger.charges if entry.ledger != ledger.id), None)
+    if foreign is not None:
+        raise JobError(
+            f"{path} holds the charge of run {foreign.run_id}, which was made in another ledger: charges "
+            "cannot be moved, so put the file back as it was."
+        )
+    return ledger
 
 
 def _tries(path: str) -> Iterator[bytes]:

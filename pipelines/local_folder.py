@@ -1,104 +1,158 @@
-"""Folders of the local file system: hard links and a lock keep writers from each other."""
+"""Folders of the local file system."""
 
-import fcntl
+import errno
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
+from pipelines.folder import StorageError
 from pipelines.refusal import JobError
+from transforms.whole_file import clear, create_file, locked, replace_file, sweep, try_folder
+
+_OF_THE_PATH = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EOPNOTSUPP,
+)
+"""What says that the path is wrong; everything else is trouble of the system."""
+
+_ADVICE = {
+    errno.ENOSPC: ": make room there, and try again",
+    errno.EDQUOT: ": make room there, and try again",
+    errno.EROFS: ": let it be written, and try again",
+    errno.EMFILE: ": raise the limit (ulimit -n), and try again",
+    errno.ENFILE: ": raise the system's limit, and try again",
+}
 
 
 @dataclass(frozen=True)
 class LocalFolder:
-    """A folder of the local file system, which must have hard links."""
+    """A folder of the local file system, which must have hard links.
+
+    Whatever is written is written to where links lead, so a file that several links name stays one file.
+    A new file is published by one link of a file that had no name, as `transforms.whole_file` describes, so
+    nothing of it can be seen unless all of it is there; and a link is never made over another file, so what
+    was published first stays. A file that is there already is swapped, under its lock, by one rename.
+    """
 
     path: str
 
     def read(self, name: str) -> bytes | None:
-        """See `Folder.read`; a JobError where the path can hold no file."""
-        try:
-            with open(self.locate(name), "rb") as file:
-                return file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise JobError(
-                f"{self.locate(name)} cannot be read ({error.strerror}): give another path."
-            ) from None
+        """See `Folder.read`."""
+        path = self.locate(name)
+        with _told(path, "read"):
+            try:
+                with open(path, "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def create(self, name: str, data: bytes) -> bool:
-        """See `Folder.create`: a hard link is made at once, and never over another file."""
-        draft = self._write_draft(data)
-        try:
-            os.link(draft, self.locate(name))
-        except FileExistsError:
-            return False
-        else:
-            self._show(name)
-            return True
-        finally:
-            os.unlink(draft)
+        """See `Folder.create`."""
+        path = self._real(name)
+        with _told(path, "written"):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return create_file(path, data)
 
     def replace(self, name: str, data: bytes) -> None:
         """See `Folder.replace`."""
-        os.replace(self._write_draft(data), self.locate(name))
-        self._show(name)
+        path = self._real(name)
+        with _told(path, "written"):
+            while not self.create(name, data):
+                try:
+                    with locked(path):
+                        return replace_file(path, data)
+                except FileNotFoundError:
+                    continue  # another has removed it meanwhile
 
     def swap(self, name: str, seen: bytes, data: bytes) -> bool:
-        """See `Folder.swap`: the file system keeps others who swap out meanwhile."""
-        with self._locked(name):
-            if self.read(name) != seen:
+        """See `Folder.swap`: the lock keeps others who swap out meanwhile.
+
+        Raises:
+            JobError: the file has several hard links; the swap would leave the others what was seen.
+        """
+        path = self._real(name)
+        with _told(path, "written"):
+            if not os.path.exists(path):
                 return False
-            self.replace(name, data)
+            with locked(path, kept=True):
+                clear(path)
+                # opened to write, so that who may not is refused, though the folder would let him swap
+                with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "rb") as file:
+                    held, links = file.read(), os.fstat(file.fileno()).st_nlink
+                if held != seen:
+                    return False
+                if links > 1:
+                    raise JobError(
+                        f"{path} has {links} hard links, which a write would make different files: remove "
+                        "the others, or make them symbolic links."
+                    )
+                replace_file(path, data)
         return True
+
+    def sweep(self, name: str) -> None:
+        """See `Folder.sweep`."""
+        sweep(self._real(name))
 
     def prepare(self) -> None:
         """See `Folder.prepare`: what exists of the path is tried, so that nothing is left behind."""
-        existing = self.path
-        while not os.path.lexists(existing):
-            existing = os.path.dirname(existing)
-        probe = os.path.join(existing, f".{uuid.uuid4().hex}")
         try:
-            LocalFolder(existing).create(os.path.basename(probe), b"")
-            os.unlink(probe)
+            try_folder(_existing(self._real("")))
         except OSError as error:
+            said = f"output is {self.path}: no file can be created there ({_why(error)})"
+            if error.errno not in (*_OF_THE_PATH, errno.EROFS):
+                raise StorageError(f"{said}{_ADVICE.get(error.errno or 0, '')}.") from None
             raise JobError(
-                f"output is {self.path}: no file can be created there ({error.strerror}); "
-                "give a folder that can be written, on a file system with hard links."
+                f"{said}; give a folder that can be written, on a file system with hard links."
             ) from None
 
     def locate(self, name: str) -> str:
         """See `Folder.locate`."""
         return os.path.join(self.path, name)
 
-    def _write_draft(self, data: bytes) -> str:
-        """Write a hidden file of a name that no one else has, down to the disk.
+    def _real(self, name: str) -> str:
+        """Return where a file lies, once all links are followed.
 
-        Only its owner may read it: after a crash it may hold what was never released.
+        Raises:
+            JobError: a link on the way leads nowhere.
         """
-        os.makedirs(self.path, exist_ok=True)
-        draft = self.locate(f".{uuid.uuid4().hex}")
-        with open(draft, "xb", opener=partial(os.open, mode=0o600)) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        return draft
+        path = os.path.abspath(self.locate(name))
+        link = _existing(path)
+        if os.path.islink(link) and not os.path.exists(link):
+            raise JobError(
+                f"{path} cannot be written: {link} is a link to {os.readlink(link)}, which leads nowhere; "
+                "remove the link, or give another path."
+            )
+        return os.path.realpath(path)
 
-    @contextmanager
-    def _locked(self, name: str) -> Iterator[None]:
-        """Hold the lock beside a file; the system lets go of it when the process ends, however it ends."""
-        with open(self.locate(f".{name}.lock"), "wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
-    def _show(self, name: str) -> None:
-        """Let those read a new file who may read the folder, and make its name last."""
-        os.chmod(self.locate(name), os.stat(self.path).st_mode & 0o666)
-        folder = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+def _existing(path: str) -> str:
+    """Return as much of an absolute path as there is."""
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
+
+
+@contextmanager
+def _told(path: str, what: str) -> Iterator[None]:
+    """Say in a sentence why a file cannot be `what`; JobError where the path is wrong."""
+    try:
+        yield
+    except OSError as error:
+        lock = str(error.filename)
+        where = lock if lock.endswith(".lock") and os.path.lexists(lock) else path
+        said = f"{where} cannot be {what} ({_why(error)})"
+        if error.errno in _OF_THE_PATH:
+            raise JobError(f"{said}: give another path.") from None
+        raise StorageError(f"{said}{_ADVICE.get(error.errno or 0, '')}.") from None
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or "the system gives no reason"

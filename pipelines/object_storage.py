@@ -2,6 +2,7 @@
 
 import base64
 import posixpath
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,13 +14,15 @@ from google.api_core import exceptions
 from google.api_core.retry import Retry
 from google.auth.exceptions import GoogleAuthError, InvalidOperation, RefreshError
 from google.cloud import storage  # type: ignore[attr-defined]
+from google.cloud.storage.exceptions import DataCorruption
 from google.cloud.storage.retry import DEFAULT_RETRY
 
 from pipelines.folder import GCS, StorageError
 from pipelines.refusal import JobError
 
 _WAIT = 120.0
-"""Seconds for which a request is tried again, ever more slowly, on 408, 429, 5xx and broken connections."""
+"""Seconds for which a request is tried again, ever more slowly, on 408, 429, 5xx, broken connections and
+downloads that arrive damaged."""
 
 _NO_GENERATION = 1
 _CHUNK_SECONDS = 30.0
@@ -36,12 +39,18 @@ def _retry() -> Retry:
     return DEFAULT_RETRY.with_delay(initial=0.2, maximum=10.0, multiplier=2.0).with_timeout(_WAIT)
 
 
+def _size_and_checksum(data: bytes) -> tuple[int, str]:
+    """Return what storage says of an object that holds `data`."""
+    return len(data), base64.b64encode(google_crc32c.Checksum(data).digest()).decode()
+
+
 @dataclass(frozen=True)
 class ObjectFolder:
     """A folder of Google Cloud Storage: the objects whose names begin with its own.
 
     Every write names the generation that it replaces, so it can be repeated without harm, and none is
-    called done before size and CRC32C of what is stored are those of what was sent.
+    called done before size and CRC32C of what is stored are those of what was sent. An object is there whole
+    or not at all, and an upload that breaks off leaves nothing that anybody could list or read.
 
     Args:
         path: `gs://bucket/prefix`, without a slash at the end.
@@ -60,7 +69,8 @@ class ObjectFolder:
 
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`."""
-        return self._upload(name, data, 0)
+        # what was sent may be there by a first try, whose answer was lost
+        return self._upload(name, data, 0) or self.read(name) == data
 
     def replace(self, name: str, data: bytes) -> None:
         """See `Folder.replace`."""
@@ -74,6 +84,9 @@ class ObjectFolder:
         if found is None or found[0] != seen:
             return False
         return self._upload(name, data, found[1]) or self.read(name) == data
+
+    def sweep(self, name: str) -> None:
+        """See `Folder.sweep`: uploads that broke off are no objects."""
 
     def prepare(self) -> None:
         """See `Folder.prepare`: a write to a generation that no object has is allowed or not, and fails."""
@@ -94,24 +107,38 @@ class ObjectFolder:
         return self._bucket().blob(self.locate(name).removeprefix(f"{GCS}{self._bucket_name}/"))
 
     def _see(self, name: str) -> tuple[bytes, int] | None:
-        """Return an object's bytes and their generation, or None where there is none."""
+        """Return an object's bytes and their generation, or None where there is none.
+
+        The bytes are compared with what storage says of the object: the client library does not do that for
+        a download that broke off and was continued.
+        """
         with self._explained():
-            blob = self._blob(name)
+            end, pause = time.monotonic() + _WAIT, 0.1
             while True:
+                blob = self._blob(name)
                 try:
                     blob.reload(timeout=_CHUNK_SECONDS, retry=_retry())
+                    generation, stored = int(blob.generation), (blob.size, blob.crc32c)
                     data = blob.download_as_bytes(
-                        if_generation_match=blob.generation,
+                        if_generation_match=generation,
                         checksum="crc32c",
                         timeout=_CHUNK_SECONDS,
                         retry=_retry(),
                     )
-                except exceptions.PreconditionFailed:
-                    continue  # another write came between
+                    if _size_and_checksum(data) == stored:
+                        return data, generation
+                except (exceptions.PreconditionFailed, DataCorruption):
+                    pass  # another write came between, or it arrived damaged
                 except exceptions.NotFound:
                     self._check_bucket()
                     return None
-                return data, int(blob.generation)
+                if time.monotonic() > end:
+                    raise StorageError(
+                        f"{self.locate(name)} did not arrive as it is stored in {_WAIT:.0f} s: size or "
+                        "CRC32C differs."
+                    )
+                time.sleep(pause)
+                pause = min(2.0 * pause, 10.0)
 
     def _check_bucket(self) -> None:
         """Tell a missing object, which is no error, from a missing bucket.
@@ -137,8 +164,7 @@ class ObjectFolder:
                 )
             except exceptions.PreconditionFailed:
                 return False
-        expected = base64.b64encode(google_crc32c.Checksum(data).digest()).decode()
-        if (blob.size, blob.crc32c) != (len(data), expected):
+        if (blob.size, blob.crc32c) != _size_and_checksum(data):
             raise StorageError(f"{self.locate(name)} is not stored as it was sent: size or CRC32C differs.")
         return True
 

@@ -68,6 +68,15 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, gr
     Where the task's answer is a table, empty or not, `result.parquet` is what is written once: its metadata
     holds the whole of release.json, which is copied out of it. So the two are always of one draw of noise,
     whoever writes, and a writer that ends between them leaves nothing that can't be completed.
+
+    Nobody can see a second draw, whenever writers are killed and however often they are repeated:
+
+    - A draw leaves the memory of its run by one step alone: `Folder.create` of the file that holds all of it.
+    - `create` shows that file whole or not at all. What it had written before has no name, or on file systems
+      without unnamed files a name in a folder that only its owner may enter, which the next run removes.
+    - `create` never writes over a file. So the first draw that is shown stays, and every later one vanishes
+      with its writer.
+    - Everything else that is published, release.json of a table and the report, is made from that file.
     """
     release = complete_release(draft, finding, grid)
     if not isinstance(finding, Tabular):

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from pipelines.ledger import LedgerRefusal, charge_run, check_room, mark_release
 from pipelines.plan import make_plan
 from pipelines.progress import shown
 from pipelines.refusal import JobError
-from pipelines.release import RELEASE, REPORT, draft_release, find_release, read_rows, write_release
+from pipelines.release import RELEASE, REPORT, TABLE, draft_release, find_release, read_rows, write_release
 from pipelines.report import render
 from pipelines.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.storage import open_folder
@@ -45,12 +45,14 @@ class Delivery:
         run_id: the run's id.
         job: the job's hash.
         ledger: path of the ledger that the run is charged to.
+        charged: id of that ledger, once the run is charged.
     """
 
     folder: Folder
     run_id: str
     job: str
     ledger: str | None
+    charged: str | None = None
 
     def find(self) -> dict[str, Any] | None:
         """Return the release that is there of this very job, or None; see `find_release`."""
@@ -59,15 +61,17 @@ class Delivery:
     def finish(self) -> dict[str, Any] | None:
         """Mark the charge as released and make the report; return the release, or None if there is none.
 
-        It may be done again at any time, by anyone.
+        It may be done again at any time, by anyone; it also removes what writers that were killed left.
         """
         release = self.find()
         if release is not None:
             if self.ledger is not None:
                 digest = hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
-                mark_released(self.ledger, self.run_id, digest)
+                mark_released(self.ledger, self.run_id, digest, self.charged)
             if self.folder.read(REPORT) is None:
-                self.folder.replace(REPORT, render(release, read_rows(self.folder)).encode())
+                self.folder.create(REPORT, render(release, read_rows(self.folder)).encode())
+            for name in (RELEASE, TABLE, REPORT):
+                self.folder.sweep(name)
         return release
 
 
@@ -178,7 +182,8 @@ def run_job(
     if delivery.find() is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.tell("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
-        if not _charge(job, prepared.plan, delivery, clock):
+        delivery, found = _charge(job, prepared.plan, delivery, clock)
+        if not found:
             events.tell("started", runner=runner, ledger=job.privacy.ledger)
             with shown(prepared.plan.rounds, events) as rounds:
                 done = submit(partial(build_pipeline, prepared, delivery, rounds), "nothing was released")
@@ -192,16 +197,24 @@ def run_job(
     return release
 
 
-def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], datetime]) -> bool:
-    """Charge the job to its ledger; return whether its release has become visible meanwhile."""
-    if delivery.ledger is None or charge_run(delivery.ledger, job, plan, clock).release is None:
-        return False
+def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], datetime]) -> tuple[Delivery, bool]:
+    """Charge the job to its ledger.
+
+    Returns:
+        The delivery, with the id of what was charged, and whether the release has become visible meanwhile.
+    """
+    if delivery.ledger is None:
+        return delivery, False
+    entry = charge_run(delivery.ledger, job, plan, clock)
+    delivery = replace(delivery, charged=entry.ledger)
+    if entry.release is None:
+        return delivery, False
     if delivery.find() is None:
         raise LedgerRefusal(
             f"privacy.ledger {delivery.ledger} knows run {job.run_id} as released, but its release is not "
             f"in {job.output} any more: put it back, or give another run_id, which is charged by itself."
         )
-    return True
+    return delivery, True
 
 
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:

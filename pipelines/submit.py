@@ -1,5 +1,6 @@
 """Run a Beam pipeline, quietly: what goes wrong in it is told without anything that depends on rows."""
 
+import errno
 import io
 import os
 import re
@@ -21,14 +22,25 @@ class RunError(RuntimeError):
     """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
 
 
-_SAID = re.compile(r"(InputError|JobError|OutputError|StorageError): (.+?)(?: \[while running|\n|$)")
+_SAID = re.compile(
+    r"(InputError|JobError|OutputError|RoundError|StorageError): (.+?)(?: \[while running|\n|$)"
+)
 _SAYS = {
     "InputError": InputError,
     "JobError": JobError,
     "OutputError": RunError,
+    "RoundError": RunError,
     "StorageError": StorageError,
 }
 """Errors whose text holds nothing that depends on rows, so that it may be said."""
+
+_OF_THE_SYSTEM = re.compile(r"^[\w.]*Error: \[Errno (\d+)\]", re.MULTILINE)
+_MEMORY = re.compile(r"^[\w.]*MemoryError\b", re.MULTILINE)
+_LOST = re.compile(
+    r"Heartbeat of TaskManager|TaskManager with id \S+ is no longer reachable|closed by remote task manager"
+    r"|Process died with exit code|Worker subprocess exited|lost contact with the service"
+)
+"""What Flink, Beam's own workers and Dataflow say of a worker that is gone."""
 
 _SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
 
@@ -63,13 +75,27 @@ def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
 
 
 def _translated(error: Exception, left: str) -> Exception:
-    """Return what may be said of an error in the pipeline: its kind and place, never its text.
+    """Return what may be said of an error in the pipeline: its plain cause, or else its kind and place.
 
-    The text may quote rows; those of `_SAYS` cannot.
+    Its text is never said, because it may quote rows; those of `_SAYS` cannot.
     """
-    said = _SAID.search(str(error))
+    text = f"{error}\n{type(error).__name__}: {error}"
+    said = _SAID.search(text)
     if said:
         return _SAYS[said[1]](said[2])
+    cause = _cause(text)
+    if cause is not None:
+        return RunError(f"The pipeline failed: {cause}; {left}.")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
     place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     return RunError(f"The pipeline failed with {type(error).__name__}{place}; {left}.")
+
+
+def _cause(text: str) -> str | None:
+    """Return what a machine lacked, in words of the system or ours; None for all else."""
+    if _MEMORY.search(text):
+        return "the worker ran out of memory"
+    if _LOST.search(text):
+        return "a worker was lost"
+    number = _OF_THE_SYSTEM.search(text)
+    return os.strerror(int(number[1])) if number and int(number[1]) in errno.errorcode else None

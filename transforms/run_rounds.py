@@ -1,6 +1,7 @@
 """Run the rounds of a task as one Beam pipeline: each a pass over the data and one private release."""
 
 import dataclasses
+import errno
 import os
 import traceback
 import uuid
@@ -212,12 +213,19 @@ def _release(made: Made, step: Round, drawn: Drawn, noise: Noise) -> Drawn:
 
 @contextmanager
 def untold(what: str) -> Iterator[None]:
-    """Tell of an error its kind and place alone: runners log what it says, and it may quote rows."""
+    """Tell of an error its kind and place alone: runners log what it says, and it may quote rows.
+
+    Of the system's own errors, the system's word for their number is told, and no path: it knows no rows.
+    """
     try:
         yield
     except (InputError, RoundError):
         raise
+    except MemoryError:
+        raise RoundError(f"{what} failed: the worker ran out of memory.") from None
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
+            raise RoundError(f"{what} failed: {os.strerror(error.errno)}.") from None
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(last.filename)}:{last.lineno}"
         raise RoundError(f"{what} failed with {type(error).__name__} at {place}.") from None

@@ -6,9 +6,8 @@ What is written are rows as they were read: private data, as private as the inpu
 import dataclasses
 import os
 import posixpath
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -22,6 +21,7 @@ from core.one_cluster.screen import Balls
 from transforms.open_source import filesystem
 from transforms.read_blocks import Descriptor, Reader, open_parquet, to_block
 from transforms.run_rounds import untold
+from transforms.whole_file import create_file
 
 INSIDE, OUTSIDE = "inside", "outside"
 
@@ -109,7 +109,7 @@ def file_name(descriptor: Descriptor) -> str:
 
 
 def _write(path: str, data: pa.Buffer) -> None:
-    """Write a file whole: object storage shows it when it is complete, the local system after a rename.
+    """Write a file whole: it is there when it is complete, and nothing of it before.
 
     Who may read it locally is its owner alone: its rows may come from a file that others can't read.
     """
@@ -118,17 +118,8 @@ def _write(path: str, data: pa.Buffer) -> None:
         with system.open_output_stream(where) as stream:
             stream.write(data)
         return
-    folder, name = os.path.split(where)
-    os.makedirs(folder, exist_ok=True)
-    draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-    try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-        os.replace(draft, where)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise
+    os.makedirs(os.path.dirname(where), exist_ok=True)
+    create_file(where, data, 0o600)  # one that is there already holds the same rows
 
 
 @contextmanager

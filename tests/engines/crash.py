@@ -47,9 +47,8 @@ def arrange(moment: str) -> None:
     """Make this process die at a moment of `MOMENTS`."""
     when, what = moment.split("_", 1)
     if what in ("create", "report"):
-        method, file = ("create", RELEASE) if what == "create" else ("replace", REPORT)
         for folder in (LocalFolder, ObjectFolder):
-            around(folder, method, when, writes(file))
+            around(folder, "create", when, writes(RELEASE if what == "create" else REPORT))
     elif what == "link":
         around(os, "link", when, lambda source, target: target.endswith(RELEASE))
     elif what == "wait":

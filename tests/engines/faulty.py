@@ -17,35 +17,73 @@ from urllib.parse import urlsplit
 from tests.engines.fetch import ROOT
 
 Fault = int | str | None
-"""A status to answer with; "cut" hangs up amid the request, "lose" before the answer; None passes it."""
+"""A status to answer with; "cut" hangs up amid the request, "lose" before the answer, "break" amid it; "flip"
+changes a byte of the answer; None passes it."""
+
+UPLOAD, DOWNLOAD, OTHER = "upload", "download", "other"
 
 
-def refuse_some(number: int, uploads: bool) -> Fault:
+def refuse_some(number: int, what: str) -> Fault:
     """Answer some requests with 503 and others with 429."""
     return 503 if number % 11 == 0 else 429 if number % 13 == 1 else None
 
 
-def cut_uploads(number: int, uploads: bool) -> Fault:
+def cut_uploads(number: int, what: str) -> Fault:
     """Break every other upload off halfway."""
-    return "cut" if uploads and number % 2 == 0 else None
+    return "cut" if what == UPLOAD and number % 2 == 0 else None
 
 
-def lose_answers(number: int, uploads: bool) -> Fault:
+def lose_answers(number: int, what: str) -> Fault:
     """Pass every other upload on, but not its answer: the writer never hears that it was made."""
-    return "lose" if uploads and number % 2 == 0 else None
+    return "lose" if what == UPLOAD and number % 2 == 0 else None
 
 
-def deny_401(number: int, uploads: bool) -> Fault:
+def lose_first_answers(number: int, what: str) -> Fault:
+    """Pass every upload on, but not its answer, the first time."""
+    return "lose" if what == UPLOAD and next(_uploads) % 2 == 0 else None
+
+
+def break_downloads(number: int, what: str) -> Fault:
+    """Break every other download off halfway."""
+    return "break" if what == DOWNLOAD and next(_downloads) % 2 == 0 else None
+
+
+def flip_downloads(number: int, what: str) -> Fault:
+    """Change a byte of every other download."""
+    return "flip" if what == DOWNLOAD and next(_downloads) % 2 == 0 else None
+
+
+def flip_all_downloads(number: int, what: str) -> Fault:
+    """Change a byte of every download."""
+    return "flip" if what == DOWNLOAD else None
+
+
+def deny_401(number: int, what: str) -> Fault:
     """Know no one."""
     return 401
 
 
-def deny_403(number: int, uploads: bool) -> Fault:
+def deny_403(number: int, what: str) -> Fault:
     """Allow nothing."""
     return 403
 
 
-FAULTS = {fault.__name__: fault for fault in (refuse_some, cut_uploads, lose_answers, deny_401, deny_403)}
+_uploads, _downloads = itertools.count(), itertools.count()
+
+FAULTS = {
+    fault.__name__: fault
+    for fault in (
+        refuse_some,
+        cut_uploads,
+        lose_answers,
+        lose_first_answers,
+        break_downloads,
+        flip_downloads,
+        flip_all_downloads,
+        deny_401,
+        deny_403,
+    )
+}
 
 
 class FaultyProxy:
@@ -77,14 +115,13 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     host, fault = "", staticmethod(refuse_some)
-    numbers, faults = itertools.count(), 0
+    numbers, faults, breaks = itertools.count(), 0, False
 
     def handle_any(self) -> None:
         """Handle a request of any method."""
         if self.path == "/faults":
             return self.answer(200, str(Handler.faults).encode(), {})
-        uploads = self.command in ("POST", "PUT") and "upload" in self.path
-        kind = self.fault(next(self.numbers), uploads)
+        kind = self.fault(next(self.numbers), self.what())
         Handler.faults += kind is not None
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length // 2 if kind == "cut" else length)
@@ -95,10 +132,22 @@ class Handler(BaseHTTPRequestHandler):
             passed.request(self.command, self.path, body, dict(self.headers))
             answer = passed.getresponse()
             data = answer.read()
-        if kind is not None:
+        if kind in ("cut", "lose"):
             self.close_connection = True
             return None
+        # answers tell from where to download; the client leaves a refused download's connection open
+        if self.what() == OTHER and "download" in self.fault.__name__:
+            data = data.replace(self.host.encode(), self.headers["Host"].encode())
+        if kind == "flip" and data:
+            data = bytes([data[0] ^ 1]) + data[1:]
+        self.breaks = kind == "break"
         return self.answer(answer.status, data, dict(answer.getheaders()))
+
+    def what(self) -> str:
+        """Say what the client wants."""
+        if self.command in ("POST", "PUT") and "upload" in self.path:
+            return UPLOAD
+        return DOWNLOAD if self.command == "GET" and "alt=media" in self.path else OTHER
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = handle_any
 
@@ -111,7 +160,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            self.wfile.write(data[: len(data) // 2] if self.breaks else data)
+            self.close_connection |= self.breaks
 
     def log_message(self, *arguments: object) -> None:
         """Keep silent."""

@@ -218,7 +218,7 @@ def test_two_processes_of_one_run_leave_one_release(cloud, server):
     ]
 
 
-@pytest.mark.parametrize("fault", ["refuse_some", "cut_uploads", "lose_answers"])
+@pytest.mark.parametrize("fault", ["refuse_some", "cut_uploads", "lose_answers", "lose_first_answers"])
 def test_faults_change_nothing_but_the_time(cloud, server, connect, fault):
     cloud.write(cloud.job)
     with FaultyProxy(server.url, fault) as proxy:
@@ -260,3 +260,40 @@ def test_what_is_stored_is_compared_with_what_was_sent(cloud, monkeypatch):
     monkeypatch.setattr(storage.Blob, "crc32c", property(lambda blob: checksum))
     with pytest.raises(StorageError, match="not stored as it was sent"):
         folder.create(name, b"data")
+
+
+@pytest.mark.parametrize("fault", ["break_downloads", "flip_downloads"])
+def test_what_arrives_damaged_is_fetched_again(bucket, server, connect, fault):
+    data = bytes(range(256)) * 100
+    open_folder(f"gs://{bucket}/x").create("file", data)
+    with FaultyProxy(server.url, fault) as proxy:
+        connect(proxy.url)
+        assert open_folder(f"gs://{bucket}/x").read("file") == data
+        assert proxy.faults() >= 1
+
+
+def test_what_only_arrives_damaged_is_trouble_of_storage(cloud, server, connect, monkeypatch):
+    """Exit code 1, not 2: the job and the ledger are right, it is the way that damages them."""
+    monkeypatch.setattr(object_storage, "_WAIT", 1.0)
+    ledger = cloud.job["privacy"]["ledger"]
+    path = cloud.write(cloud.job)
+    with FaultyProxy(server.url, "flip_all_downloads") as proxy:
+        connect(proxy.url)
+        with pytest.raises(StorageError, match="did not arrive as it is stored"):
+            read_ledger(ledger)
+        result = cloud.shoal("run", path)
+        assert (result.exit_code, "did not arrive as it is stored" in result.stderr) == (1, True)
+
+
+def test_an_upload_whose_answer_was_lost_is_ones_own(bucket, server, connect):
+    """The second try of the same upload meets what the first one stored."""
+    with FaultyProxy(server.url, "lose_first_answers") as proxy:
+        connect(proxy.url)
+        folder = open_folder(f"gs://{bucket}/x")
+        assert folder.create("file", b"one")
+        assert not folder.create("file", b"two")
+        assert folder.swap("file", b"one", b"three")
+        create_ledger(f"gs://{bucket}/ledger.json", Ledger(epsilon=1.0, delta=1e-6))
+        assert proxy.faults() >= 3
+    connect(server.url)
+    assert open_folder(f"gs://{bucket}/x").read("file") == b"three"

@@ -307,3 +307,108 @@ def test_wrong_accountants_are_refused(bench, options, says):
     assert refused.exit_code == 2
     assert says in refused.stderr
     assert not (bench.folder / "ledger.json").exists()
+
+
+def test_a_ledger_that_is_charged_through_links_stays_one(books):
+    """A link that a charge replaced by a file would be a second ledger, with all of the budget again."""
+    link, way = books.bench.folder / "link.json", books.bench.folder / "way"
+    link.symlink_to(books.path)
+    way.symlink_to(Path(books.path).parent)
+    Books(books.bench, str(link)).charge("monday")
+    Books(books.bench, str(way / "ledger.json")).charge("tuesday")
+    assert link.is_symlink()
+    for path in (books.path, str(link)):
+        assert [entry.run_id for entry in read_ledger(path).charges] == ["monday", "tuesday"]
+        with pytest.raises(LedgerRefusal):
+            Books(books.bench, path).charge("wednesday")
+
+
+def test_a_ledger_of_two_hard_links_is_refused(books):
+    other = str(books.bench.folder / "other.json")
+    Path(other).hardlink_to(books.path)
+    before = Path(books.path).read_bytes()
+    for path in (books.path, other):
+        with pytest.raises(JobError, match=rf"{path} has 2 hard links"):
+            Books(books.bench, path).charge("monday")
+    assert Path(books.path).read_bytes() == before
+
+
+def test_a_ledger_is_not_made_behind_a_link_that_leads_nowhere(bench):
+    link = bench.folder / "ledger.json"
+    link.symlink_to(bench.folder / "gone.json")
+    refused = ledger_commands(bench, "--epsilon", "1", "--delta", "0")
+    assert refused.exit_code == 2
+    assert "which leads nowhere" in refused.stderr
+    assert not (bench.folder / "gone.json").exists()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o660])
+def test_a_charge_keeps_the_rights_of_the_ledger(books, mode):
+    Path(books.path).chmod(mode)
+    books.charge("monday")
+    mark_released(books.path, "monday", "a" * 64)
+    for file in Path(books.path).parent.iterdir():
+        assert file.stat().st_mode & 0o777 == mode
+
+
+def test_a_ledger_has_an_id_that_its_charges_repeat(books):
+    made = read_ledger(books.path).id
+    assert re.fullmatch("[0-9a-f]{32}", made)
+    assert books.charge("monday").ledger == made
+    other = str(books.bench.folder / "other.json")
+    create_ledger(other, Ledger(epsilon=2.0, delta=1e-5))
+    assert read_ledger(other).id != made
+
+
+def test_charges_of_another_ledger_are_refused(books):
+    other = Books(books.bench, str(books.bench.folder / "other.json"))
+    create_ledger(other.path, Ledger(epsilon=2.0, delta=1e-5))
+    books.charge("monday")
+    other.charge("tuesday")
+    spliced = json.loads(Path(books.path).read_text())
+    spliced["charges"] += json.loads(Path(other.path).read_text())["charges"]
+    Path(books.path).write_text(json.dumps(spliced))
+    with pytest.raises(JobError, match="holds the charge of run tuesday, which was made in another ledger"):
+        books.charge("wednesday")
+    del spliced["id"]
+    Path(books.path).write_text(json.dumps(spliced))
+    with pytest.raises(JobError, match="holds the charge of run monday, which was made in another ledger"):
+        read_ledger(books.path)
+
+
+def test_a_ledger_of_an_earlier_version_gets_an_id_at_its_next_charge(books):
+    books.charge("monday")
+    earlier = json.loads(Path(books.path).read_text())
+    del earlier["id"], earlier["charges"][0]["ledger"]
+    Path(books.path).write_text(json.dumps(earlier))
+    assert read_ledger(books.path).id is None
+    made = books.charge("tuesday").ledger
+    ledger = read_ledger(books.path)
+    assert made == ledger.id
+    assert {entry.ledger for entry in ledger.charges} == {made}
+
+
+def test_a_release_marks_the_ledger_that_was_charged(books):
+    """While the run is at work, the path comes to name another ledger, which has a run of the same id."""
+    charged = books.charge("monday").ledger
+    Path(books.path).unlink()
+    create_ledger(books.path, Ledger(epsilon=2.0, delta=1e-5))
+    books.charge("monday")
+    with pytest.raises(JobError, match=rf"is another ledger .* \(id {charged}\)"):
+        mark_released(books.path, "monday", "a" * 64, charged)
+    assert read_ledger(books.path).charges[0].release is None
+
+
+def test_a_run_does_not_mark_a_ledger_that_came_in_place_of_its_own(books, monkeypatch):
+    submit = runs.submit
+
+    def meanwhile(*arguments):
+        Path(books.path).unlink()
+        create_ledger(books.path, Ledger(epsilon=2.0, delta=1e-5))
+        books.charge("monday")
+        return submit(*arguments)
+
+    monkeypatch.setattr(runs, "submit", meanwhile)
+    with pytest.raises(JobError, match="is another ledger"):
+        runs.run_job(books.job("monday"))
+    assert read_ledger(books.path).charges[0].release is None

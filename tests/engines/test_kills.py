@@ -1,0 +1,202 @@
+"""Runs that are killed, everywhere: one release, one charge, and no trace of another draw.
+
+After each kill, whatever lies in the output folder is looked at, and the same run id is run again. The
+release that was visible first stays; there is one charge; nothing else is left beside the release; rights are
+right at every moment.
+"""
+
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from google.cloud import storage
+
+from pipelines import object_storage
+from pipelines.ledger import Ledger, create_ledger, read_ledger
+from tests.engines.conftest import parts_are_here
+from tests.engines.kills import Forks
+from tests.engines.services import FakeGcs
+from tests.pipelines.conftest import Bench, write_rows
+from tests.pipelines.jobs import changes
+
+KILLS = 15
+"""Random moments for each kind of answer and of storage."""
+
+TASKS = ("median", "histogram")
+"""One whose answer is JSON, and one whose answer is a table."""
+
+
+class Runs:
+    """Runs of one job, each with a ledger and an output of its own, on one kind of storage."""
+
+    def __init__(self, bench: Bench, task: str, root: str) -> None:
+        write_rows(bench.rows, np.random.default_rng(0).uniform(size=(50, 2)))
+        self.bench, self.task, self.root = bench, task, root
+        self.number = 0
+
+    def begin(self) -> str:
+        """Make a ledger; return the path of a new run's job file."""
+        self.number += 1
+        self.place = f"{self.root}/{self.number}"
+        self.ledger = f"{self.place}/books/ledger.json"
+        create_ledger(self.ledger, Ledger(epsilon=1.0, delta=1e-6))
+        job = self.bench.changed(
+            {
+                **changes(self.task),
+                "output": f"{self.place}/out",
+                "privacy.ledger": self.ledger,
+                "run_id": f"run-{self.number}",
+            }
+        )
+        path = self.bench.folder / f"{self.number}.yaml"
+        path.write_text(yaml.safe_dump(job))
+        return str(path)
+
+    @property
+    def published(self) -> str:
+        """The file that is written once, and holds the whole release."""
+        return "result.parquet" if self.task == "histogram" else "release.json"
+
+    def files(self) -> dict[str, bytes]:
+        """Return every file that is there, hidden ones too."""
+        raise NotImplementedError
+
+    def look_after_a_kill(self) -> bytes | None:
+        """Check what is to be seen after a kill; return what is published, or None."""
+        files = self.files()
+        known = {"books/ledger.json", "books/.ledger.json.lock", "books/.ledger.json.draft"}
+        known |= {f"out/{name}" for name in ("result.parquet", "release.json", "report.html")}
+        assert set(files) <= known, set(files) - known
+        self.look_at_rights()
+        published = files.get(f"out/{self.published}")
+        assert published is not None or not any(name.startswith("out/") for name in files)
+        return published
+
+    def look_at_rights(self) -> None:
+        """Check the rights of what is to be seen."""
+
+    def look_at_the_end(self, seen: bytes | None) -> None:
+        """Check that there is one release, the one that was seen, with one charge, and nothing else."""
+        files = self.files()
+        files.pop("books/.ledger.json.lock", None)
+        names = {"release.json", "report.html", self.published}
+        assert set(files) == {"books/ledger.json", *(f"out/{name}" for name in names)}
+        assert seen in (None, files[f"out/{self.published}"])
+        self.look_at_rights()
+        release = files["out/release.json"]
+        if self.published == "result.parquet":
+            assert files["out/result.parquet"].count(b'"run_id"') >= 1
+            assert json.dumps(json.loads(release)["result"]["total"]).encode() in files["out/result.parquet"]
+        charges = read_ledger(self.ledger).charges
+        assert [entry.release is not None for entry in charges] == [True]
+
+
+class LocalRuns(Runs):
+    def files(self) -> dict[str, bytes]:
+        place = Path(self.place)
+        return {
+            str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()
+        }
+
+    def look_at_rights(self) -> None:
+        for path in Path(self.place).rglob("*"):
+            mode = path.stat().st_mode & 0o777
+            if path.name.endswith(".draft"):
+                assert mode & 0o177 in (0, 0o44)
+            elif path.is_file():
+                assert mode == 0o644, path
+
+
+class CloudRuns(Runs):
+    def files(self) -> dict[str, bytes]:
+        bucket, _, prefix = self.place.removeprefix("gs://").partition("/")
+        blobs = storage.Client().list_blobs(bucket, prefix=f"{prefix}/")
+        return {blob.name.removeprefix(f"{prefix}/"): blob.download_as_bytes() for blob in blobs}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeGcs]:
+    with parts_are_here(), FakeGcs() as running:
+        yield running
+
+
+@pytest.fixture(params=["local", pytest.param("cloud", marks=pytest.mark.engine)])
+def place(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def runs(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, task: str
+):
+    bench = Bench(tmp_path / "bench")
+    if place == "local":
+        yield LocalRuns(bench, task, str(tmp_path / "runs"))
+        return
+    server = request.getfixturevalue("server")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    object_storage._client.cache_clear()
+    bucket = f"kills-{task}-{time.time_ns()}"
+    storage.Client().create_bucket(bucket)
+    yield CloudRuns(bench, task, f"gs://{bucket}")
+    object_storage._client.cache_clear()
+
+
+@pytest.fixture
+def forks(runs: Runs, tmp_path: Path) -> Iterator[Forks]:
+    with Forks(tmp_path, {}) as taking:
+        yield taking
+
+
+def kill_at_every(runs: Runs, forks: Forks, what: str, **order: Any) -> int:
+    """Kill a run at its first, second, ... step until one gets through; return how many were killed."""
+    number = 1
+    while True:
+        job = runs.begin()
+        killed = forks.run(job, **{what: number}, **order)
+        seen = None if order.get("named") else runs.look_after_a_kill()
+        forks.run(job, **order)
+        runs.look_at_the_end(seen)
+        if not killed:
+            return number - 1
+        number += 1
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("place", ["local"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_kill_before_every_call_to_the_system(runs: LocalRuns, forks: Forks, named: bool) -> None:
+    assert kill_at_every(runs, forks, "call", named=named) >= 30
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("place", ["cloud"])
+def test_a_kill_after_every_request(runs: CloudRuns, forks: Forks) -> None:
+    assert kill_at_every(runs, forks, "request") >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+def test_kills_at_random_moments(runs: Runs, forks: Forks) -> None:
+    """The real pipeline. Moments are uniform over the time that a run takes, which is measured first."""
+    start = time.monotonic()
+    forks.run(runs.begin(), beam=True)
+    takes = time.monotonic() - start
+    seed = int.from_bytes(os.urandom(4), "big")
+    moments, killed = random.Random(seed), 0
+    for _ in range(KILLS):
+        job = runs.begin()
+        killed += forks.run(job, beam=True, seconds=moments.uniform(0, takes))
+        seen = runs.look_after_a_kill()
+        forks.run(job, beam=True)
+        runs.look_at_the_end(seen)
+    assert killed >= 1, seed
