@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,20 @@ class LocalFolder:
             raise JobError(
                 f"{self.locate(name)} cannot be read ({error.strerror}): give another path."
             ) from None
+
+    def size(self, name: str) -> int | None:
+        """See `Folder.size`; a JobError where it is a folder, a pipe or a device."""
+        try:
+            found = os.stat(self.locate(name))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise JobError(
+                f"{self.locate(name)} cannot be read ({error.strerror}): give another path."
+            ) from None
+        if not stat.S_ISREG(found.st_mode):
+            raise JobError(f"{self.locate(name)} is not a regular file: give the path of one.")
+        return found.st_size
 
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`: a hard link is made at once, and never over another file."""

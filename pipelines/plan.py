@@ -7,6 +7,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from core.budget import Budget, Mechanism, spend
 from core.plan import Plan
@@ -145,7 +146,8 @@ def _why(job: Job, plan: Plan) -> str:
 def show(plan: Mapping[str, Any], console: Console) -> None:
     """Print a described plan for a person."""
     privacy, accuracy = plan["privacy"], plan["accuracy"]
-    console.print(f"[bold]{plan['task']}[/] by the method [bold]{plan['method']}[/]. {plan['why']}")
+    task, method = Text(plan["task"], "bold"), Text(plan["method"], "bold")
+    console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
         f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']}).\n"
@@ -167,7 +169,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         )
     console.print(table)
     answers = TASKS[plan["task"]].answers
-    console.print(f"[bold]Promised[/], with probability {confidence(plan)} or more:")
+    console.print(Text("Promised", "bold") + f", with probability {confidence(plan)} or more:")
     for sentence in answers.promises(plan):
         console.print(f"  • {sentence}")
     if answers.unpromised(plan):
@@ -176,7 +178,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(_alternatives(plan))
     if accuracy["smallest_target"]:
         console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
-    console.print("[bold]Notes[/]")
+    console.print("Notes", style="bold")
     for note in plan["notes"]:
         console.print(f"  • {note}")
     console.print(f"Release: {plan['output']}", soft_wrap=True)
