@@ -29,6 +29,10 @@ class JobError(ValueError):
         return "\n".join(map(str, self.args))
 
 
+class RunError(RuntimeError):
+    """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
+
+
 def say(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Return one sentence for each problem that pydantic found in a job of `model`."""
     said: dict[str, dict[str, None]] = {}  # a field of several kinds has a problem with each of them
