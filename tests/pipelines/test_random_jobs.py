@@ -1,7 +1,6 @@
 """Two thousand random jobs: each is planned, or refused in sentences, and nothing is written or charged."""
 
 import os
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,8 @@ from tests.pipelines.random_jobs import Generator, contents
 
 SEED = int(os.environ.get("SHOAL_JOBS_SEED", "0"))
 JOBS_IN_ALL = int(os.environ.get("SHOAL_JOBS", "2000"))
+"""By hand, more jobs of another seed may be tried."""
+
 DRY_RUNS = 10
 """One job in so many is tried with its input."""
 
@@ -38,12 +39,8 @@ def test_random_jobs(bench, monkeypatch, tmp_path_factory):
         text = jobs.text()
         path.write_bytes(text.encode(errors="surrogatepass"))
         command = ["run", str(path), "--dry-run"] if i % DRY_RUNS == 0 else ["plan", str(path)]
-        began = time.monotonic()
         result = bench.shoal(*command)
-        slow = time.monotonic() - began
         problem = complaint(result, text)
-        if os.environ.get("SHOAL_JOBS") and slow > 1.5:
-            problem = problem or f"slow: {slow:.1f}"
         if problem:
             wrong.append(f"{i} {command[0]}: {problem}\n{text[:1500]}\n")
         planned += result.exit_code == 0
