@@ -127,7 +127,14 @@ def report(
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
         parsed = parse_release(data, folder.locate(RELEASE))
-        folder.replace(REPORT, render(parsed, read_rows(folder)).encode())
+        rows = read_rows(folder)
+        try:
+            page = render(parsed, rows).encode()
+        except Exception:
+            raise JobError(
+                f"{folder.locate(RELEASE)} was changed after its run: no report fits it."
+            ) from None
+        folder.replace(REPORT, page)
         _say(folder.locate(REPORT))
 
 

@@ -110,3 +110,10 @@ def test_a_deep_release_is_refused_in_a_sentence(bench, refused):
         assert "is not a release of schema 1" in refused(bench.shoal(*command))
     path.write_text('{"schema": 1, "charges": ' + "[" * 100_000)
     assert "is not a ledger of schema 1" in refused(bench.shoal("ledger", "show", str(path)))
+
+
+def test_a_release_without_its_parts_is_refused_in_a_sentence(bench, refused):
+    path = bench.folder / "release.json"
+    for more in ({}, {"task": "one_cluster"}, {"task": [], "result": 7}, {"task": "histogram", "result": {}}):
+        path.write_text(json.dumps({"schema": 1, "outcome": "released", **more}))
+        assert "was changed after its run" in refused(bench.shoal("report", str(path)))
