@@ -32,6 +32,11 @@ WRONG_JOBS = [
     ({"params.target": 0}, "params.target"),
     ({"params.target": "many"}, "params.target"),
     ({"params.failure": 1.5}, "params.failure"),
+    ({**changes("threshold"), "params": {"failure": 5e-324}}, "it must be at least 1e-100 and below 1"),
+    (
+        {**changes("histogram"), "privacy.neighbors": "replace_one", "privacy.policy": {"distance": 1e308}},
+        "privacy.policy.distance has 1e+308",
+    ),
     ({"params.shares": {"luck": 1.0}}, "params.shares"),
     ({"privacy.epsilon": 0}, "privacy.epsilon is 0"),
     ({"privacy.epsilon": -1}, "privacy.epsilon is -1"),
