@@ -188,7 +188,7 @@ class Grid:
             return math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
         # Half a step per axis for the point and for the center, and one for what float64 rounds.
         rounding = math.sqrt(self.dimension) + 1
-        return min(math.ceil(self.ball.radius / self.step + rounding), self.diameter + 1)
+        return math.ceil(min(self.ball.radius / self.step + rounding, self.diameter + 1))
 
     def quantize(self, values: NDArray[Any]) -> Points:
         """Clamp finite values to the bounds (and the ball) and round them to the grid.

@@ -10,6 +10,18 @@ from core.budget import Mechanism, Spend
 from core.domain import Grid
 from core.rounds import Round, State
 
+_LEAST_FAILURE = 1e-100  # below it, quotients by it may be infinite
+
+
+def check_failure(failure: float) -> None:
+    """Check a task's probability that its promises fail.
+
+    Raises:
+        ValueError: it is out of range.
+    """
+    if not _LEAST_FAILURE <= failure < 1:
+        raise ValueError(f"params.failure is {failure}: it must be at least {_LEAST_FAILURE} and below 1.")
+
 
 class Finding(Protocol):
     """The last state of a task."""

@@ -66,10 +66,10 @@ def run(
         with _exit_codes(events):
             runs = _with_beam("run")
             if dry_run and runs.delivery_of(checked).find() is not None:
-                typer.echo(f"Run {checked.run_id} is released already: it would return that release.")
+                _say(f"Run {checked.run_id} is released already: it would return that release.")
             elif dry_run:
                 runs.prepare_run(checked, runner, beam_options or [])
-                typer.echo(f"Run {checked.run_id} would start. No row was read, nothing spent or written.")
+                _say(f"Run {checked.run_id} would start. No row was read, nothing spent or written.")
             else:
                 release = runs.run_job(checked, runner, beam_options or [], events)
                 _summarize(release, checked.output)
@@ -79,24 +79,21 @@ def run(
 def plan(
     job: JobFile,
     overrides: Overrides = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Show rounds, noise, promises and the smallest workable target. Reads no rows."""
     with _exit_codes():
-        import json
-
-        from rich.console import Console
-
         from pipelines.job import load_job
         from pipelines.plan import describe, make_plan, show
+        from pipelines.printable import as_json, printable, terminal
         from pipelines.release import finite
 
         checked = load_job(job, overrides or [])
         described = describe(checked, make_plan(checked, bytes(16)))
-        if as_json:
-            typer.echo(json.dumps(finite(described), indent=2, ensure_ascii=False))
+        if json:
+            typer.echo(as_json(finite(described), indent=2))
         else:
-            show(described, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
+            show(printable(described), terminal(sys.stdout.isatty()))
 
 
 @app.command("check-function")
@@ -107,8 +104,7 @@ def check_function(job: JobFile, overrides: Overrides = None) -> None:
         from pipelines.job import load_job
 
         findings = check(load_job(job, overrides or []))
-        for line in show(findings):
-            typer.echo(line)
+        _say(*show(findings))
         if any(finding.problem for finding in findings):
             raise typer.Exit(2)
 
@@ -131,8 +127,15 @@ def report(
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
         parsed = parse_release(data, folder.locate(RELEASE))
-        folder.replace(REPORT, render(parsed, read_rows(folder)).encode())
-        typer.echo(folder.locate(REPORT))
+        rows = read_rows(folder)
+        try:
+            page = render(parsed, rows).encode()
+        except Exception:
+            raise JobError(
+                f"{folder.locate(RELEASE)} was changed after its run: no report fits it."
+            ) from None
+        folder.replace(REPORT, page)
+        _say(folder.locate(REPORT))
 
 
 @app.command()
@@ -153,18 +156,17 @@ def screen(
     """Split rows into those inside the released balls and those outside. Spends nothing."""
     with _exit_codes():
         _with_beam("screen").screen(release, rows, output, runner, beam_options or [])
-        typer.echo(f"{os.path.join(output, 'inside')}\n{os.path.join(output, 'outside')}")
+        _say(os.path.join(output, "inside"), os.path.join(output, "outside"))
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON schema of the job file."""
     with _exit_codes():
-        import json
-
         from pipelines.job import schema as job_schema
+        from pipelines.printable import as_json
 
-        typer.echo(json.dumps(job_schema(), indent=2, ensure_ascii=False))
+        typer.echo(as_json(job_schema(), indent=2))
 
 
 @app.command()
@@ -206,29 +208,26 @@ def create(
 
         fields = {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
         create_ledger(absolute(path), new_ledger(fields, accountant))
-        typer.echo(path)
+        _say(path)
 
 
 @ledger.command("show")
 def show_ledger(
     path: LedgerFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show what is left, and every charge."""
     with _exit_codes():
-        import json
-
-        from rich.console import Console
-
         from pipelines.ledger import describe_ledger, read_ledger
         from pipelines.ledger_table import show_charges
+        from pipelines.printable import as_json, printable, terminal
         from pipelines.storage import absolute
 
         described = describe_ledger(read_ledger(absolute(path)))
-        if as_json:
-            typer.echo(json.dumps(described, indent=2, ensure_ascii=False))
+        if json:
+            typer.echo(as_json(described, indent=2))
         else:
-            show_charges(described, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
+            show_charges(printable(described), terminal(sys.stdout.isatty()))
 
 
 def _with_beam(module: str) -> Any:
@@ -245,11 +244,18 @@ def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.tasks import TASKS
 
     if release is None:
-        typer.echo(f"Submitted; the release will be in {output}.")
+        _say(f"Submitted; the release will be in {output}.")
         return
-    for line in summary(release, TASKS[release["task"]].answers.answer(release, None)):
-        typer.echo(line)
-    typer.echo(f"\n{os.path.join(output, 'release.json')}\n{os.path.join(output, 'report.html')}")
+    _say(*summary(release, TASKS[release["task"]].answers.answer(release, None)))
+    _say("", os.path.join(output, "release.json"), os.path.join(output, "report.html"))
+
+
+def _say(*lines: str) -> None:
+    """Print lines that may hold names from elsewhere."""
+    from pipelines.printable import printable
+
+    for line in lines:
+        typer.echo(printable(line))
 
 
 @contextmanager
@@ -264,9 +270,12 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
+        from pipelines.printable import sentences
+
         name = type(error).__name__
-        said = str(error)
-        if name not in _CODES:
+        if name in _CODES:
+            said = sentences(error)
+        else:
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
                 trace = trace.tb_next

@@ -1,10 +1,11 @@
 """Tell whoever watches from afar what a run does: a JSON line an event, no figure that depends on rows."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TextIO
+
+from pipelines.printable import as_json
 
 
 @dataclass(frozen=True)
@@ -31,5 +32,5 @@ class Events:
         """Write one event."""
         if self.stream is not None:
             line = {"time": self.clock().isoformat(), "severity": severity, "event": event}
-            self.stream.write(json.dumps({**line, **self.about, **facts}, ensure_ascii=False) + "\n")
+            self.stream.write(as_json({**line, **self.about, **facts}) + "\n")
             self.stream.flush()

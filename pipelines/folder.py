@@ -19,6 +19,9 @@ class Folder(Protocol):
     def read(self, name: str) -> bytes | None:
         """Return the file's bytes, or None where there is no such file."""
 
+    def size(self, name: str) -> int | None:
+        """Return the file's size in bytes, or None where there is no such file; only files have one."""
+
     def create(self, name: str, data: bytes) -> bool:
         """Write the file whole, unless there is one; return whether this call wrote it."""
 

@@ -27,7 +27,7 @@ from core.neighbors import Name, Neighbors
 from pipelines.job_params import params_model
 from pipelines.job_policy import JobPart, JobPolicy
 from pipelines.job_text import read_job_text
-from pipelines.refusal import JobError, say
+from pipelines.refusal import JobError, check_text, say, shown
 from pipelines.storage import absolute, open_file, open_folder
 from pipelines.tasks import TASKS, Keep
 
@@ -346,17 +346,18 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
 
 def check_job(raw: dict[str, Any]) -> Job:
     """Check a job given as a mapping; see `load_job`."""
+    check_text(raw)
     task = raw.get("task")
     tasks = f"the tasks are {', '.join(TASKS)}"
     if task is None:
         raise JobError(f"task is missing: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
-        raise JobError(f"task is {task!r}: {tasks}.")
+        raise JobError(f"task is {shown(task)}: {tasks}.")
     try:
         # As JSON, because there strict means: no text for a number, no true for 1, but a list for a tuple.
         job = _model(task).model_validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise JobError(say(error, _model(task))) from None
+        raise JobError(*say(error, _model(task))) from None
     except (TypeError, ValueError):
         raise JobError("The job file holds something that is no text, number, list or mapping.") from None
     return job.named()

@@ -104,7 +104,8 @@ def _check_inside(box: JobKnownCount, grid: Grid) -> None:
 
 def _steps(length: float, step: float, field: str) -> int:
     """Return a length in steps, which must be a whole number of them."""
-    steps = round(length / step) if math.isfinite(length) else 0
+    ratio = length / step
+    steps = round(ratio) if math.isfinite(ratio) else 0
     if steps < 1 or abs(steps * step - length) > _CLOSE * step:
         raise ValueError(f"{field} has {length}: it must be 1, 2, 3, ... times domain.step, {step}.")
     return steps
@@ -118,6 +119,6 @@ def _inside(corner: tuple[float, ...], grid: Grid, to_int: Callable[[float], int
             f"{grid.dimension} in all."
         )
     return tuple(
-        min(max(to_int(round((value - low) / grid.step, 6)), 0), extent)
+        min(max(to_int(round(min(max((value - low) / grid.step, -1.0), extent + 1.0), 6)), 0), extent)
         for value, low, extent in zip(corner, grid.lower, grid.extents, strict=True)
     )

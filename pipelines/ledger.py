@@ -146,7 +146,7 @@ def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
     try:
         ledger = Ledger.model_validate(fields)
     except ValidationError as error:
-        raise JobError(f"--{say(error, Ledger)}") from None
+        raise JobError(*(f"--{sentence}" for sentence in say(error, Ledger))) from None
     if accountant == "basic":
         return ledger
     try:

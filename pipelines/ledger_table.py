@@ -6,6 +6,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from pipelines.words import hides, number
 
@@ -21,7 +22,8 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     console.print(f"Hides {hides(ledger['neighbors'], ledger['unit'])}.{unit}")
     console.print(
         f"Epsilon {number(ledger['epsilon'])} and delta {number(ledger['delta'])} in all; spent "
-        f"{number(ledger['spent'], 6)} by {ledger['accountant']}; [bold]left {number(ledger['left'], 6)}[/]."
+        f"{number(ledger['spent'], 6)} by {ledger['accountant']};",
+        Text.assemble((f"left {number(ledger['left'], 6)}", "bold"), "."),
     )
     if not ledger["charges"]:
         console.print("No charge yet.")

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,6 +54,18 @@ class LocalFolder:
                     return file.read()
             except (FileNotFoundError, NotADirectoryError):
                 return None
+
+    def size(self, name: str) -> int | None:
+        """See `Folder.size`; a JobError where it is a folder, a pipe or a device."""
+        path = self.locate(name)
+        with _told(path, "read"):
+            try:
+                found = os.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        if not stat.S_ISREG(found.st_mode):
+            raise JobError(f"{path} is not a regular file: give the path of one.")
+        return found.st_size
 
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`."""

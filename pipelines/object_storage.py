@@ -67,6 +67,17 @@ class ObjectFolder:
         found = self._see(name)
         return None if found is None else found[0]
 
+    def size(self, name: str) -> int | None:
+        """See `Folder.size`."""
+        with self._explained():
+            blob = self._blob(name)
+            try:
+                blob.reload(timeout=_CHUNK_SECONDS, retry=_retry())
+            except exceptions.NotFound:
+                self._check_bucket()
+                return None
+            return int(blob.size)
+
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`."""
         # what was sent may be there by a first try, whose answer was lost

@@ -7,6 +7,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from core.budget import Budget, Mechanism, spend
 from core.plan import Plan
@@ -66,7 +67,7 @@ def _as_drawn(mechanism: Mechanism) -> Mechanism:
 def describe(job: Job, plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON values, named as in release.json."""
     job_values = job.model_dump(mode="json")
-    budget = job.privacy.budget()
+    shares = _shares(plan, job.privacy.budget())
     return {
         "task": job.task,
         "run_id": job.run_id,
@@ -82,7 +83,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        "rounds": [{"round": step.name, "share": _share(step.name, plan, budget)} for step in plan.rounds],
+        "rounds": [{"round": step.name, "share": shares.get(step.name, 0.0)} for step in plan.rounds],
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
@@ -124,13 +125,17 @@ def _unit(job: Job) -> str:
     return promise if job.keep is None else f"{promise} {_KEPT[job.keep]}"
 
 
-def _share(name: str, plan: Plan, budget: Budget) -> float:
-    """Return the part of the rounds' costs, each by itself at the run's delta, that `name` has."""
+def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
+    """Return by round its part of the rounds' costs, where each draw costs what it would by itself."""
+    alone: dict[tuple[float, float, float], float] = {}  # equal draws are many, and accounting is slow
     costs: dict[str, float] = {}
     for draw in plan.mechanisms:
-        cost = draw.epsilon if draw.rho == 0 else spend([draw], budget.delta).epsilon
-        costs[draw.round] = costs.get(draw.round, 0.0) + cost
-    return costs.get(name, 0.0) / (sum(costs.values()) or 1.0)  # a policy may leave nothing to pay for
+        key = (draw.epsilon, draw.delta, draw.rho)
+        if key not in alone:
+            alone[key] = draw.epsilon if draw.rho == 0 else spend([draw], budget.delta).epsilon
+        costs[draw.round] = costs.get(draw.round, 0.0) + alone[key]
+    total = sum(costs.values()) or 1.0  # a policy may leave nothing to pay for
+    return {name: cost / total for name, cost in costs.items()}
 
 
 def _why(job: Job, plan: Plan) -> str:
@@ -145,7 +150,8 @@ def _why(job: Job, plan: Plan) -> str:
 def show(plan: Mapping[str, Any], console: Console) -> None:
     """Print a described plan for a person."""
     privacy, accuracy = plan["privacy"], plan["accuracy"]
-    console.print(f"[bold]{plan['task']}[/] by the method [bold]{plan['method']}[/]. {plan['why']}")
+    task, method = Text(plan["task"], "bold"), Text(plan["method"], "bold")
+    console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
         f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']}).\n"
@@ -167,7 +173,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         )
     console.print(table)
     answers = TASKS[plan["task"]].answers
-    console.print(f"[bold]Promised[/], with probability {confidence(plan)} or more:")
+    console.print(Text("Promised", "bold") + f", with probability {confidence(plan)} or more:")
     for sentence in answers.promises(plan):
         console.print(f"  • {sentence}")
     if answers.unpromised(plan):
@@ -176,7 +182,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(_alternatives(plan))
     if accuracy["smallest_target"]:
         console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
-    console.print("[bold]Notes[/]")
+    console.print("Notes", style="bold")
     for note in plan["notes"]:
         console.print(f"  • {note}")
     console.print(f"Release: {plan['output']}", soft_wrap=True)

@@ -6,6 +6,8 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from pipelines.printable import CONTROL
+
 _TYPES = {
     "string": "text (in quotes, where YAML would read it as something else)",
     "float": "a number",
@@ -21,26 +23,53 @@ _TYPES = {
 
 
 class JobError(ValueError):
-    """The job is wrong, and nothing was read, written or spent; the text is one sentence per problem."""
+    """The job is wrong, and nothing was read, written or spent: one sentence for each problem."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
-def say(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return one sentence for each problem that pydantic found in a job of `model`, a line each."""
+class RunError(RuntimeError):
+    """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
+
+
+def say(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """Return one sentence for each problem that pydantic found in a job of `model`."""
     said: dict[str, dict[str, None]] = {}  # a field of several kinds has a problem with each of them
     for problem in error.errors():
         wrong, allowed = _sentence(problem, model)
         said.setdefault(wrong, {})[allowed] = None
-    return "\n".join(
+    return [
         f"{wrong}: it must be {', or '.join(kinds)}." if any(kinds) else f"{wrong}."
         for wrong, kinds in said.items()
-    )
+    ]
+
+
+def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
+    """Check that no text in a job's raw values has control characters, which would steer a terminal.
+
+    Raises:
+        JobError: one has.
+    """
+    if isinstance(value, str) and CONTROL.search(value):
+        raise JobError(
+            f"{_name(path)} is {shown(value)}: it has control characters, which no text in a job may have."
+        )
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if CONTROL.search(str(key)):
+                raise JobError(f"The key {_name([*path, str(key)])} has control characters: leave them out.")
+            check_text(item, [*path, key])
+    if isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            check_text(item, [*path, i])
 
 
 def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     """Return what is wrong, and what it must be; nothing for the latter where the former says all."""
     path = [part for part in problem["loc"] if not _is_kind(part)]
     name = _name(path)
-    value = _shown(problem["input"])
+    value = shown(problem["input"])
     kind = problem["type"]
     if kind == "extra_forbidden":
         parent = _model_at(model, path[:-1])
@@ -79,7 +108,8 @@ def _name(path: Sequence[str | int]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value as a sentence shows it: on one line, and cut where it is long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 

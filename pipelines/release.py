@@ -140,7 +140,7 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
     """
     try:
         release = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         release = None
     if not isinstance(release, dict) or release.get("schema") != SCHEMA or "outcome" not in release:
         raise JobError(f"{where} is not a release of schema {SCHEMA}.")

@@ -12,6 +12,8 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 from pipelines.job import Job
+from pipelines.known_options import check_known
+from pipelines.reach_runner import check_workers, reach_runner
 from pipelines.refusal import JobError
 from transforms.embedded_runner import EmbeddedRunner
 
@@ -35,16 +37,13 @@ def make_options(runner: str, job: Job, extra: Sequence[str]) -> PipelineOptions
         extra: further options of Beam.
 
     Raises:
-        JobError: a runner that isn't served, or options that aren't Beam's.
+        JobError: a runner that isn't served, or options that neither Beam nor the runner knows.
     """
     runner = _check_runner(runner)
-    if extra and not extra[0].startswith("-"):
-        raise JobError(
-            f"{extra[0]} is not a Beam option: after -- give options such as --direct_num_workers=1."
-        )
     complaint = io.StringIO()
     try:
         with redirect_stderr(complaint), quiet():
+            check_known(runner, extra)
             if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
                 raise JobError("--runner stands after --: give it before, where it is checked.")
             options = PipelineOptions([f"--runner={runner}", *_defaults(runner, job), *extra])
@@ -62,10 +61,11 @@ def open_pipeline(options: PipelineOptions) -> beam.Pipeline:
 
 
 def check_options(options: PipelineOptions) -> None:
-    """Check that the runner has the options that it needs.
+    """Check that the runner has the options that it needs, and that what they name is there.
 
     Raises:
-        JobError: it has not.
+        JobError: an option is missing or wrong.
+        RunError: a cluster or a job server does not answer.
     """
     try:
         with quiet():
@@ -73,6 +73,9 @@ def check_options(options: PipelineOptions) -> None:
     except ValueError as error:
         said = str(error).strip().splitlines()[-1].strip(" .")  # a line for each option
         raise JobError(f"The Beam options after -- are wrong: {said}.") from None
+    check_workers(options)
+    with quiet():
+        reach_runner(options)
 
 
 def _check_runner(name: str) -> str:

@@ -13,14 +13,9 @@ from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineState
 
 from pipelines.folder import StorageError
-from pipelines.refusal import JobError
+from pipelines.refusal import JobError, RunError
 from pipelines.runners import quiet
 from transforms.open_source import InputError
-
-
-class RunError(RuntimeError):
-    """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
-
 
 _SAID = re.compile(
     r"(InputError|JobError|OutputError|RoundError|StorageError): (.+?)(?: \[while running|\n|$)"

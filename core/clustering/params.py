@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.plan import check_failure
+
 Method = Literal["auto", "coreset", "lloyd"]
 
 MAX_K = 1000
@@ -69,8 +71,7 @@ def _check(k: int, iterations: int | None, failure: float, shares: Mapping[str, 
         raise ValueError(f"params.k is {k}: it must be a whole number from 1 to {MAX_K}.")
     if iterations is not None and not 1 <= iterations <= 100:
         raise ValueError(f"params.iterations is {iterations}: it must be a whole number from 1 to 100.")
-    if not 0 < failure < 1:
-        raise ValueError(f"params.failure is {failure}: it must be above 0 and below 1.")
+    check_failure(failure)
     for name, share in (shares or {}).items():
         if not (math.isfinite(share) and share > 0):
             raise ValueError(f"params.shares.{name} is {share}: it must be a finite number above 0.")

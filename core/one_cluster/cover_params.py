@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.plan import check_failure
+
 Method = Literal["auto", "practical"]
 
 MAX_K = 50
@@ -47,8 +49,7 @@ class KCover:
             raise ValueError(f"params.target is {self.target}: it must be a whole number from 1 to 2^53.")
         if self.coverage is not None and not 0 < self.coverage <= 1:
             raise ValueError(f"params.coverage is {self.coverage}: it must be above 0 and at most 1.")
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
         if self.method not in get_args(Method):
             raise ValueError(f"params.method is {self.method!r}: it must be auto or practical.")
         for name, share in (self.shares or {}).items():

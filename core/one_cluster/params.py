@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.plan import check_failure
+
 Method = Literal["auto", "practical", "paper"]
 
 
@@ -30,8 +32,7 @@ class OneCluster:
     def __post_init__(self) -> None:
         if not 1 <= self.target < 2**53:
             raise ValueError(f"params.target is {self.target}: it must be a whole number from 1 to 2^53.")
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
         if self.method not in get_args(Method):
             raise ValueError(f"params.method is {self.method!r}: it must be auto, practical or paper.")
         for name, share in (self.shares or {}).items():

@@ -13,7 +13,7 @@ from core.neighbors import Neighbors
 from core.ordered.cumulative import OrderedMechanism, Range, Reading
 from core.ordered.hierarchical import Forest, OrderedHierarchical
 from core.ordered.tails import largest_of, largest_sum, variance
-from core.plan import Plan
+from core.plan import Plan, check_failure
 from core.policy import Partition
 
 Method = Literal["auto", "ordered", "hierarchical"]
@@ -41,8 +41,7 @@ class Cdf:
     fanout: int = 16
 
     def __post_init__(self) -> None:
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
         if self.method not in get_args(Method):
             raise ValueError(f"params.method is {self.method!r}: it must be auto, ordered or hierarchical.")
         for pair in self.ranges:

@@ -14,7 +14,7 @@ from core.neighbors import Neighbors
 from core.ordered.constraints import Consistency, check_satisfiable, constrained_sensitivity
 from core.ordered.histogram import Cells, DenseHistogram, SparseHistogram, shape_of
 from core.ordered.tails import largest_of, variance
-from core.plan import Plan
+from core.plan import Plan, check_failure
 
 Method = Literal["auto", "dense", "sparse"]
 
@@ -44,8 +44,7 @@ class Histogram:
         numbers = (self.cells,) if isinstance(self.cells, int) else self.cells
         if not numbers or min(numbers) < 1:
             raise ValueError(f"params.cells is {self.cells}: every number must be a whole number above 0.")
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
         if self.method not in get_args(Method):
             raise ValueError(f"params.method is {self.method!r}: it must be auto, dense or sparse.")
         if self.floor < 0 or (self.floor and self.method != "sparse"):

@@ -13,7 +13,7 @@ from core.ordered.heavy_paths import HeavyPaths, heavy_paths
 from core.ordered.int_point import int_point
 from core.ordered.interior_point import Exponential, Finder, FindInSample, FindInteriorPoint
 from core.ordered.tree_log import TreeLog, tree_log
-from core.plan import Plan
+from core.plan import Plan, check_failure
 from core.rounds import Round
 
 Method = Literal["auto", "exponential", "tree_log", "heavy_paths", "one_cluster"]
@@ -41,8 +41,7 @@ class InteriorPoint:
             raise ValueError(
                 f"params.method is {self.method!r}: it must be {allowed} or {get_args(Method)[-1]}."
             )
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
 
 
 @dataclass(frozen=True)

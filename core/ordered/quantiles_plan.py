@@ -14,7 +14,7 @@ from core.neighbors import Neighbors
 from core.ordered.cells import Groups, best_groups, largest_sum
 from core.ordered.quantile_counts import CountsDownTheTree, CountsOfPoints, levels_of
 from core.ordered.quantiles import MOST_POINTS, CutsAndChoices, counts_of_points
-from core.plan import Plan
+from core.plan import Plan, check_failure
 
 Method = Literal["auto", "recursive", "histogram", "tree"]
 Floats = NDArray[np.float64]
@@ -58,8 +58,7 @@ class Quantiles:
             raise ValueError(
                 f"params.method is {self.method!r}: it must be auto, recursive, histogram or tree."
             )
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
 
 
 @dataclass(frozen=True)

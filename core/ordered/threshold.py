@@ -10,7 +10,7 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.ordered.threshold_learners import LEAST_ALPHA, AmongAll, AmongRanks, Examples, Learner
-from core.plan import Plan
+from core.plan import Plan, check_failure
 from core.rounds import Block
 
 Method = Literal["auto", "exponential", "interior_point"]
@@ -41,8 +41,7 @@ class Threshold:
             raise ValueError(
                 f"params.method is {self.method!r}: it must be auto, exponential or interior_point."
             )
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.plan import check_failure
 from core.smooth.admissible import Choice
 
 Method = Literal["auto", "smooth", "exponential"]
@@ -11,8 +12,7 @@ Change = Literal["edge", "weight"]
 
 
 def _check(failure: float, noise: str, scale_share: float) -> None:
-    if not 0 < failure < 1:
-        raise ValueError(f"params.failure is {failure}: it must be above 0 and below 1.")
+    check_failure(failure)
     if noise not in get_args(Choice):
         raise ValueError(f"params.noise is {noise!r}: it must be auto, cauchy, student or laplace.")
     if not 0 <= scale_share < 1:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.plan import check_failure
+
 Aggregator = Literal["auto", "smooth_median", "center_of_attention", "one_cluster", "average"]
 Ranges = Literal["tight", "loose"]
 
@@ -45,5 +47,4 @@ class SampleAndAggregate:
             )
         if self.ranges not in get_args(Ranges):
             raise ValueError(f"params.ranges is {self.ranges!r}: it must be tight or loose.")
-        if not 0 < self.failure < 1:
-            raise ValueError(f"params.failure is {self.failure}: it must be above 0 and below 1.")
+        check_failure(self.failure)

@@ -219,3 +219,9 @@ def test_what_is_too_wide_is_refused_in_one_sentence(arguments, says):
 def test_wide_universes_have_no_distances(arguments, says):
     with pytest.raises(ValueError, match=says):
         Grid(*arguments).check_distances()
+
+
+def test_a_ball_of_any_radius_is_bounded_by_the_universe():
+    for radius in (1e9, 1e300, 1.7e308):
+        grid = Grid((-5.5,), (7.25,), 0.125, Ball((5e-324,), radius))
+        assert grid.bounding_radius == grid.diameter + 1

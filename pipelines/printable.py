@@ -1,0 +1,55 @@
+"""Make text from elsewhere safe for a terminal and a log: control characters are shown as escapes."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: they steer terminals and end lines
+    r"\u2028\u2029"  # they end lines, too
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they turn the order in which text is shown
+    r"\ud800-\udfff]"  # halves of a character: no encoding has them
+)
+_MOST_CHARACTERS, _MOST_LINES = 480, 20
+
+
+def printable(value: Any) -> Any:
+    """Return JSON's `value` with every control character of its texts written as an escape."""
+    if isinstance(value, str):
+        return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, Mapping):
+        return {printable(key): printable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [printable(item) for item in value]
+    return value
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Return `value` as JSON whose control characters are all escaped."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return re.sub(r"(?!\n)" + CONTROL.pattern, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def sentences(error: Exception) -> str:
+    """Return what an error says, a line for each of its sentences; long ones lose their middle."""
+    lines = [_shortened(printable(str(sentence))) for sentence in error.args[:_MOST_LINES]]
+    if len(error.args) > _MOST_LINES:
+        lines.append(f"There are {len(error.args) - _MOST_LINES} more problems.")
+    return "\n".join(lines)
+
+
+def _shortened(text: str) -> str:
+    half = _MOST_CHARACTERS // 2
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:half]} ... {text[-half:]}"
+
+
+def terminal(wide: bool) -> Console:
+    """Return a console that prints text as it is: brackets and colons in names mean nothing.
+
+    Args:
+        wide: whether the standard output is a terminal, whose width is then taken.
+    """
+    return Console(width=None if wide else 110, highlight=False, markup=False, emoji=False)
