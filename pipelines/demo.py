@@ -2,12 +2,15 @@
 
 import json
 import os
+from collections.abc import Mapping
 
 import airportsdata
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.local_folder import LocalFolder
+from pipelines.refusal import JobError
+from pipelines.storage import absolute
 
 _JOB = """\
 # The smallest region that holds about 1,500 of the world's airports.
@@ -22,23 +25,61 @@ output: {output}
 """
 
 
+_POINTS, _RELEASES, _JOB_FILE = "airports.parquet", "releases", "job.yaml"
+
+
 def write_demo(folder: str) -> str:
     """Write the airports as Parquet, and a job about them, where they are not there yet.
 
     Args:
-        folder: made where it doesn't exist.
+        folder: made where it doesn't exist; otherwise it may hold what an earlier demo wrote, and nothing
+            else, so that nobody's input gets airports among its rows.
 
     Returns:
         Path of the job file.
+
+    Raises:
+        JobError: `folder` is no such folder.
     """
-    folder = os.path.abspath(os.path.expanduser(folder))
-    place, points = LocalFolder(folder), os.path.join(folder, "airports.parquet")
-    if not os.path.exists(points):
-        airports = pa.Table.from_pylist([dict(airport) for airport in airportsdata.load().values()])
-        sink = pa.BufferOutputStream()
-        table = airports.select(["icao", "name", "country", "lat", "lon"])
-        pq.write_table(table, sink, row_group_size=8192)
-        place.create("airports.parquet", sink.getvalue().to_pybytes())
-    output = os.path.join(folder, "releases", "{run_id}")
-    place.create("job.yaml", _JOB.format(points=json.dumps(points), output=json.dumps(output)).encode())
-    return place.locate("job.yaml")
+    if "://" in folder:
+        raise JobError(f"--out is {folder}: give a local folder.")
+    folder = absolute(folder or ".")
+    output = os.path.join(folder, _RELEASES, "{run_id}")
+    points = json.dumps(os.path.join(folder, _POINTS))
+    files = {
+        _POINTS: _airports(),
+        _JOB_FILE: _JOB.format(points=points, output=json.dumps(output)).encode(),
+    }
+    try:
+        foreign = _find_foreign(folder, files)
+        if foreign is None:
+            for name, data in files.items():
+                LocalFolder(folder).create(name, data)
+            return os.path.join(folder, _JOB_FILE)
+    except OSError as error:
+        raise JobError(f"--out is {folder}: {os.strerror(error.errno or 0)}; give a new folder.") from None
+    raise JobError(f"--out is {folder}, which holds {foreign}, not of the demo: give a new folder.")
+
+
+def _airports() -> bytes:
+    airports = pa.Table.from_pylist([dict(airport) for airport in airportsdata.load().values()])
+    sink = pa.BufferOutputStream()
+    table = airports.select(["icao", "name", "country", "lat", "lon"])
+    pq.write_table(table, sink, row_group_size=8192)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _find_foreign(folder: str, files: Mapping[str, bytes]) -> str | None:
+    """Return the name of something in `folder` that the demo did not write, or None."""
+    if not os.path.lexists(folder):
+        return None
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name == _RELEASES:
+                own = entry.is_dir(follow_symlinks=False)
+            else:
+                own = entry.name in files and entry.is_file(follow_symlinks=False)
+                own = own and LocalFolder(folder).read(entry.name) == files[entry.name]
+            if not own:
+                return ascii(entry.name)
+    return None

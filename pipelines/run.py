@@ -29,6 +29,7 @@ from pipelines.submit import RunError, submit
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
+from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.run_function import Function, FunctionError, FunctionRunner
@@ -125,6 +126,7 @@ def prepare_run(
     """
     options = make_options(runner, job, beam_options)
     check_options(options)
+    _check_apart(job)
     source = open_source(job.input.path, job.input.columns, job.unit)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
@@ -136,6 +138,16 @@ def prepare_run(
         check_room(job.privacy.ledger, job, prepared.plan, clock)
     open_folder(job.output).prepare()
     return prepared
+
+
+def _check_apart(job: Job) -> None:
+    """Refuse to write where a later run on the same input could read it."""
+    for field, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
+        if place is not None and lies_within(job.input.path, place):
+            raise JobError(
+                f"{field} is {place}: it lies in input.path {job.input.path}, where a later run could "
+                "take it for rows; give a place outside of the input."
+            )
 
 
 def _check_import(function: Function) -> None:

@@ -1,8 +1,5 @@
 """Screen a dataset: which of its rows a released ball or cover holds, and which are outside of all."""
 
-import itertools
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +17,8 @@ from pipelines.release import RELEASE, parse_release
 from pipelines.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.storage import absolute, open_folder
 from pipelines.submit import submit
-from transforms.open_source import InputError, Source, filesystem, open_source
+from transforms.list_files import InputError, filesystem, lies_within
+from transforms.open_source import Source, open_source
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
 from transforms.screen_rows import Screen, ScreenRows, file_name
 
@@ -125,12 +123,7 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
 
 def _check_output(output: str, input_path: str) -> None:
     """Refuse a folder with something in it, and one that a later job would read as part of the input."""
-    parts = input_path.split("/")
-    fixed = "/".join(itertools.takewhile(lambda part: not re.search(r"[*?[]", part), parts))
-    if "://" not in input_path:
-        fixed = os.path.realpath(fixed)
-    real = output if "://" in output else os.path.realpath(output)
-    if real == fixed or real.startswith(f"{fixed.rstrip('/')}/"):
+    if lies_within(input_path, output):
         raise JobError(
             f"OUTPUT {output} lies in INPUT {input_path}, whose rows would then be there twice: give a "
             "folder elsewhere."

@@ -18,9 +18,10 @@ from core.rounds import Block
 from core.sampling import siphash
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
-from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, open_parquet, to_block
+from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.run_rounds import untold
-from transforms.split_units import U64, plain_units, stream, unit_ids
+from transforms.split_units import read_keyed, stream
+from transforms.unit_keys import U64, unit_ids
 
 Keep = Literal["one", "mean"]
 
@@ -60,10 +61,14 @@ class Bounding:
     unit's grid points, after clamping, so that it is a point of the universe: exact in integers, then rounded
     to the grid, halves up, and moved back onto the domain's ball if the rounding left it.
 
-    A record's identity is a number of its unit: the integer itself, or 64 bits of a keyed hash of its text.
-    So a unit is in a Poisson sample or not, with all of its rows, independently of other units. A given unit
-    has the hash of some other one with probability n / 2^64 over the salt. Both are then sampled together
-    and are two records all the same; for this unit alone, the sample hides as much as without amplification.
+    Units are told apart by their keys: integers and the like are their own, and text has 128 bits of a keyed
+    hash, so that a row costs the same however long its unit's text is. What two units of one key would mean,
+    and how improbable they are, is said at `transforms.unit_keys.unit_keys`.
+
+    A record's identity is a number of its unit: the integer itself, or 64 bits of its key. So a unit is in a
+    Poisson sample or not, with all of its rows, independently of other units. A given unit has the identity
+    of some other one with probability n / 2^64 over the salt. Both are then sampled together and are two
+    records all the same; for this unit alone, the sample hides as much as without amplification.
 
     Args:
         columns: used columns, one per axis.
@@ -166,29 +171,20 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
     Raises:
         InputError: the row group cannot be read.
     """
-    if descriptor.row_group is None:
-        return
-    read = list(dict.fromkeys([*bounding.columns, bounding.unit]))
-    with open_parquet(descriptor.file) as parquet:
-        for batch in parquet.iter_batches(
-            max(1, _SPLIT_VALUES // len(read)),
-            row_groups=[descriptor.row_group],
-            columns=read,
-            use_threads=False,
-        ):
-            yield from _split_batch(bounding, batch)
+    most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1))
+    for batch, keys in read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most):
+        yield from _split_batch(bounding, batch, keys)
 
 
-def _split_batch(bounding: Bounding, batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-    units = plain_units(batch.column(bounding.unit))
-    rows = np.flatnonzero(pc.is_valid(units).to_numpy(zero_copy_only=False))
+def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
+    rows = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
     reader = Reader(bounding.columns, bounding.grid)
     block = to_block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
-    units = units.take(pa.array(block.ids))
-    shard = siphash(unit_ids(units, bounding.salt), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
+    keys = keys.take(pa.array(block.ids))
+    shard = siphash(unit_ids(keys), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
     order = np.argsort(shard.astype(np.uint16), kind="stable")  # of 16 bits, numpy sorts without comparing
     points = block.points.astype(_stored(bounding.grid))[order]
-    columns = [units.take(pa.array(order)), *(pa.array(points[:, axis]) for axis in range(points.shape[1]))]
+    columns = [keys.take(pa.array(order)), *(pa.array(points[:, axis]) for axis in range(points.shape[1]))]
     part = pa.record_batch(columns, names=["unit", *map(str, range(points.shape[1]))])
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -198,7 +194,7 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch) -> Iterator[tuple[in
 def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     """Return the records of one shard, in order of their identities.
 
-    Rows are gathered by the unit's value itself: a hash brings them here, but never tells people apart.
+    Rows are gathered by the unit's key, of which `unit_keys` says how surely it tells units apart.
 
     Args:
         bounding: how the rows of a unit become its record.
@@ -210,7 +206,7 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     rows = pa.concat_tables(tables)
     encoded = rows.column("unit").combine_chunks().dictionary_encode()
     of_unit = encoded.indices.to_numpy().astype(np.int64)
-    ids = unit_ids(encoded.dictionary, bounding.salt)
+    ids = unit_ids(encoded.dictionary)
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
     if bounding.keep == "one":
         kept = points[keep_one(points, of_unit, ids, bounding.salt)]

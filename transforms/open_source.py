@@ -1,44 +1,20 @@
 """List the input and check it at the edge: from names and Parquet footers alone, before any row is read."""
 
-import os
-import posixpath
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
-from functools import cache
-from urllib.parse import urlsplit
 
-import google.auth
-import google.auth.exceptions
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
-_GCS = "gs://"
-_RETRIED = timedelta(seconds=120)
-_ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
+from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short
+
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
-
-
-class InputError(ValueError):
-    """The input is not what the job says: one sentence that names the field or file and what is allowed."""
-
-
-@dataclass(frozen=True)
-class File:
-    """One Parquet file.
-
-    Args:
-        path: absolute, readable by every worker.
-        name: path below the folder or below the fixed part of the glob (for a single file its base
-            name), so that a record's identity does not depend on where the folder lies.
-    """
-
-    path: str
-    name: str
+_FAULTS = {b"PAR1": "is truncated or damaged", b"PARE": "is encrypted"}
+_NAMED = 30
+"""Columns of a file that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -71,139 +47,77 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
         The source, files sorted by name.
 
     Raises:
-        InputError: nothing there, not Parquet, truncated, or a used column is missing, not numeric,
-            or of another type than in the other files; or the unit's column tells nobody apart, or is
-            of another kind than in the other files.
+        InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
+            missing, not numeric, or of another type than in the other files; or the unit's column tells
+            nobody apart, or is of another kind than in the other files.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
-    files = _list(path)
+    files = list_files(path)
     with ThreadPoolExecutor(16) as threads:
         schemas = list(threads.map(_schema, files))
     for file, schema in zip(files, schemas, strict=True):
-        _check_columns(file, schema, columns, unit)
+        check_columns(file, schema, columns, unit)
         _check_same(files[0], schemas[0], file, schema, columns, unit)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
     return Source(tuple(files), tuple(columns), unit, inexact)
-
-
-def filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system that holds `path`, and the absolute path in it: only here are schemes known.
-
-    Raises:
-        InputError: a scheme that is not served.
-    """
-    if path.startswith(_GCS):
-        return _object_storage(), path.removeprefix(_GCS).rstrip("/")
-    if "://" in path:
-        raise InputError(
-            f"input.path {path} has a scheme that is not served: {_ALLOWED}, {_GCS}... or local."
-        )
-    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
-
-
-@cache
-def _object_storage() -> fs.FileSystem:
-    """Return Google Cloud Storage, or what stands for it in tests, as its own client library finds it."""
-    emulator = urlsplit(os.environ.get("STORAGE_EMULATOR_HOST", ""))
-    if emulator.netloc:
-        return fs.GcsFileSystem(
-            anonymous=True,
-            scheme=emulator.scheme,
-            endpoint_override=emulator.netloc,
-            retry_time_limit=_RETRIED,
-        )
-    try:
-        google.auth.default()  # answers at once where there are none; pyarrow would go on trying
-    except google.auth.exceptions.GoogleAuthError:
-        raise InputError(
-            f"input.path: {_GCS} needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS, "
-            "or run gcloud auth application-default login."
-        ) from None
-    return fs.GcsFileSystem(retry_time_limit=_RETRIED)
-
-
-def _list(path: str) -> list[File]:
-    try:
-        return _list_files(path)
-    except OSError as error:
-        raise InputError(f"input.path {path} cannot be listed: {_why(error)}.") from None
-
-
-def _why(error: OSError) -> str:
-    """Return what object storage or the system gives as its reason, in a few words."""
-    reasons = {
-        "UNAUTHENTICATED": "the bucket does not know who asks (401), give valid credentials",
-        "PERMISSION_DENIED": "the bucket does not allow it (403), grant roles/storage.objectViewer",
-        "NOT_FOUND": "there is no such bucket (404)",
-    }
-    known = (reason for code, reason in reasons.items() if code in str(error))
-    return next(known, error.strerror or "the storage does not answer")
-
-
-def _list_files(path: str) -> list[File]:
-    system, absolute = filesystem(path)
-    scheme = _GCS if path.startswith(_GCS) else ""
-    found = system.get_file_info(absolute)
-    if found.type == fs.FileType.File:
-        return [File(scheme + absolute, posixpath.basename(absolute))]
-    if found.type == fs.FileType.Directory:
-        root, pattern = absolute, r"([^._/][^/]*/)*[^._/][^/]*\.parquet"
-        missing = "is a folder without *.parquet files"
-    elif re.search(r"[*?[]", absolute):
-        root, pattern = _parse_glob(absolute)
-        missing = "matches no files"
-    else:
-        raise InputError(f"input.path {path} does not exist: {_ALLOWED}.")
-    below = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
-    names = sorted(posixpath.relpath(f.path, root) for f in below if f.type == fs.FileType.File)
-    files = [File(scheme + posixpath.join(root, name), name) for name in names if re.fullmatch(pattern, name)]
-    if not files:
-        raise InputError(f"input.path {path} {missing}: {_ALLOWED}.")
-    return files
-
-
-def _parse_glob(path: str) -> tuple[str, str]:
-    """Split a glob into its fixed root and a regular expression for what lies below."""
-    parts = path.split("/")
-    fixed = next(i for i, part in enumerate(parts) if re.search(r"[*?[]", part))
-    tokens = {"**/": r"([^./][^/]*/)*", "*": r"[^/]*", "?": r"[^/]"}
-    pattern = ""
-    for token in re.findall(r"\*\*/|\*|\?|\[[^]/]+\]|.", "/".join(parts[fixed:])):
-        charset = "[" + token[1:-1].replace("\\", r"\\").replace("[", r"\[").replace("!", "^", 1) + "]"
-        translated = charset if len(token) > 2 and token[0] == "[" else tokens.get(token, re.escape(token))
-        hides = token in ("*", "?") and (not pattern or pattern.endswith(("/", "/)*")))
-        pattern += (r"(?!\.)" if hides else "") + translated
-    return "/".join(parts[:fixed]) or "/", pattern
 
 
 def _schema(file: File) -> pa.Schema:
     system, path = filesystem(file.path)
     try:
         with system.open_input_file(path) as opened:
-            starts_right = opened.read(4) == b"PAR1"
-            try:
-                return pq.ParquetFile(opened).schema_arrow
-            except (pa.ArrowException, OSError):
-                fault = "is truncated or damaged" if starts_right else "is not Parquet"
+            begins = opened.read(4)
+            with suppress(Exception):  # a damaged footer may make anything of Arrow, and of its texts
+                parquet = pq.ParquetFile(opened)
+                _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
+                if _is_sound(parquet.metadata):
+                    return parquet.schema_arrow
+            fault = _FAULTS.get(begins, "is not Parquet")
     except (OSError, ValueError):  # the latter where object storage breaks off
         fault = "cannot be opened"
-    raise InputError(f"input.path: {file.name} {fault}; {_ALLOWED}.")
+    raise InputError(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
 
 
-def _check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None) -> None:
+def _is_sound(footer: pq.FileMetaData) -> bool:
+    """Say whether the row groups have the rows that the file has.
+
+    Nothing else of the row groups is looked at: Arrow aborts the process when it is asked for a column of a
+    damaged one, where reading rows of it raises.
+    """
+    rows = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+    return min(rows, default=0) >= 0 and sum(rows) == footer.num_rows
+
+
+def check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None) -> None:
+    """Check that a file has the used columns once each, and of types that serve.
+
+    Raises:
+        InputError: it has not.
+    """
     for field, column in [*(("columns", c) for c in columns), *([("unit", unit)] if unit else [])]:
         times = len(schema.get_all_field_indices(column))
         if times != 1:
             had = "is missing from" if not times else "stands more than once in"
             raise InputError(
-                f"input.{field}: {column} {had} {file.name}; its columns are {', '.join(schema.names)}."
+                f"input.{field}: {short(column)} {had} {short(file.name)}; its columns are {_listed(schema)}."
             )
         kind = schema.field(column).type
+        where = f"input.{field}: {short(column)} is {_shown(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind):
-            raise InputError(f"input.columns: {column} is {kind} in {file.name}; {_NUMERIC}.")
+            raise InputError(f"{where}; {_NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
-            raise InputError(f"input.unit: {column} is {kind} in {file.name}; {_UNITS}.")
+            raise InputError(f"{where}; {_UNITS}.")
+
+
+def _listed(schema: pa.Schema) -> str:
+    names = [short(name) for name in schema.names]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more if names else "none"
+
+
+def _shown(kind: pa.DataType) -> str:
+    return short(str(kind))
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
@@ -239,17 +153,19 @@ def unit_kind(kind: pa.DataType) -> str | None:
 def _check_same(
     first: File, expected: pa.Schema, file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None
 ) -> None:
+    def refuse(field: str, column: str, allowed: str) -> None:
+        one, other = (_shown(each.field(column).type) for each in (expected, schema))
+        raise InputError(
+            f"input.{field}: {short(column)} is {one} in {short(first.name)} but {other} in "
+            f"{short(file.name)}; {allowed}."
+        )
+
     for column in columns:
-        kinds = expected.field(column).type, schema.field(column).type
-        if kinds[0] != kinds[1]:
-            raise InputError(
-                f"input.columns: {column} is {kinds[0]} in {first.name} but {kinds[1]} in {file.name}; "
-                "a used column must have one type in all files."
-            )
-    if unit is not None:
-        kinds = expected.field(unit).type, schema.field(unit).type
-        if unit_kind(kinds[0]) != unit_kind(kinds[1]):
-            raise InputError(
-                f"input.unit: {unit} is {kinds[0]} in {first.name} but {kinds[1]} in {file.name}; a unit "
-                "must be of one kind in all files, such as signed integers, unsigned integers or text."
-            )
+        if expected.field(column).type != schema.field(column).type:
+            refuse("columns", column, "a used column must have one type in all files")
+    if unit is not None and len({unit_kind(each.field(unit).type) for each in (expected, schema)}) > 1:
+        refuse(
+            "unit",
+            unit,
+            "a unit must be of one kind in all files, such as signed integers, unsigned integers or text",
+        )

@@ -3,20 +3,21 @@
 import dataclasses
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
-from transforms.open_source import File, InputError, Source, filesystem
+from transforms.list_files import File, InputError
+from transforms.open_source import Source
+from transforms.read_batches import count_rows, read_batches
 
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block: large enough that Python costs nothing, small enough to stay in the cache."""
@@ -120,11 +121,8 @@ def list_row_groups(file: File) -> list[Descriptor]:
     Raises:
         InputError: the file's footer cannot be read.
     """
-    with open_parquet(file) as parquet:
-        footer = parquet.metadata
-        sizes = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
-    starts = np.cumsum([0, *sizes]).tolist()
-    return [Descriptor(file, i, starts[i]) for i in range(len(sizes))] or [Descriptor(file, None, 0)]
+    starts = accumulate(count_rows(file), initial=0)
+    return [Descriptor(file, i, start) for i, start in enumerate(starts)][:-1] or [Descriptor(file, None, 0)]
 
 
 def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
@@ -139,15 +137,10 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     """
     row = descriptor.first_row
     if descriptor.row_group is not None:
-        with open_parquet(descriptor.file) as parquet:
-            for batch in parquet.iter_batches(
-                max(1, _BLOCK_VALUES // len(reader.columns)),
-                row_groups=[descriptor.row_group],
-                columns=list(reader.columns),
-                use_threads=False,
-            ):
-                yield to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
-                row += batch.num_rows
+        most = max(1, _BLOCK_VALUES // len(reader.columns))
+        for batch in read_batches(descriptor.file, descriptor.row_group, reader.columns, most):
+            yield to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
+            row += batch.num_rows
     if row == descriptor.first_row:
         yield Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
 
@@ -203,18 +196,3 @@ def row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
     ids *= np.uint64(_ODD)
     ids += np.uint64(start)
     return ids
-
-
-@contextmanager
-def open_parquet(file: File) -> Iterator[pq.ParquetFile]:
-    """Open a file to be read inside; whatever Arrow or the storage says then becomes one plain sentence.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    system, path = filesystem(file.path)
-    try:
-        with system.open_input_file(path) as opened:
-            yield pq.ParquetFile(opened, pre_buffer=True)
-    except (pa.ArrowException, OSError):  # whose text may quote what was read
-        raise InputError(f"input.path: {file.name} is not readable any more, or is damaged.") from None

@@ -6,7 +6,7 @@ What is written are rows as they were read: private data, as private as the inpu
 import dataclasses
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,12 +18,16 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from core.one_cluster.screen import Balls
-from transforms.open_source import filesystem
-from transforms.read_blocks import Descriptor, Reader, open_parquet, to_block
+from transforms.list_files import filesystem
+from transforms.read_batches import read_batches, read_schema
+from transforms.read_blocks import Descriptor, Reader, to_block
 from transforms.run_rounds import untold
 from transforms.whole_file import create_file
 
 INSIDE, OUTSIDE = "inside", "outside"
+
+_ROWS = 1 << 16
+"""Rows read at a time, at most."""
 
 
 class OutputError(RuntimeError):
@@ -83,12 +87,11 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
         OutputError: a file cannot be written.
     """
     sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
-    with untold("Screening"), open_parquet(descriptor.file) as parquet:
-        schema = parquet.schema_arrow
+    with untold("Screening"):
+        schema = read_schema(descriptor.file)
         with _writing(output):
             inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
-        groups = [] if descriptor.row_group is None else [descriptor.row_group]
-        for batch in parquet.iter_batches(row_groups=groups, use_threads=False):
+        for batch in _read(descriptor, screen.reader.columns):
             held = screen.hold(batch)
             with _writing(output):
                 inside.write_batch(batch.filter(held))
@@ -101,6 +104,11 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
         with _writing(path):
             _write(path, sink.getvalue())
     return ()
+
+
+def _read(descriptor: Descriptor, used: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if descriptor.row_group is not None:
+        yield from read_batches(descriptor.file, descriptor.row_group, used, _ROWS, every=True)
 
 
 def file_name(descriptor: Descriptor) -> str:

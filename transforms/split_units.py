@@ -1,26 +1,20 @@
 """Split the rows into disjoint random blocks, all rows of a unit into one: columnar, as Arrow streams."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from core.sampling import siphash
-from transforms.open_source import File
-from transforms.read_blocks import Descriptor, open_parquet, row_ids
-
-U64 = NDArray[np.uint64]
+from transforms.list_files import File
+from transforms.read_batches import read_batches
+from transforms.read_blocks import Descriptor, row_ids
+from transforms.unit_keys import unit_ids, unit_keys
 
 _BLOCKS = 0x626C6F636B73
 """Tweak of the hash that chooses blocks, which no sampling of records uses."""
-
-_LONG = 256
-"""Bytes of a text beyond which it is hashed by itself: step by step, a single one would hold up all."""
 
 _ROWS = 1 << 20
 """Rows split at a time: many, since each part of each block is a stream of its own."""
@@ -81,23 +75,26 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
     """
     if descriptor.row_group is None:
         return
-    row, unit = descriptor.first_row, splitting.unit
-    read = list(dict.fromkeys([*splitting.columns, *([unit] if unit else [])]))
-    with open_parquet(descriptor.file) as parquet:
-        for batch in parquet.iter_batches(
-            _ROWS, row_groups=[descriptor.row_group], columns=read, use_threads=False
-        ):
-            yield from _split(splitting, batch, descriptor.file, row)
-            row += batch.num_rows
-
-
-def _split(splitting: Splitting, batch: pa.RecordBatch, file: File, row: int) -> Iterator[tuple[int, Shard]]:
+    row, file = descriptor.first_row, descriptor.file
+    batches: Iterator[tuple[pa.RecordBatch, pa.Array | None]]
     if splitting.unit is None:
+        read = read_batches(file, descriptor.row_group, splitting.columns, _ROWS)
+        batches = ((batch, None) for batch in read)
+    else:
+        batches = read_keyed(descriptor, splitting.columns, splitting.unit, splitting.salt, _ROWS)
+    for batch, keys in batches:
+        yield from _split(splitting, batch, keys, file, row)
+        row += batch.num_rows
+
+
+def _split(
+    splitting: Splitting, batch: pa.RecordBatch, keys: pa.Array | None, file: File, row: int
+) -> Iterator[tuple[int, Shard]]:
+    if keys is None:
         ids = row_ids(file, row, batch.num_rows)
     else:
-        units = plain_units(batch.column(splitting.unit))
-        valid = pc.is_valid(units)
-        batch, ids = batch.filter(valid), unit_ids(units.filter(valid), splitting.salt)
+        valid = pc.is_valid(keys)
+        batch, ids = batch.filter(valid), unit_ids(keys.filter(valid))
     block = (siphash(ids, splitting.salt, _BLOCKS) % np.uint64(splitting.blocks)).astype(np.int64)
     order = np.argsort(block, kind="stable")
     ends = np.cumsum(np.bincount(block, minlength=splitting.blocks)).tolist()
@@ -146,62 +143,34 @@ def stream(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def plain_units(units: pa.Array) -> pa.Array:
-    """Return units as int64 or large_binary, equal where they are, and only there, among units of one kind.
+def read_keyed(
+    descriptor: Descriptor, columns: Sequence[str], unit: str, salt: bytes, most: int
+) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+    """Read a row group `most` rows at a time, with a key in place of each unit as soon as it is read.
 
-    Args:
-        units: shape (n,), of a type that `transforms.open_source.unit_kind` knows.
-    """
-    if isinstance(units, pa.ExtensionArray):
-        units = units.storage
-    if pa.types.is_dictionary(units.type):
-        units = units.dictionary_decode()
-    kind = units.type
-    if pa.types.is_unsigned_integer(kind):
-        return pc.cast(units, pa.uint64()).view(pa.int64())
-    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        units = pc.cast(units, pa.int32())
-    if pa.types.is_integer(units.type) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
-        return pc.cast(units, pa.int64())
-    if pa.types.is_decimal(kind):
-        units = pc.cast(pc.cast(units, pa.decimal256(76, kind.scale)), pa.large_string())
-    return pc.cast(units, pa.large_binary())
-
-
-def unit_ids(units: pa.Array, salt: bytes) -> U64:
-    """Return a number for each unit, equal for equal units of one kind.
-
-    Units of text or bytes get a keyed hash: unequal ones may get the same number, once in 2^64.
-
-    Args:
-        units: shape (n,), without nulls, of a type that `transforms.open_source.unit_kind` knows.
-        salt: 16 secret bytes.
+    So texts of units are in memory for as few rows as `read_batches` reads at a time, and keys for `most`.
 
     Returns:
-        Shape (n,), uint64.
+        Columns and keys, all but the last of `most` rows.
+
+    Raises:
+        InputError: the row group cannot be read.
     """
-    plain = plain_units(units)
-    if pa.types.is_integer(plain.type):
-        return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
-    return _hash_text(plain, salt)
+    if descriptor.row_group is None:
+        return
+    held: list[pa.RecordBatch] = []
+    for batch in read_batches(descriptor.file, descriptor.row_group, columns, most, unit):
+        keys = unit_keys(batch.column(unit), salt)
+        arrays = [*(batch.column(column) for column in columns), keys]
+        held.append(pa.RecordBatch.from_arrays(arrays, names=[*columns, ""]))
+        if sum(map(len, held)) >= most:
+            joined = pa.concat_batches(held)
+            yield _apart(joined.slice(0, most))
+            held = [joined.slice(most)] if len(joined) > most else []
+    if held:
+        yield _apart(pa.concat_batches(held))
 
 
-def _hash_text(texts: pa.Array, salt: bytes) -> U64:
-    """Chain the hash along the 8-byte words of each text, beginning with its length; long ones one by one."""
-    _, offsets_, data_ = texts.buffers()
-    offsets = np.frombuffer(offsets_, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(data_ or b"", dtype=np.uint8)
-    lengths = np.diff(offsets)
-    state = siphash(lengths.astype(np.uint64), salt, _BLOCKS)
-    long = np.flatnonzero(lengths > _LONG)
-    for i in long:
-        digest = blake2b(data[offsets[i] : offsets[i + 1]].tobytes(), key=salt, digest_size=8).digest()
-        state[i] = int.from_bytes(digest, "little")
-    longer = np.flatnonzero(lengths <= _LONG)
-    for word in range(int(lengths[longer].max(initial=0) + 7) // 8):
-        longer = longer[lengths[longer] > 8 * word]
-        at = offsets[longer, None] + 8 * word + np.arange(8)
-        inside = at < offsets[longer + 1, None]
-        letters: Any = np.where(inside, data[np.where(inside, at, 0)], 0).astype(np.uint8)
-        state[longer] = siphash(state[longer] ^ letters.view("<u8")[:, 0], salt, _BLOCKS)
-    return state
+def _apart(keyed: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
+    last = keyed.num_columns - 1
+    return keyed.select(list(range(last))), keyed.column(last)

@@ -22,8 +22,8 @@ from pipelines.storage import open_file, open_folder
 from tests.engines.faulty import FaultyProxy
 from tests.engines.services import FakeGcs
 from tests.pipelines.conftest import Bench
-from transforms import open_source
-from transforms.open_source import InputError
+from transforms import list_files
+from transforms.open_source import InputError, open_source
 
 pytestmark = pytest.mark.engine
 
@@ -41,11 +41,11 @@ def connect(monkeypatch) -> Iterator[Callable[[str], None]]:
     def at(url: str) -> None:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
         object_storage._client.cache_clear()
-        open_source._object_storage.cache_clear()
+        list_files._object_storage.cache_clear()
 
     yield at
     object_storage._client.cache_clear()
-    open_source._object_storage.cache_clear()
+    list_files._object_storage.cache_clear()
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ def test_denied_access_names_the_bucket(cloud, server, connect, fault, says):
         with pytest.raises(JobError, match=rf"bucket {cloud.bucket.name} {says} \({status}\)"):
             open_folder(f"{cloud.root}/releases").prepare()
         with pytest.raises(InputError, match=rf"the bucket {says} \({status}\)"):
-            open_source.open_source(f"{cloud.root}/rows", ["x"])
+            open_source(f"{cloud.root}/rows", ["x"])
 
 
 def test_a_missing_bucket_is_named(cloud):
@@ -251,6 +251,28 @@ def test_a_missing_bucket_is_named(cloud):
     unread = cloud.run({"input.path": "gs://no-such-bucket/rows"})
     assert unread.exit_code == 2
     assert "input.path gs://no-such-bucket/rows does not exist" in unread.stderr
+    assert cloud.charges() == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "within"),
+    [
+        ("rows", "rows/out", True),
+        ("rows/", "rows", True),
+        ("rows", "rows2/out", False),
+        ("rows/*.parquet", "rows/out", False),
+        ("**/*.parquet", "rows/out", True),
+        ("rows/part.parquet", "rows/part.parquet", True),
+        ("rows", "books/ledger.json", False),
+    ],
+)
+def test_whether_a_listing_could_cover_a_place(cloud, path, place, within):
+    assert list_files.lies_within(f"{cloud.root}/{path}", f"{cloud.root}/{place}") == within
+    assert not list_files.lies_within(f"{cloud.root}/{path}", f"/{cloud.bucket.name}/{place}")
+    refused = cloud.run(
+        {"input.path": f"{cloud.root}/{path}", "output": f"{cloud.root}/{place}"}, "--dry-run"
+    )
+    assert ("it lies in input.path" in refused.stderr) == within
     assert cloud.charges() == ()
 
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pipelines.ledger import Ledger, create_ledger, read_ledger
 from tests.pipelines.conftest import write_rows
 from tests.pipelines.jobs import changes
 
@@ -173,6 +174,52 @@ def test_output_that_is_a_file(bench):
     result = bench.run({"output": str(bench.folder / "taken")})
     assert result.exit_code == 2
     assert (bench.folder / "taken").read_text() == "mine"
+
+
+WITHIN = [
+    ({"output": "rows/out"}, "output is {}/rows/out: it lies in input.path {}/rows,"),
+    ({"output": "rows"}, "output is {}/rows: it lies in"),
+    ({"output": "link/out"}, "output is {}/link/out: it lies in"),
+    ({"input.path": "link", "output": "rows/out"}, "it lies in input.path {}/link,"),
+    ({"input.path": "**/*.parquet", "output": "out/{run_id}"}, "it lies in input.path {}/**/*.parquet,"),
+    ({"privacy.ledger": "rows/ledger.json"}, "privacy.ledger is {}/rows/ledger.json: it lies in"),
+    ({"input.path": "rows/*", "privacy.ledger": "rows/ledger.json"}, "privacy.ledger is {}/rows/ledger.json"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), WITHIN, ids=[says for _, says in WITHIN])
+def test_nothing_is_written_where_the_input_is(bench, refused, given, says):
+    """A later run on the same input would read it, or fail on it."""
+    (bench.folder / "link").symlink_to(bench.folder / "rows")
+    ledger = str(bench.folder / given.get("privacy.ledger", "ledger.json"))
+    create_ledger(ledger, Ledger(epsilon=2.0, delta=1e-5))
+    places = {
+        key: f"{bench.folder}/{place}" for key, place in {"privacy.ledger": "ledger.json", **given}.items()
+    }
+    for more in ([], ["--dry-run"]):
+        assert says.format(bench.folder, bench.folder) in refused(bench.run(places, *more))
+    assert read_ledger(ledger).charges == ()
+    assert sorted(path.name for path in bench.rows.parent.iterdir()) in (
+        ["part.parquet"],
+        ["ledger.json", "part.parquet"],
+    )
+
+
+def test_an_output_that_a_glob_does_not_cover_is_allowed(bench):
+    result = bench.run(
+        {"input.path": f"{bench.folder}/rows/*.parquet", "output": f"{bench.folder}/rows/out/x"}
+    )
+    assert result.exit_code == 0, result.output
+    assert bench.release("rows/out/x")["outcome"]
+
+
+def test_a_link_counts_no_row_twice(bench):
+    """Noise of scale 1/20 on a total strays by more than 100 with probability e^-2000."""
+    (bench.folder / "rows/self").symlink_to(".")
+    (bench.folder / "rows/latest.parquet").symlink_to("part.parquet")
+    result = bench.run({**changes("histogram"), "privacy.epsilon": 20.0})
+    assert result.exit_code == 0, result.output
+    assert abs(bench.release()["result"]["total"] - 4000) < 100
 
 
 ODD_ROWS = {

@@ -196,6 +196,12 @@ def test_an_output_inside_the_input_by_a_link_is_refused(bench):
         screen(bench.release(), str(bench.folder / "link"), str(bench.rows / "out"))
 
 
+def test_an_output_that_a_glob_does_not_find_is_allowed(bench):
+    bench.out = bench.rows / "out"
+    screen(bench.release(), f"{bench.rows}/*.parquet", str(bench.out))
+    assert bench.names("outside") == ["d"]
+
+
 def test_the_rows_are_for_their_owner_alone(bench):
     bench.screen()
     written = list(bench.out.glob("*side/*"))

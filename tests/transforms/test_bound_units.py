@@ -34,7 +34,7 @@ from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_rounds import RunRounds
-from transforms.split_units import unit_ids
+from transforms.unit_keys import unit_ids
 
 SALT = b"a salt of 16 byt"
 KEEPS: tuple[Keep, ...] = ("one", "mean")
@@ -257,8 +257,8 @@ def test_a_value_is_one_unit_in_whatever_type_a_file_has_it(tmp_path: Path) -> N
 
 
 def test_equal_hashes_neither_merge_nor_split_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def same(units: pa.Array, salt: bytes) -> np.ndarray:
-        return unit_ids(units, salt) % np.uint64(3)
+    def same(keys: pa.Array) -> np.ndarray:
+        return unit_ids(keys) % np.uint64(3)
 
     monkeypatch.setattr("transforms.bound_units.unit_ids", same)
     ids = np.random.default_rng(0).integers(0, 50, 2000)

@@ -29,7 +29,7 @@ from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_function import Function
 from transforms.run_rounds import RunRounds
-from transforms.split_units import Splitting, gather, split_rows, unit_ids
+from transforms.split_units import Splitting, gather, split_rows
 
 SALT = b"a salt of 16 byt"
 LINE = Grid((0.0,), (4.0,), 2.0**-12)
@@ -99,28 +99,6 @@ def test_the_salt_is_not_in_any_text(tmp_path: Path) -> None:
     source = table(tmp_path, people(9), np.zeros(9))
     assert repr(SALT) not in repr(splitting(source))
     assert repr(SALT) not in repr(Bounding.of(source, LINE, "one", SALT))
-
-
-def test_units_differ_and_do_not_depend_on_where_they_stand() -> None:
-    names = pa.array([f"{'x' * (i % 30)}{i}" for i in range(5000)])
-    numbers = unit_ids(names, SALT)
-    assert len(set(numbers.tolist())) == 5000
-    assert unit_ids(names.slice(1234, 99), SALT).tolist() == numbers[1234:1333].tolist()
-    assert unit_ids(pa.array(["", "a", "a\0", "a\0\0\0\0\0\0\0\0"]), SALT).size == 4
-    assert len(set(unit_ids(pa.array(["", "\0", "a", "a\0", "a" + "\0" * 8]), SALT).tolist())) == 5
-    assert unit_ids(names[:0], SALT).size == 0
-    assert set(unit_ids(names, SALT)) != set(unit_ids(names, SALT[::-1]))
-
-
-def test_a_long_text_is_a_unit_like_any_other_and_holds_up_nobody() -> None:
-    """Step by step, one text of 8 MB would take minutes."""
-    long = "x" * (8 << 20)
-    names = pa.array(["a", long, "b", long + "y", long, "z" * 256, "z" * 257])
-    numbers = unit_ids(names, SALT)
-    assert numbers[1] == numbers[4]
-    assert len(set(numbers.tolist())) == 6
-    assert numbers[[0, 2]].tolist() == unit_ids(pa.array(["a", "b"]), SALT).tolist()
-    assert unit_ids(names, SALT[::-1])[1] != numbers[1]
 
 
 def test_blocks_are_even(tmp_path: Path) -> None:

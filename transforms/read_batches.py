@@ -1,0 +1,164 @@
+"""Read a row group a bounded number of bytes at a time; whatever is wrong with it is one plain sentence."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transforms.list_files import File, InputError, filesystem, short
+from transforms.open_source import check_columns
+
+_AT_ONCE = 1 << 26
+"""Bytes of uncompressed rows that are read at a time, and of compressed columns that are fetched at once."""
+
+_FETCHED = 1 << 22
+"""Bytes of a column that are fetched at a time where all of it is too much."""
+
+_INDEX = 4
+"""Bytes of an index into a dictionary."""
+
+
+def read_batches(
+    file: File, row_group: int, used: Sequence[str], most: int, unit: str | None = None, every: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Read a row group, some rows at a time.
+
+    In memory at once are about 64 MB, by the columns' average size in the footer, and the page that is being
+    decoded, which Arrow must have whole. A unit that is written as indices into a dictionary stays so: its
+    texts are in memory once, however many rows have them.
+
+    Args:
+        file: the Parquet file.
+        row_group: number of the row group.
+        used: used columns.
+        most: rows at a time, at most.
+        unit: optional column of the privacy unit.
+        every: read all columns, not just those.
+
+    Raises:
+        InputError: the row group cannot be read, or has not these columns.
+    """
+    batches = _read(file, row_group, used, most, unit, every)
+    while True:
+        with _reading(file):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def count_rows(file: File) -> list[int]:
+    """Return the number of rows of each row group of a file.
+
+    Raises:
+        InputError: the file's footer cannot be read.
+    """
+    with _open(file) as opened:
+        footer = pq.read_metadata(opened)
+        return [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+
+
+def read_schema(file: File) -> pa.Schema:
+    """Return the schema of a file.
+
+    Raises:
+        InputError: the file's footer cannot be read.
+    """
+    with _open(file) as opened:
+        return pq.read_schema(opened)
+
+
+@contextmanager
+def _open(file: File) -> Iterator[pa.NativeFile]:
+    system, path = filesystem(file.path)
+    with _reading(file), system.open_input_file(path) as opened:
+        yield opened
+
+
+@contextmanager
+def _reading(file: File) -> Iterator[None]:
+    """Make one plain sentence of anything that Arrow or the storage says: it may quote what was read."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception:  # damaged bytes may make any error of Arrow's, also of those that Python has
+        raise _damaged(file) from None
+
+
+def _damaged(file: File) -> InputError:
+    return InputError(f"input.path: {short(file.name)} is not readable any more, or is damaged.")
+
+
+def _read(
+    file: File, row_group: int, used: Sequence[str], most: int, unit: str | None, every: bool
+) -> Iterator[pa.RecordBatch]:
+    system, path = filesystem(file.path)
+    with system.open_input_file(path) as opened:
+        footer = pq.read_metadata(opened)
+        check_columns(file, footer.schema.to_arrow_schema(), used, unit)
+        group, names = footer.row_group(row_group), {*used, *([unit] if unit else [])}
+        row = group.total_byte_size / max(1, group.num_rows) if every else 1.0
+        kept, fetched = False, 0
+        if unit is not None:
+            kept, row, fetched = _look_at_texts(opened, footer, row_group, unit)
+        whole = fetched <= _AT_ONCE
+        parquet = pq.ParquetFile(
+            opened,
+            metadata=footer,
+            read_dictionary=[unit] if kept else [],
+            pre_buffer=whole,
+            buffer_size=0 if whole else _FETCHED,
+        )
+        rows = 0
+        for batch in parquet.iter_batches(
+            max(1, min(most, int(_AT_ONCE / max(1.0, row)))),
+            row_groups=[row_group],
+            columns=None if every else sorted(names),
+            use_threads=False,
+        ):
+            if not all(_is_sound(column) for column in batch.columns):
+                raise _damaged(file)
+            rows += batch.num_rows
+            yield batch
+        if rows != group.num_rows:
+            raise _damaged(file)
+
+
+def _look_at_texts(
+    opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str
+) -> tuple[bool, float, int]:
+    """Return how to read a column: whether to keep its dictionary, bytes of a row, and bytes to be fetched.
+
+    The dictionary is kept where all rows may be indices into it. A writer that finds it too large goes on
+    with plain values, which take more than an index, and which Arrow would add to the dictionary it keeps.
+    """
+    leaf = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == column)
+    if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
+        return False, 1.0, 0
+    parquet = pq.ParquetFile(opened, metadata=footer, read_dictionary=[column], buffer_size=_FETCHED)
+    batches = parquet.iter_batches(1, row_groups=[row_group], columns=[column], use_threads=False)
+    first = next(batches, None)
+    if first is None:
+        return False, 1.0, 0
+    # Only after a row was read: of a damaged chunk this call would abort the process, where reading raises.
+    group = footer.row_group(row_group)
+    chunk = group.column(leaf)
+    row = chunk.total_uncompressed_size / max(1, group.num_rows)
+    if not chunk.has_dictionary_page:
+        return False, row, chunk.total_compressed_size
+    lengths = pc.binary_length(first.column(column).dictionary)
+    written = (pc.sum(lengths).as_py() or 0) + _INDEX * len(lengths)
+    if chunk.total_uncompressed_size - written <= _INDEX * group.num_rows:
+        return True, _INDEX, chunk.total_compressed_size
+    return False, max(row, pc.max(lengths).as_py() or 0), chunk.total_compressed_size
+
+
+def _is_sound(column: pa.Array) -> bool:
+    """Say whether all indices of a dictionary are in it; Arrow does not look, and would read elsewhere."""
+    if not pa.types.is_dictionary(column.type):
+        return True
+    bounds = pc.min_max(column.indices).as_py()
+    return bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] < len(column.dictionary))
