@@ -157,7 +157,7 @@ def _look_at_texts(
 
 
 def _is_sound(column: pa.Array) -> bool:
-    """Say whether all indices of a dictionary are in it; Arrow does not look, and would read elsewhere."""
+    """Say whether all indices of a dictionary are in it: Arrow does not look while it reads them."""
     if not pa.types.is_dictionary(column.type):
         return True
     bounds = pc.min_max(column.indices).as_py()

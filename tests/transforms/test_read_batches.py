@@ -40,6 +40,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_long_texts_as_units_take_a_bounded_number_of_bytes(tmp_path: Path, way: str) -> None:
     """130 texts of 3 MB, or 3,000 rows of 10 of them: 1.4 GB and 18 GB, were all of them held at once."""
