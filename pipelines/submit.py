@@ -21,7 +21,7 @@ _SAID = re.compile(
     r"(InputError|JobError|OutputError|RoundError|StorageError): (.+?)(?: \[while running|\n|$)"
 )
 _SAYS = {
-    "InputError": InputError,
+    "InputError": RunError,
     "JobError": JobError,
     "OutputError": RunError,
     "RoundError": RunError,
@@ -48,9 +48,12 @@ def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
         left: what a pipeline that fails leaves, for the error: "nothing was released".
 
     Raises:
-        InputError, JobError, StorageError: what a step said of itself.
-        RunError: anything else, by kind and place.
+        InputError: `build` found the input to be wrong.
+        JobError, StorageError: what a step said of itself.
+        RunError: anything else. What a worker says of the input is among these: the input was as the job
+            says when it was checked, so a later run of the same job may succeed.
     """
+    pipeline = None
     try:
         with quiet(), redirect_stderr(io.StringIO()):
             pipeline = build()
@@ -58,9 +61,9 @@ def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
             if pipeline.options.view_as(StandardOptions).no_wait_until_finish:
                 return False
             ended = running.wait_until_finish()
-    except InputError:
-        raise
     except Exception as error:
+        if pipeline is None and isinstance(error, InputError):
+            raise
         raise _translated(error, left) from None
     if ended in _SUBMITTED:
         return False

@@ -111,6 +111,7 @@ def _read(
             read_dictionary=[unit] if kept else [],
             pre_buffer=whole,
             buffer_size=0 if whole else _FETCHED,
+            page_checksum_verification=True,  # where the writer made checksums
         )
         rows = 0
         for batch in parquet.iter_batches(

@@ -234,7 +234,7 @@ def test_what_fails_on_a_worker_is_said_without_quoting_rows(bench, monkeypatch)
     damaged[4:60] = bytes(56)
     (bench.rows / "part.parquet").write_bytes(damaged)
     with pytest.raises(
-        InputError, match=r"^input\.path: part\.parquet is not readable any more, or is damaged\.$"
+        RunError, match=r"^input\.path: part\.parquet is not readable any more, or is damaged\.$"
     ):
         bench.screen(bench.folder / "other")
 
