@@ -29,6 +29,7 @@ POLICIES: tuple[dict[str, Any], ...] = (
 )
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "minimum": ({"params": {"largest": False}},),
     "quantiles": ({"params": {"probabilities": [0.5]}},),

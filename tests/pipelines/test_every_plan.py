@@ -33,7 +33,6 @@ from tests.pipelines.every_plan import Setting, blocks, settings
 T = TypeVar("T")
 
 NOT_YET = (
-    "cdf",
     "interior_point",
     "k_means",
     "k_median",
