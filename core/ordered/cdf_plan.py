@@ -7,8 +7,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from core.budget import Budget, Mechanism, calibrate, laplace, spend
+from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
+from core.draws import Laplace, charged
 from core.neighbors import Neighbors
 from core.ordered.cumulative import OrderedMechanism, Range, Reading
 from core.ordered.hierarchical import Forest, OrderedHierarchical
@@ -101,18 +102,17 @@ class _Setting:
         return found
 
     def ordered(self) -> Plan:
-        scale = self.neighbors.cumulative(self.size).l1 / self.budget.epsilon
-        charged = (laplace("cdf", "cumulative counts", self.budget.epsilon, scale * self.budget.epsilon),)
-        each = variance(scale)
+        changed = self.neighbors.cumulative(self.size).l1
+        count = Laplace.of("cumulative counts", self.budget.epsilon, changed)
+        each = variance(count.scale)
 
         def noise(start: int, stop: int) -> float:
             return each * ((0 < start < self.size) + (0 < stop < self.size)) if start < stop else 0.0
 
-        errors = [largest_of(self.size - 1, scale, failure) for failure in self.failures]
+        errors = [largest_of(self.size - 1, count.scale, failure) for failure in self.failures]
         reading = self.reading([noise(start, stop) for _, _, start, stop in self.ranges()], errors)
         average = each * 2 * (self.size - 1) / (self.size + 1)  # 2 of size + 1 prefixes are exact
-        round_ = OrderedMechanism(self.size, scale, reading)
-        return self._plan("ordered", round_, charged, reading, average)
+        return self._plan("ordered", OrderedMechanism(self.size, count, reading), reading, average)
 
     def hierarchical(self) -> Plan:
         forest, exact = self.forest()
@@ -120,25 +120,29 @@ class _Setting:
         share = 0.0 if exact or forest.blocks == 1 else split(s_nodes, h_nodes, forest.height)
         touched = forest.height * self.neighbors.moves
 
-        def mechanisms(multiplier: float) -> tuple[Mechanism, ...]:
+        def draws(multiplier: float) -> tuple[Laplace, Laplace]:
             spent = multiplier * self.budget.epsilon
-            s = laplace("cdf", "counts before blocks", share * spent, 1) if share > 0 else None
-            h = laplace("cdf", "tree nodes", (1 - share) * spent, touched) if share < 1 else None
-            return tuple(draw for draw in (s, h) if draw is not None)
+            s = Laplace(what="counts before blocks", scale=0.0, sensitivity=0.0)
+            h = Laplace(what="tree nodes", scale=0.0, sensitivity=0.0)
+            if share > 0:
+                s = Laplace.of(s.what, share * spent, 1)
+            if share < 1:
+                h = Laplace.of(h.what, (1 - share) * spent, touched)
+            return s, h
 
-        charged = mechanisms(calibrate(self.budget, mechanisms))
-        s_scale = charged[0].scale if share > 0 else 0.0
-        h_scale = charged[-1].scale if share < 1 else 0.0
-        variances = variance(s_scale), variance(h_scale)
+        def mechanisms(multiplier: float) -> tuple[Mechanism, ...]:
+            return tuple(m for draw in draws(multiplier) for m in draw.mechanisms("cdf"))
+
+        s, h = draws(calibrate(self.budget, mechanisms))
+        variances = variance(s.scale), variance(h.scale)
         ends = np.array([[start, stop] for _, _, start, stop in self.ranges()], dtype=np.int64).reshape(-1, 2)
         s_between, h_between = forest.noise_between(ends[:, 0], ends[:, 1])
         noise = variances[0] * s_between + variances[1] * h_between
-        prefixes, largest = forest.prefix_variances(*variances), max(s_scale, h_scale)
+        prefixes, largest = forest.prefix_variances(*variances), max(s.scale, h.scale)
         errors = [largest_sum(prefixes, largest, failure) for failure in self.failures]
         reading = self.reading(noise.tolist(), errors)
         average = variances[0] * s_nodes + variances[1] * h_nodes
-        round_ = OrderedHierarchical(forest, s_scale, h_scale, reading)
-        return self._plan("hierarchical", round_, charged, reading, average)
+        return self._plan("hierarchical", OrderedHierarchical(forest, s, h, reading), reading, average)
 
     def forest(self) -> tuple[Forest, bool]:
         """Return the blocks and trees, and whether no secret pair lies in two blocks."""
@@ -168,7 +172,6 @@ class _Setting:
         self,
         method: str,
         round_: OrderedMechanism | OrderedHierarchical,
-        charged: tuple[Mechanism, ...],
         reading: Reading,
         average: float,
     ) -> Plan:
@@ -177,13 +180,14 @@ class _Setting:
             "range_error": 2 * reading.error,
             "range_standard_error": math.sqrt(average),
         }
+        mechanisms = charged((round_,))
         distance = "n" if self.replaced else "n, or twice that as the total is noisy too,"
         return Plan(
             method=method,
             rounds=(round_,),
             start=None,
-            mechanisms=charged,
-            spend=spend(charged, self.budget.delta),
+            mechanisms=mechanisms,
+            spend=spend(mechanisms, self.budget.delta),
             promises=promises,
             failure=self.params.failure,
             notes=(

@@ -1,11 +1,13 @@
 """Noisy counts of neighboring cells, tied together by counts of groups of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.draws import Laplace
 from core.noise import Noise
 
 Floats = NDArray[np.float64]
@@ -13,11 +15,8 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class CellCounts:
+class CellScales:
     """Noise of the cells' counts, and of the counts of groups of neighboring cells.
-
-    A record is in one cell and one group: both are histograms, so that the counts of each change by 1 in
-    L1 norm where a record comes or goes, and by 2 where one is replaced.
 
     Args:
         cell: Laplace scale of each cell.
@@ -29,27 +28,35 @@ class CellCounts:
     group: float = math.inf
     size: int = 1
 
-    def release(self, counts: Ints, known: int | None, noise: Noise) -> Floats:
-        """Release the counts of neighboring cells, shape (k,), consistent with those of the groups.
+    def histograms(self, counts: Ints) -> tuple[Ints, ...]:
+        """Return what is counted: the cells, shape (k,), and their groups where these are counted too."""
+        if math.isinf(self.group):
+            return (counts,)
+        return counts, np.add.reduceat(counts, self._firsts(len(counts)))
+
+    def fit(self, noisy: Sequence[Ints], known: int | None = None) -> Floats:
+        """Estimate the counts of the cells, shape (k,), consistently with those of the groups.
 
         A group's total is the average of its noisy count and the sum of its cells, weighted by their
         precision; its cells share the difference (least squares: Hay, Rastogi, Miklau and Suciu 2010).
 
         Args:
-            counts: exact counts.
+            noisy: the noisy `histograms`.
             known: the number of records, where it is public.
-            noise: where randomness comes from.
         """
-        released = noise.laplace(counts, self.cell).astype(np.float64)
-        if math.isfinite(self.group):
-            firsts = np.arange(0, len(counts), self.size)
-            sizes = np.diff(np.append(firsts, len(counts)))
-            noisy = noise.laplace(np.add.reduceat(counts, firsts), self.group)
-            missing = noisy - np.add.reduceat(released, firsts)
+        released = noisy[0].astype(np.float64)
+        if len(noisy) > 1:
+            firsts = self._firsts(len(released))
+            sizes = np.diff(np.append(firsts, len(released)))
+            missing = noisy[1] - np.add.reduceat(released, firsts)
             released += np.repeat(missing * self.weight(sizes) / sizes, sizes)
         if known is not None:
-            released += (known - released.sum()) / len(counts)
+            released += (known - released.sum()) / len(released)
         return released
+
+    def _firsts(self, cells: int) -> Ints:
+        """First cell of each group."""
+        return np.arange(0, cells, self.size)
 
     def weight(self, sizes: Ints | int) -> Floats:
         """Part of a group's total that its own noisy count decides, for groups of these sizes."""
@@ -74,6 +81,45 @@ class CellCounts:
 
 
 @dataclass(frozen=True)
+class CellCounts:
+    """Draws of the cells' counts, and of the counts of groups of neighboring cells.
+
+    A record is in one cell and one group: both are histograms, so that the counts of each change by 1 in
+    L1 norm where a record comes or goes, and by 2 where one is replaced.
+
+    Args:
+        cell: noise of each cell.
+        group: noise of each group; None where groups are not counted.
+        size: cells per group.
+    """
+
+    cell: Laplace
+    group: Laplace | None = None
+    size: int = 1
+
+    def draws(self) -> tuple[Laplace, ...]:
+        """Return the draws of a release."""
+        return (self.cell,) if self.group is None else (self.cell, self.group)
+
+    @property
+    def scales(self) -> CellScales:
+        """Their scales."""
+        return CellScales(self.cell.scale, self.group.scale if self.group else math.inf, self.size)
+
+    def release(self, counts: Ints, known: int | None, noise: Noise) -> Floats:
+        """Release the counts of neighboring cells, shape (k,): see `CellScales.fit`.
+
+        Args:
+            counts: exact counts.
+            known: the number of records, where it is public.
+            noise: where randomness comes from.
+        """
+        exact = self.scales.histograms(counts)
+        noisy = [draw.add(each, noise) for draw, each in zip(self.draws(), exact, strict=True)]
+        return self.scales.fit(noisy, known)
+
+
+@dataclass(frozen=True)
 class Groups:
     """How cells are counted: `share` of the counts' epsilon on groups of `size`.
 
@@ -87,11 +133,20 @@ class Groups:
     share: float
     variance: float
 
-    def scales(self, epsilon: float) -> CellCounts:
-        """Return the noise that spends `epsilon` on a change of 1."""
+    def counts(self, of: str, epsilon: float, moves: int) -> CellCounts:
+        """Return the draws that spend `epsilon`.
+
+        Args:
+            of: what the cells are.
+            epsilon: what is spent.
+            moves: how many additions or removals lead to a neighbor.
+        """
+        cell = Laplace.of(f"counts of {of}", (1 - self.share) * epsilon, moves)
         if self.share == 0:
-            return CellCounts(1 / epsilon)
-        return CellCounts(1 / ((1 - self.share) * epsilon), 1 / (self.share * epsilon), self.size)
+            return CellCounts(cell)
+        return CellCounts(
+            cell, Laplace.of(f"counts of groups of {of}", self.share * epsilon, moves), self.size
+        )
 
 
 def best_groups(probabilities: Floats, cells: Ints, count: int) -> Groups:

@@ -11,6 +11,7 @@ from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.domain import Grid
+from core.draws import Draw, Laplace
 from core.noise import Noise
 from core.rounds import Block
 
@@ -155,15 +156,19 @@ class OrderedMechanism:
 
     Args:
         size: number of grid points.
-        scale: theta / epsilon.
+        count: noise of every count, of scale theta / epsilon.
         reading: what is read off the release.
     """
 
     size: int
-    scale: float
+    count: Laplace
     reading: Reading
     floor: int = 0
     name: str = "cdf"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the block's records by value."""
@@ -173,5 +178,5 @@ class OrderedMechanism:
         """Release ascending noisy counts."""
         exact = cumulate(aggregate, self.size)
         total = int(exact[-1])
-        noisy = np.append(noise.laplace(exact[:-1], self.scale), total).astype(np.float64)
+        noisy = np.append(self.count.add(exact[:-1], noise), total).astype(np.float64)
         return Cumulative(monotone(noisy, total), self.reading)

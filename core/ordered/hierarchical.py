@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
 
 from core.aggregate import Counts
+from core.draws import Draw, Laplace
 from core.noise import Noise
 from core.ordered.cumulative import Cumulative, Reading, count_values, cumulate, monotone
 from core.ordered.tails import variance
@@ -250,22 +251,26 @@ class OrderedHierarchical:
 
     Args:
         forest: the nodes.
-        s_scale: Laplace scale of the S nodes, 0 for none.
-        h_scale: Laplace scale of the H nodes.
+        s: noise of the S nodes.
+        h: noise of the H nodes of all levels.
         reading: what is read off the release.
     """
 
     forest: Forest
-    s_scale: float
-    h_scale: float
+    s: Laplace
+    h: Laplace
     reading: Reading
     floor: int = 0
     name: str = "cdf"
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`: one block has no S nodes, and blocks of one value have no H nodes."""
+        return ((self.s,) if self.forest.blocks > 1 else ()) + ((self.h,) if self.forest.height else ())
+
     @property
     def weight(self) -> float:
         """Variance of an S node over that of an H node."""
-        return variance(self.s_scale) / variance(self.h_scale) if self.forest.height else 1.0
+        return variance(self.s.scale) / variance(self.h.scale) if self.forest.height else 1.0
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the block's records by value."""
@@ -276,10 +281,15 @@ class OrderedHierarchical:
         forest = self.forest
         exact = cumulate(aggregate, forest.size)
         ends = exact[forest.ends() - 1]
-        if self.s_scale and len(ends):
-            ends = noise.laplace(ends, self.s_scale)
+        if forest.blocks > 1:
+            ends = self.s.add(ends, noise)
         nodes = forest.levels(np.diff(exact, prepend=0))
-        for level, here in zip(nodes, forest.present(), strict=True):
-            level[here] = noise.laplace(level[here], self.h_scale)
+        if forest.height:
+            present = forest.present()
+            exact_nodes = [level[here] for level, here in zip(nodes, present, strict=True)]
+            noisy = self.h.add(np.concatenate(exact_nodes), noise)
+            parts = np.split(noisy, np.cumsum([len(part) for part in exact_nodes[:-1]]))
+            for level, here, part in zip(nodes, present, parts, strict=True):
+                level[here] = part
         total = int(exact[-1]) if forest.rooted else None
         return Cumulative(monotone(forest.infer(nodes, ends, self.weight, total), total), self.reading)

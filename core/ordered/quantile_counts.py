@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
+from core.draws import Draw, Laplace
 from core.noise import Noise
 from core.ordered.cells import CellCounts
 from core.ordered.gaps import Order
@@ -14,6 +15,8 @@ from core.ordered.quantiles import FoundQuantiles, found, ranks_of
 from core.rounds import Block
 
 Floats = NDArray[np.float64]
+Nodes = dict[int, tuple[float, float | None]]
+"""First point of each node: the records before it and in it, as far as known."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,10 @@ class CountsOfPoints:
     total_is_public: bool
     name: str = "quantiles"
     floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.cells.draws()
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
@@ -65,17 +72,21 @@ class CountsDownTheTree:
         probabilities: ascending, in (0, 1).
         size: number of grid points.
         fan_out: children of a node.
-        scale: Laplace scale of every count.
+        counts: noise of the counts of each level.
         total_is_public: whether the number of records may be used: `replace_one`.
     """
 
     probabilities: tuple[float, ...]
     size: int
     fan_out: int
-    scale: float
+    counts: tuple[Laplace, ...]
     total_is_public: bool
     name: str = "quantiles"
     floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.counts
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
@@ -84,14 +95,14 @@ class CountsDownTheTree:
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
-        width = self.fan_out ** levels_of(self.size, self.fan_out)
+        width = self.fan_out ** len(self.counts)
         total = float(order.total) if self.total_is_public else None
-        nodes = {0: (0.0, total)}  # first point: records before it and in it, as far as known
+        nodes: Nodes = {0: (0.0, total)}
         steps = [0] * len(self.probabilities)
         ranks: Floats | None = None
-        while width > 1:
+        for level in self.counts:
             width //= self.fan_out
-            children = {first: self._children(order, first, width, *nodes[first], noise) for first in nodes}
+            children = self._children(order, nodes, width, level, noise)
             if ranks is None:
                 before, inside = children[0][0]
                 ranks = np.array(self.probabilities) * (before[-1] + inside[-1])
@@ -104,15 +115,23 @@ class CountsDownTheTree:
         return found(self.probabilities, steps)
 
     def _children(
-        self, order: Order, first: int, width: int, before: float, total: float | None, noise: Noise
-    ) -> tuple[tuple[Floats, Floats], list[int]]:
-        """Count the children of the node at `first`: records before each and in each, and their starts."""
-        starts = [s for s in range(first, first + width * self.fan_out, width) if s < self.size]
-        below = [order.below(start) for start in [*starts, min(self.size, starts[-1] + width)]]
-        counts = noise.laplace(np.diff(np.array(below)), self.scale).astype(np.float64)
-        if total is not None:
-            counts += (total - counts.sum()) / len(counts)
-        return (before + np.append(0.0, np.cumsum(counts[:-1])), counts), starts
+        self, order: Order, nodes: Nodes, width: int, level: Laplace, noise: Noise
+    ) -> dict[int, tuple[tuple[Floats, Floats], list[int]]]:
+        """Count the children of all nodes: records before each child and in each, and where they start."""
+        starts, exact = [], []
+        for first in nodes:
+            here = [s for s in range(first, first + width * self.fan_out, width) if s < self.size]
+            below = [order.below(start) for start in [*here, min(self.size, here[-1] + width)]]
+            starts.append(here)
+            exact.append(np.diff(np.array(below)))
+        noisy = level.add(np.concatenate(exact), noise).astype(np.float64)
+        parts = np.split(noisy, np.cumsum([len(here) for here in starts[:-1]]))
+        children = {}
+        for (first, (before, total)), here, counts in zip(nodes.items(), starts, parts, strict=True):
+            if total is not None:
+                counts += (total - counts.sum()) / len(counts)
+            children[first] = (before + np.append(0.0, np.cumsum(counts[:-1])), counts), here
+        return children
 
 
 def levels_of(size: int, fan_out: int) -> int:

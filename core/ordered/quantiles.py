@@ -11,11 +11,15 @@ from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.domain import Grid
+from core.draws import Draw
+from core.mechanisms.exponential import Exponential
+from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
-from core.ordered.cells import CellCounts
+from core.ordered.cells import CellCounts, CellScales
 from core.ordered.gaps import MOST_RECORDS, Order, Runs, rank_scores
 from core.rounds import Block
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 UNIT = 1 << 28
@@ -45,8 +49,51 @@ class FoundQuantiles:
 
 
 @dataclass(frozen=True)
+class OneQuantile:
+    """One quantile: the exponential mechanism on all grid points.
+
+    A record weighs `up` below a point and UNIT - up above it. Adding or removing one changes the scores by
+    amounts whose range is at most 2 max(up, UNIT - up). Where the number of records is public, ranks are
+    centered by it, and records weigh 1/2 both ways. A replacement is a removal and an addition.
+
+    Args:
+        probability: in (0, 1).
+        size: number of grid points.
+        point: chooses, per unit of the larger weight.
+        total_is_public: whether the number of records may be used: `replace_one`.
+    """
+
+    probability: float
+    size: int
+    point: Exponential
+    total_is_public: bool
+    name: str = "quantiles"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.point,)
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the records at every grid point that has any."""
+        return Counts.of(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
+        """Release a grid point."""
+        order = Order.of_counts(aggregate)
+        target = int(np.rint(self.probability * UNIT))
+        up, offset = UNIT - target, 0
+        if self.total_is_public:
+            up, offset = UNIT // 2, order.total * (UNIT // 2 - target)
+        runs = Runs.between(order, 0, self.size)
+        scores = rank_scores(runs, order.total, offset, up, UNIT - up)
+        step = self.point.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
+        return FoundQuantiles((self.probability,), (step,))
+
+
+@dataclass(frozen=True)
 class CutsAndChoices:
-    """All quantiles in one pass.
+    """Two quantiles or more in one pass.
 
     1. Cuts between neighboring quantiles, by recursive halving: the exponential mechanism on the
        records between two cuts, cheap, as it need only separate (Kaplan, Schnapp and Stemmer 2022 place
@@ -64,23 +111,26 @@ class CutsAndChoices:
     2 histograms have L1 sensitivity 1 each. A replacement is one removal and one addition: all of it doubles.
 
     Args:
-        probabilities: ascending, in (0, 1).
+        probabilities: ascending, in (0, 1), two or more.
         size: number of grid points.
-        cut_scale: Gumbel scale of a cut, per unit of range: moves / epsilon of a level.
-        cells: noise of the counts; None for one quantile, which needs neither cuts nor counts.
-        choice_scale: Gumbel scale of a choice, per unit of range and quantile in the cell, and Laplace scale
-            of its points' counts: moves / epsilon of 3.
+        cuts: of each level, per unit of the larger weight of a record.
+        cells: noise of the counts.
+        inside: of the choices in a cell, or of the counts of its points.
         total_is_public: whether the number of records may be used: `replace_one`.
     """
 
     probabilities: tuple[float, ...]
     size: int
-    cut_scale: float
-    cells: CellCounts | None
-    choice_scale: float
+    cuts: tuple[Exponential, ...]
+    cells: CellCounts
+    inside: WithinCell
     total_is_public: bool
     name: str = "quantiles"
     floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (*self.cuts, *self.cells.draws(), self.inside)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
@@ -90,60 +140,45 @@ class CutsAndChoices:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
         targets = np.rint(np.array(self.probabilities) * UNIT).astype(np.int64)
-        if self.cells is None:
-            return found(self.probabilities, [self._alone(order, int(targets[0]), noise)])
         middles = (targets[1:] + targets[:-1]) // 2
-        edges = np.unique([0, *_cuts(order, (0, self.size), middles, self.cut_scale, noise), self.size])
+        edges = np.unique([0, *_cuts(order, (0, self.size), middles, self.cuts, noise), self.size])
         known = order.total if self.total_is_public else None
         counts = np.array([order.below(int(edge)) for edge in edges])
         starts, total = ranks_of(self.cells.release(np.diff(counts), known, noise))
         ranks = targets / UNIT * total
         cells = np.searchsorted(starts[1:-1], ranks)
-        occupied, steps = np.unique(cells), []
+        occupied, steps = np.unique(cells), list[int]()
         for cell in occupied:
             low, high = int(edges[cell]), int(edges[cell + 1])
-            inside = ranks[cells == cell]
+            ends, inside = starts[cell : cell + 2], ranks[cells == cell]
             if high - low == 1:
                 steps += [low] * len(inside)
             elif points_suffice(high - low, len(inside)) and high - low <= MOST_POINTS // len(occupied):
-                steps += self._count_points(order, low, high, starts[cell : cell + 2], inside, noise)
+                steps += self._count_points(order, low, high, ends, inside, noise)
             else:
-                steps += self._choose(
-                    order.within(low, high), low, high, starts[cell : cell + 2], inside, noise
-                )
+                steps += self._choose(order, low, high, ends, inside, noise)
         return found(self.probabilities, steps)
-
-    def _alone(self, order: Order, target: int, noise: Noise) -> int:
-        """Choose one quantile among all grid points, at its own weights or, with n public, at equal ones."""
-        up, offset = UNIT - target, 0
-        if self.total_is_public:
-            up, offset = UNIT // 2, order.total * (UNIT // 2 - target)
-        runs = Runs.between(order, 0, self.size)
-        scores = rank_scores(runs, order.total, offset, up, UNIT - up)
-        return runs.choose(scores, self.choice_scale * 2 * max(up, UNIT - up), noise)
 
     def _count_points(
         self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
     ) -> list[int]:
         """Read ranks off noisy counts of the cell's points, moved alike so that they fit between its ends."""
         below = np.array([order.below(point) for point in range(low, high + 1)])
-        counts = counts_of_points(high - low, self.choice_scale).release(np.diff(below), None, noise)
+        scales = scales_of_points(high - low, self.inside.scale)
+        counts = scales.fit(self.inside.histograms(scales.histograms(np.diff(below)), noise))
         counts += (ends[1] - ends[0] - counts.sum()) / len(counts)
         starts, _ = ranks_of(counts)
         return [low + int(step) for step in np.searchsorted(ends[0] + starts[1:-1], ranks)]
 
     def _choose(
         self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
-    ) -> list[int]:
+    ) -> tuple[int, ...]:
         """Choose a point of the cell for each rank, by its distance from the middle of the cell's ends."""
-        here, middle = order.within(low, high), float(ends.mean())
+        here = order.within(low, high)
         runs = Runs.between(here, low, high)
-        scale = self.choice_scale * len(ranks) * UNIT
-        offsets = np.clip(np.rint((middle - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
-        return [
-            runs.choose(rank_scores(runs, here.total, int(offset), UNIT // 2, UNIT // 2), scale, noise)
-            for offset in offsets
-        ]
+        offsets = np.clip(np.rint((float(ends.mean()) - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
+        scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
+        return self.inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT)
 
 
 def found(probabilities: tuple[float, ...], steps: Sequence[int]) -> FoundQuantiles:
@@ -162,11 +197,11 @@ def ranks_of(counts: Floats) -> tuple[Floats, float]:
     return np.asarray(isotonic_regression(sums).x), float(sums[-1])
 
 
-def counts_of_points(width: int, scale: float) -> CellCounts:
-    """Noise of the counts of a cell's points at Laplace scale `scale`: by groups too, where they are many."""
+def scales_of_points(width: int, scale: float) -> CellScales:
+    """Noise of the counts of a cell's points, drawn by a `WithinCell`: by groups too, if they are many."""
     if width <= 64:
-        return CellCounts(scale)
-    return CellCounts(2 * scale, 2 * scale, math.isqrt(width))
+        return CellScales(scale)
+    return CellScales(2 * scale, 2 * scale, math.isqrt(width))
 
 
 def points_suffice(width: int, sharing: int) -> bool:
@@ -180,7 +215,7 @@ def points_suffice(width: int, sharing: int) -> bool:
 
 
 def _cuts(
-    order: Order, window: tuple[int, int], targets: NDArray[np.int64], scale: float, noise: Noise
+    order: Order, window: tuple[int, int], targets: Ints, levels: Sequence[Exponential], noise: Noise
 ) -> list[int]:
     """Cut the window's points at about these ranks, in 1 / UNIT of all its records, the middle one first."""
     low, high = window
@@ -194,10 +229,10 @@ def _cuts(
     # A cut lies before its point: only the records below it count. Cut off, counts still move by 1 at most.
     below = up * np.minimum(runs.below, MOST_RECORDS)
     scores = -np.abs(below - target * np.minimum(here.total - runs.below, MOST_RECORDS))
-    cut = runs.choose(scores, scale * 2 * max(up, target), noise)
+    cut = levels[0].point(runs.starts, runs.lengths, scores, noise, unit=max(up, target))
     left, right = targets[:middle], targets[middle + 1 :]
     return [
-        *_cuts(order, (low, cut), left * UNIT // target, scale, noise),
+        *_cuts(order, (low, cut), left * UNIT // target, levels[1:], noise),
         cut,
-        *_cuts(order, (cut, high), (right - target) * UNIT // up, scale, noise),
+        *_cuts(order, (cut, high), (right - target) * UNIT // up, levels[1:], noise),
     ]

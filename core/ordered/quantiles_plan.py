@@ -1,24 +1,27 @@
 """Plan quantiles: shares, noise scales, promises; from public parameters alone."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.budget import Budget, Mechanism, calibrate, laplace, spend
+from core.budget import Budget, calibrate, spend
 from core.domain import Grid
+from core.draws import Laplace, charged
+from core.mechanisms.exponential import Exponential
+from core.mechanisms.within_cell import WithinCell
 from core.neighbors import Neighbors
 from core.ordered.cells import Groups, best_groups, largest_sum
 from core.ordered.quantile_counts import CountsDownTheTree, CountsOfPoints, levels_of
-from core.ordered.quantiles import MOST_POINTS, CutsAndChoices, counts_of_points
+from core.ordered.quantiles import MOST_POINTS, CutsAndChoices, OneQuantile, scales_of_points
 from core.plan import Plan, check_failure
 
 Method = Literal["auto", "recursive", "histogram", "tree"]
 Floats = NDArray[np.float64]
-Step = CutsAndChoices | CountsOfPoints | CountsDownTheTree
+Step = OneQuantile | CutsAndChoices | CountsOfPoints | CountsDownTheTree
 
 _CUTS = 0.1  # part of epsilon for the cuts: what they get wrong, the counts know
 _MOST = 10_000  # quantiles
@@ -125,17 +128,18 @@ def plan_quantiles(grid: Grid, params: Quantiles, budget: Budget, neighbors: Nei
 def _plan(
     setting: _Setting,
     method: str,
-    build: Callable[[float], tuple[Step, Sequence[Mechanism]]],
+    build: Callable[[float], Step],
     errors: Callable[[float], tuple[float, float]],
 ) -> Plan:
-    multiplier = calibrate(setting.budget, lambda factor: build(factor)[1])
-    step, mechanisms = build(multiplier)
+    multiplier = calibrate(setting.budget, lambda factor: charged((build(factor),)))
+    step = build(multiplier)
+    mechanisms = charged((step,))
     worst, typical = errors(multiplier)
     return Plan(
         method=method,
         rounds=(step,),
         start=None,
-        mechanisms=tuple(mechanisms),
+        mechanisms=mechanisms,
         spend=spend(mechanisms, setting.budget.delta),
         promises={"rank_error": math.ceil(worst), "typical_rank_error": typical},
         failure=setting.params.failure,
@@ -149,8 +153,14 @@ def _groups(probabilities: Floats) -> Groups:
     return best_groups(probabilities[some], some, count)
 
 
+def _per_weight(what: str, epsilon: float, moves: int, **more: Any) -> Exponential:
+    """Return a draw on ranks: its scores change by amounts of range twice the larger weight of a record."""
+    what = f"{what}, per unit of the larger weight of a record"
+    return Exponential.of(what, epsilon / moves, spread=2, changes=moves, **more)
+
+
 def _recursive(setting: _Setting) -> Plan:
-    """Plan `CutsAndChoices`.
+    """Plan `CutsAndChoices`, or `OneQuantile`.
 
     Counts and choices share epsilon so that the sum of their variances, V / e^2 and 2 / e^2 for a
     choice among dense records, is smallest: in proportion to the cube roots.
@@ -166,46 +176,41 @@ def _recursive(setting: _Setting) -> Plan:
     total_is_public = setting.neighbors.name == "replace_one"
     alone = 0.5 if total_is_public else float(max(probabilities[0], 1 - probabilities[0]))
 
-    def build(factor: float) -> tuple[CutsAndChoices, list[Mechanism]]:
-        scale = moves / (factor * choices)
+    def build(factor: float) -> OneQuantile | CutsAndChoices:
+        params, size = setting.params, setting.size
         if groups is None:
-            step = CutsAndChoices(
-                setting.params.probabilities, setting.size, 1.0, None, scale, total_is_public
-            )
-            what = "exponential mechanism"
-            return step, [Mechanism(step.name, what, 2 * alone * scale, alone, epsilon=factor * choices)]
-        level, cells = factor * cuts / depth, groups.scales(factor * counts / moves)
-        step = CutsAndChoices(
-            setting.params.probabilities, setting.size, moves / level, cells, scale, total_is_public
+            point = _per_weight("the quantile", factor * choices, moves)
+            return OneQuantile(params.probabilities[0], size, point, total_is_public)
+        return CutsAndChoices(
+            params.probabilities,
+            size,
+            tuple(
+                _per_weight(f"cuts of level {i + 1}", factor * cuts / depth, moves, times=2**i, disjoint=True)
+                for i in range(depth)
+            ),
+            groups.counts("cells", factor * counts, moves),
+            WithinCell(
+                what="quantiles, or counts of points",
+                scale=moves / (factor * choices),
+                changes=moves,
+                times=count,
+                disjoint=True,
+            ),
+            total_is_public,
         )
-        draws = [
-            Mechanism(
-                step.name,
-                f"exponential mechanism: cuts of level {i + 1}, per unit of the larger weight of a record",
-                2 * moves / level,
-                1,
-                epsilon=level,
-            )
-            for i in range(depth)
-        ]
-        draws.append(laplace(step.name, "counts of cells", moves / cells.cell, moves))
-        if math.isfinite(cells.group):
-            draws.append(laplace(step.name, "counts of groups of cells", moves / cells.group, moves))
-        what = "exponential mechanism per quantile of a cell, or discrete Laplace on the counts of its points"
-        return step, [*draws, Mechanism(step.name, what, scale, 0.5, epsilon=factor * choices)]
 
     def errors(factor: float) -> tuple[float, float]:
         scale, failure = moves / (factor * choices), setting.params.failure
         log_size = math.log(setting.size)
         if groups is None:
             return 2 * alone * scale * (log_size - math.log(failure)), 2 * alone * scale * math.sqrt(2)
-        cells = groups.scales(factor * counts / moves)
+        cells = groups.counts("cells", factor * counts, moves).scales
         # A cell may hold all quantiles. Its edges and middle are known to within `rank`: the true point may
         # lie in the next cell, at most that far from this one's edge, and its score is as uncertain.
         choice = count * scale * (log_size + math.log(2 * count / failure))
         width = min(setting.size, MOST_POINTS, max(24 * count**2, 9 * count**4))  # see `points_suffice`
         points = (
-            counts_of_points(w, scale).largest_error(w, math.log(4 * (w + 1) * count / failure))
+            scales_of_points(w, scale).largest_error(w, math.log(4 * (w + 1) * count / failure))
             for w in {width, min(width, 64)}
         )
         rank = cells.largest_error(count, math.log(4 * (count + 1) * count / failure))
@@ -224,16 +229,13 @@ def _histogram(setting: _Setting) -> Plan:
     groups = best_groups(some, (spread * 0.6180339887 % 1 * size).astype(int), size)
     moves, total_is_public = setting.neighbors.moves, setting.neighbors.name == "replace_one"
 
-    def build(factor: float) -> tuple[CountsOfPoints, list[Mechanism]]:
-        cells = groups.scales(factor * setting.budget.epsilon / moves)
-        draws = [laplace("quantiles", "counts of grid points", moves / cells.cell, moves)]
-        if math.isfinite(cells.group):
-            draws.append(laplace("quantiles", "counts of groups of points", moves / cells.group, moves))
-        return CountsOfPoints(setting.params.probabilities, size, cells, total_is_public), draws
+    def build(factor: float) -> CountsOfPoints:
+        cells = groups.counts("grid points", factor * setting.budget.epsilon, moves)
+        return CountsOfPoints(setting.params.probabilities, size, cells, total_is_public)
 
     def errors(factor: float) -> tuple[float, float]:
         # A point is chosen where the noisy centered rank changes its sign.
-        cells = build(factor)[0].cells
+        cells = build(factor).cells.scales
         log = math.log(2 * (size + 1) * len(probabilities) / setting.params.failure)
         typical = math.sqrt(groups.variance) * moves / (factor * setting.budget.epsilon)
         return cells.largest_error(size, log), typical
@@ -260,20 +262,17 @@ def _tree_with(setting: _Setting, fan_out: int) -> Plan:
     levels, neighbors = levels_of(setting.size, fan_out), setting.neighbors
     total_is_public = neighbors.name == "replace_one"
 
-    def build(factor: float) -> tuple[CountsDownTheTree, list[Mechanism]]:
+    def build(factor: float) -> CountsDownTheTree:
         share = factor * setting.budget.epsilon / levels
-        draws = [
-            laplace("quantiles", f"counts of level {i + 1}", share, neighbors.moves) for i in range(levels)
-        ]
-        probabilities = setting.params.probabilities
-        return CountsDownTheTree(probabilities, setting.size, fan_out, draws[0].scale, total_is_public), draws
+        counts = tuple(Laplace.of(f"counts of level {i + 1}", share, neighbors.moves) for i in range(levels))
+        return CountsDownTheTree(setting.params.probabilities, setting.size, fan_out, counts, total_is_public)
 
     def errors(factor: float) -> tuple[float, float]:
         # A leaf is chosen where the noisy centered rank changes its sign: the error is at most the noise at
         # its edges. An edge's noise is between those of its parent's edges, plus that of a bridge over
         # the children, whose weights are at most 1/2 in the mean square; the root's are at most 1. In
         # the mean over edges it is 1/6 per child, and 1/3 at the root, where an edge may be any quantile.
-        scale = build(factor)[0].scale
+        scale = build(factor).counts[0].scale
         amount = fan_out * (1 + (levels - 1) / 4)
         log = math.log(2 * len(setting.probabilities) / setting.params.failure) + math.log(setting.size)
         worst = largest_sum((amount,), (scale,), log)

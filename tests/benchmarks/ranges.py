@@ -93,12 +93,12 @@ def before_inference(step: OrderedHierarchical, noise: SeededNoise) -> Floats:
     """Draw the error of every prefix as the sum of its nodes, shape (size,)."""
     forest = step.forest
     ends = np.zeros(forest.blocks, dtype=np.int64)
-    if step.s_scale:
-        ends[1:] = noise.laplace(ends[1:], step.s_scale)
+    if forest.blocks > 1:
+        ends[1:] = step.s.add(ends[1:], noise)
     errors = np.repeat(ends, forest.block).reshape(forest.blocks, forest.block)  # before each value
     for width, here in zip(forest.widths, forest.present(), strict=True):
         nodes = np.zeros(here.shape, dtype=np.int64)
-        nodes[here] = noise.laplace(nodes[here], step.h_scale)
+        nodes[here] = step.h.add(nodes[here], noise)
         siblings = nodes.reshape(-1, forest.branching)
         left = (siblings.cumsum(axis=1) - siblings).reshape(forest.blocks, -1)
         errors = errors + np.repeat(left, width, axis=1)[:, : forest.block]

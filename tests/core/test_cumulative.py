@@ -117,7 +117,7 @@ def test_without_noise_the_counts_are_exact(neighbors, method, size):
 def test_the_promise_of_the_ordered_mechanism_is_exact_before_inference(theta):
     """Failure 0.2 of the largest of 39 draws, 2000 trials, flake rate 1e-6; at half the scale it is 0.01."""
     plan = plan_cdf(line(40), Cdf(method="ordered", failure=0.2), PURE, within(theta), b"")
-    scale, bound = plan.rounds[0].scale, plan.promises["kolmogorov_records"]
+    scale, bound = plan.rounds[0].count.scale, plan.promises["kolmogorov_records"]
 
     def broken(scale):
         noise = SeededNoise(5).laplace(np.zeros((2000, 39), dtype=np.int64), scale)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from core.budget import Budget
 from core.domain import Grid
+from core.draws import Cost, Laplace
 from core.neighbors import Neighbors
 from core.ordered.cdf_plan import Cdf, plan_cdf, split
 from core.ordered.cumulative import Reading
@@ -36,6 +37,10 @@ def line(size):
 
 def within(theta):
     return Neighbors("replace_one", Policy(Distance(theta)))
+
+
+def noise_of(what, scale):
+    return Laplace(what=what, scale=scale, sensitivity=1)
 
 
 forests = st.builds(
@@ -235,7 +240,7 @@ def test_parts_move_no_count_before_a_block():
     neighbors, hidden = RELATIONS["parts of 4"]
     plan = plan_cdf(line(20), Cdf(method="hierarchical"), PURE, neighbors, b"")
     step = plan.rounds[0]
-    assert step.s_scale == 0
+    assert (step.s.scale, step.s.cost) == (0, Cost())
     ends = [np.cumsum(np.bincount([x], minlength=20))[step.forest.ends() - 1] for x in range(20)]
     assert all(np.array_equal(ends[x], ends[y]) for x in range(20) for y in range(20) if hidden(x, y))
 
@@ -270,7 +275,7 @@ def test_the_published_budget_of_the_first_block_overspends():
 def test_the_noise_has_the_scale_and_no_other(factor):
     """4000 S nodes at flake rate 1e-6; noise halved or doubled is told with certainty (z above 15)."""
     forest = Forest(4001, 1, 16, rooted=True)
-    step = OrderedHierarchical(forest, 3.0, 0.0, NO_READING)
+    step = OrderedHierarchical(forest, noise_of("S", 3.0), noise_of("H", 0.0), NO_READING)
     seen = []
 
     class Kept(SeededNoise):

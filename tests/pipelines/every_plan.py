@@ -29,9 +29,14 @@ POLICIES: tuple[dict[str, Any], ...] = (
 )
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "minimum": ({"params": {"largest": False}},),
-    "quantiles": ({"params": {"probabilities": [0.5]}},),
+    "quantiles": (
+        {"params": {"probabilities": [0.5]}},
+        {"params": {"probabilities": [i / 20 for i in range(1, 20)]}},
+        {"domain.step": 2.0**-2},
+    ),
 }
 """Further parameters of a task that change what is drawn."""
 

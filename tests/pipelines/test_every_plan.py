@@ -24,6 +24,7 @@ from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.mechanisms.stability import StabilityHistogram
+from core.mechanisms.within_cell import WithinCell
 from core.noise import Lengths, Noise
 from core.rounds import Block
 from pipelines.tasks import TASKS
@@ -33,14 +34,12 @@ from tests.pipelines.every_plan import Setting, blocks, settings
 T = TypeVar("T")
 
 NOT_YET = (
-    "cdf",
     "interior_point",
     "k_means",
     "k_median",
     "median",
     "minimum",
     "mst_cost",
-    "quantiles",
     "sample_and_aggregate",
     "threshold",
     "triangles",
@@ -215,7 +214,7 @@ def scales_of(draw: Draw, unit: Any) -> set[float] | None:
     units = np.unique(np.asarray(unit, dtype=float)).tolist()
     if isinstance(draw, AboveThreshold):
         return {draw.threshold_scale, draw.query_scale}
-    if isinstance(draw, Additive | Exponential | Choosing | StabilityHistogram):
+    if isinstance(draw, Additive | Exponential | Choosing | StabilityHistogram | WithinCell):
         return {draw.scale * u for u in units}
     return None
 

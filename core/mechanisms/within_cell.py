@@ -1,0 +1,83 @@
+"""A look into one cell: either choices of some of its points, or histograms of its records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.draws import Cost, Draw
+from core.noise import Lengths, Noise
+
+Ints = NDArray[np.int64]
+Points = Ints | NDArray[np.object_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithinCell(Draw):
+    """Look into a cell for several things, which share what one would cost: choose points, or count records.
+
+    One draw is either k choices by the exponential mechanism or k histograms of the cell's records with
+    discrete Laplace noise. Each of the k has k times the noise. For one record more or less the draw
+    is (1 / scale)-private.
+
+    Proof. The k parts compose in sequence, so it is enough that each is (1 / (k scale))-private. The scores
+    of a choice change by amounts whose range is at most `unit`, and its scale is k unit scale. A histogram
+    has L1 sensitivity 1, as a record is in one of its counts, and its scale is k scale. Whether points are
+    chosen or records are counted, and k, must be public before the draw.
+
+    Args:
+        scale: of the noise of a single histogram, and of a single choice per unit.
+    """
+
+    kind: ClassVar[str] = "exponential mechanism or discrete Laplace in a cell"
+    scale: float
+
+    @property
+    def noise_scale(self) -> float:
+        """See `Draw.noise_scale`."""
+        return self.scale
+
+    @property
+    def change(self) -> float:
+        """See `Draw.change`."""
+        return 1
+
+    def cost_of_one(self) -> Cost:
+        """See `Draw.cost_of_one`."""
+        return Cost(1 / self.scale)
+
+    def points(
+        self, starts: Points, lengths: Lengths, scores: Sequence[Ints], noise: Noise, unit: float
+    ) -> tuple[int, ...]:
+        """Choose k of the cell's points, which come in runs of equal scores: see `Exponential.point`.
+
+        Args:
+            starts: shape (m,), first point of each run; the runs together are the cell.
+            lengths: shape (m,), positive.
+            scores: k arrays of shape (m,), those of each choice.
+            noise: where randomness comes from.
+            unit: public, above 0: the range of the change of a score.
+        """
+        shared = len(scores) * unit
+
+        def sample() -> tuple[int, ...]:
+            runs = [noise.select_run(each, lengths, self.scale * shared) for each in scores]
+            return tuple(int(starts[run]) + noise.below(int(lengths[run])) for run in runs)
+
+        return noise.answer(self, sample, shared)
+
+    def histograms(self, counts: Sequence[Ints], noise: Noise) -> tuple[Ints, ...]:
+        """Release k histograms of the cell's records.
+
+        Args:
+            counts: k arrays; the counts of each are of disjoint sets of the cell's records.
+            noise: where randomness comes from.
+        """
+        shared = len(counts)
+
+        def sample() -> tuple[Ints, ...]:
+            return tuple(noise.laplace(each, self.scale * shared) for each in counts)
+
+        return noise.answer(self, sample, shared)
