@@ -35,8 +35,6 @@ T = TypeVar("T")
 NOT_YET = (
     "cdf",
     "interior_point",
-    "k_means",
-    "k_median",
     "median",
     "minimum",
     "mst_cost",
