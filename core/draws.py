@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,7 @@ class Draw(ABC):
         return (one,) * (1 if self.disjoint else self.times)
 
 
+@runtime_checkable
 class Charged(Round, Protocol):
     """A round that says what it draws."""
 
