@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,7 @@ class Draw(ABC):
         return (one,) * (1 if self.disjoint else self.times)
 
 
+@runtime_checkable
 class Charged(Round, Protocol):
     """A round that says what it draws."""
 
@@ -150,7 +151,7 @@ class Additive(Draw):
         """See `Draw.change`."""
         return self.sensitivity
 
-    def add(self, values: Ints, noise: Noise, unit: float | Ints = 1.0) -> Ints:
+    def add(self, values: Ints, noise: Noise, unit: float | Ints | NDArray[np.float64] = 1.0) -> Ints:
         """Add noise of `unit` times the scale to each value.
 
         Args:
@@ -160,15 +161,15 @@ class Additive(Draw):
                 gives each row of `values` a unit of its own; the sensitivity is then that of all rows, each
                 in its unit.
         """
-        rows = np.broadcast_to(unit, len(values)).tolist() if np.ndim(unit) else None
+        units = np.broadcast_to(unit, len(values))
 
         def sample() -> Ints:
-            if self.scale == 0:
-                return np.array(values)
-            if rows is None:
-                return self._added(values, self.scale * float(unit), noise)
-            each = zip(values, rows, strict=True)
-            return np.stack([self._added(row, self.scale * own, noise) for row, own in each])
+            noisy = np.array(values)
+            if self.scale > 0:
+                for one in np.unique(units):  # equal units at once: there may be as many rows as numbers
+                    rows = units == one
+                    noisy[rows] = self._added(noisy[rows], self.scale * float(one), noise)
+            return noisy
 
         return noise.answer(self, sample, unit)
 

@@ -1,7 +1,7 @@
 """What a job is going to do and to promise, from public parameters alone."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from rich import box
@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from core.budget import Budget, Mechanism, spend
+from core.budget import Budget, spend
+from core.draws import Charged, charged
 from core.plan import Plan
 from pipelines.job import Job
 from pipelines.refusal import JobError
@@ -42,26 +43,17 @@ def make_plan(job: Job, salt: bytes) -> Plan:
 
 
 def check_spend(plan: Plan, budget: Budget) -> None:
-    """Recompute what the plan spends, from its noise scales where they alone decide, and compare.
+    """Recompute what the plan spends, as it is listed and from the draws that its rounds hold, and compare.
 
     Raises:
         JobError: more than the budget.
     """
-    spent = spend([_as_drawn(mechanism) for mechanism in plan.mechanisms], budget.delta).epsilon
+    held = charged(step for step in plan.rounds if isinstance(step, Charged))
+    spent = max(spend(draws, budget.delta).epsilon for draws in {plan.mechanisms, held})
     if not spent <= budget.epsilon * (1 + _ROUNDING):
         raise JobError(
             f"privacy.epsilon is {budget.epsilon}: the planned noise would spend {spent}, so nothing was run."
         )
-
-
-def _as_drawn(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with at least the cost that its scale and sensitivity have."""
-    ratio = mechanism.sensitivity / mechanism.scale
-    if mechanism.mechanism.startswith("discrete Laplace"):
-        return replace(mechanism, epsilon=max(mechanism.epsilon, ratio))
-    if mechanism.mechanism.startswith("discrete Gaussian") and mechanism.rho > 0:
-        return replace(mechanism, rho=max(mechanism.rho, ratio**2 / 2))
-    return mechanism
 
 
 def describe(job: Job, plan: Plan) -> dict[str, Any]:

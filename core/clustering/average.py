@@ -10,6 +10,7 @@ from scipy import sparse
 from core.aggregate import Tally
 from core.clustering.centers import Centers
 from core.clustering.space import Space, nearest
+from core.draws import Draw, Gaussian
 from core.noise import Noise
 from core.rounds import Block
 
@@ -42,20 +43,24 @@ class Average:
         space: the universe.
         k: how many centers.
         power: of the distance in the cost: 2 for means, 1 for medians.
-        sum_scale: Gaussian scale of a sum, per unit of its center's radius.
-        count_scale: Gaussian scale of a count.
-        weight_scale: Gaussian scale of a sum of weights.
+        sums: noise of the sums of pulls, each per unit of its center's radius.
+        counts: noise of the counts.
+        weights: noise of the sums of weights.
         name: of the round.
     """
 
     space: Space
     k: int
     power: int
-    sum_scale: float
-    count_scale: float
-    weight_scale: float
+    sums: Gaussian
+    counts: Gaussian
+    weights: Gaussian
     name: str
     floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.sums, self.counts, self.weights
 
     def radii(self, state: Centers) -> Ints:
         """Radius of every center, shape (k,), units.
@@ -65,7 +70,7 @@ class Average:
         """
         factor: float | Floats = 1 / 3
         if self.power == 2:
-            noise = self.sum_scale * math.sqrt(self.space.grid.dimension)
+            noise = self.sums.scale * math.sqrt(self.space.grid.dimension)
             factor = np.clip(0.1 * np.maximum(state.counts, 1) / noise, 1.5, 4.0)
         return np.clip(np.ceil(factor * state.spread), 1, self.space.reach).astype(np.int64)
 
@@ -91,17 +96,15 @@ class Average:
         """Release the moved centers and the counts of the records that moved them."""
         totals = aggregate.totals.reshape(self.k, -1)
         radii = self.radii(state)
-        sums = np.stack(
-            [noise.gaussian(row[:-2], self.sum_scale * r) for row, r in zip(totals, radii, strict=True)]
-        )
-        counts = noise.gaussian(totals[:, -1], self.count_scale)
-        weights = noise.gaussian(totals[:, -2], self.weight_scale * WEIGHT_UNIT) / WEIGHT_UNIT
+        sums = self.sums.add(totals[:, :-2], noise, unit=radii)
+        counts = self.counts.add(totals[:, -1], noise)
+        weights = self.weights.add(totals[:, -2], noise, unit=WEIGHT_UNIT) / WEIGHT_UNIT
         over = counts if self.power == 2 else weights
         moves = sums / np.maximum(over, 1.0)[:, None]
         longest = np.maximum(np.linalg.norm(moves, axis=1), 1.0)
         moves *= np.minimum(1.0, (radii if self.power == 2 else 3 * radii) / longest)[:, None]
         # a few records are no more than noise: the center stays
-        known = over > 5 * max(self.count_scale, self.weight_scale)
+        known = over > 5 * max(self.counts.scale, self.weights.scale)
         moves[~known] = 0.0
         reach, mean_weight = radii.astype(np.float64), weights / np.maximum(counts, 1)
         if self.power == 2:

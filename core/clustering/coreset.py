@@ -10,6 +10,7 @@ from core.aggregate import Counts
 from core.clustering.cells import Frame
 from core.clustering.centers import Centers
 from core.clustering.solver import Solver, squared_distances
+from core.draws import Draw, Gaussian
 from core.noise import Noise
 from core.rounds import Block
 
@@ -34,17 +35,19 @@ class Coreset:
         frame: public axes and cells, or None where the state before is that frame.
         solver: what finds centers of the weighted cells.
         k: how many centers.
-        scale: Gaussian scale of every count.
-        levels: how many levels the scale pays for.
+        counts: noise of the counts of each level, from the coarsest.
     """
 
     frame: Frame | None
     solver: Solver
     k: int
-    scale: float
-    levels: int
+    counts: tuple[Gaussian, ...]
     name: str = "coreset"
     floor: int | None = 0  # large and sparse: merged in shards, none of it clipped
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.counts
 
     def summarize(self, block: Block, state: Frame | None) -> Counts:
         """Count the records in every finest cell; those of coarser cells are sums of these."""
@@ -72,13 +75,13 @@ class Coreset:
         points, weights = [], []
         parents, parent_weights = np.zeros(1, dtype=np.int64), None
         before = 0
-        for level in frame.levels[: self.levels]:
+        for level, count in zip(frame.levels, self.counts, strict=False):  # a frame may have fewer levels
             if not len(parents):
                 break
             fan = 1 << (level - before)
             children = ((parents << (level - before))[:, None] + np.arange(fan)).ravel()
-            noisy = noise.gaussian(_counted(aggregate, children, last - level), self.scale)
-            kept = np.where(noisy > _CLEAR * self.scale, noisy, 0).reshape(-1, fan).astype(np.float64)
+            noisy = count.add(_counted(aggregate, children, last - level), noise)
+            kept = np.where(noisy > _CLEAR * count.scale, noisy, 0).reshape(-1, fan).astype(np.float64)
             total = kept.sum(axis=1)
             if parent_weights is None:  # the root is not counted itself
                 parent_weights = total

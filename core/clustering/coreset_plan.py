@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from core.budget import Budget, Mechanism, calibrate, gaussian, spend
+from core.budget import Budget, calibrate, spend
 from core.clustering.average import Average
 from core.clustering.cells import MOST_LEVELS, Frame
 from core.clustering.coreset import Coreset
@@ -14,9 +14,9 @@ from core.clustering.params import KMeans, KMedian
 from core.clustering.solver import Solver
 from core.clustering.space import Space
 from core.domain import Grid
+from core.draws import Charged, Gaussian, charged
 from core.neighbors import Neighbors
 from core.plan import Plan
-from core.rounds import Round
 
 FEW_COLUMNS = 3  # up to so many, cells are cut along the grid's own axes
 _SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
@@ -42,7 +42,8 @@ class _Setting:
         return Space(self.grid)
 
     @property
-    def averages(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
+        """Names of the averages."""
         default = 4 if self.grid.dimension > FEW_COLUMNS else 2 if self.power == 2 else 3
         return tuple(f"average_{i + 1}" for i in range(self.params.iterations or default))
 
@@ -65,7 +66,7 @@ class _Setting:
 
     def shares(self) -> dict[str, float]:
         """Shares of rho, by round."""
-        names = [*(["moments"] if self.measures_moments else []), "coreset", *self.averages]
+        names = [*(["moments"] if self.measures_moments else []), "coreset", *self.names]
         shares = {name: _SHARES[name.split("_")[0]] for name in names}
         shares[names[-1]] *= 2
         for name, share in (self.params.shares or {}).items():
@@ -75,64 +76,58 @@ class _Setting:
         total = sum(shares.values())
         return {name: share / total for name, share in shares.items()}
 
-    def mechanisms(self, rho: float) -> tuple[Mechanism, ...]:
-        """Every draw of a run that spends `rho` in all; see the rounds for the sensitivities."""
-        shares = {name: share * rho for name, share in self.shares().items()}
-        one, cells = self.neighbors.name == "add_or_remove_one", self.neighbors.histogram().l2
-        draws = []
-        if self.measures_moments:
-            mean, longest = _MEAN * shares["moments"], math.sqrt(2) if one else 2
-            rest = shares["moments"] - mean
-            draws += [
-                gaussian("moments", "sum and count, per unit of the longest record", mean, longest),
-                gaussian("moments", "second moments, per unit of the longest squared", rest, cells),
-            ]
-        level = shares["coreset"] / self.levels
-        for number in range(self.levels):
-            draws.append(gaussian("coreset", f"cell counts, level {number + 1}", level, cells))
-        for name in self.averages:
-            small = _COUNT * shares[name]
-            rest = shares[name] - 2 * small
-            draws += [
-                gaussian(name, "sums, per unit of the radius", rest, self.neighbors.moves),
-                gaussian(name, "counts", small, cells),
-                gaussian(name, "weights", small, cells),
-            ]
-        return tuple(draws)
-
-    def rounds(self, mechanisms: tuple[Mechanism, ...]) -> tuple[Round, ...]:
-        scales = {(draw.round, draw.mechanism.split()[2].strip(",")): draw.scale for draw in mechanisms}
-        first = []
-        if self.measures_moments:
-            first.append(Moments(self.space, scales["moments", "sum"], scales["moments", "second"]))
+    @property
+    def solver(self) -> Solver:
         k = self.params.k  # one center needs one start, and many centers make a start costly
-        solver = Solver(self.power, starts=min(30, 3 * k - 2, max(3, 1500 // k)))
-        coreset = Coreset(self.frame, solver, self.params.k, scales["coreset", "cell"], self.levels)
-        averages = [
-            Average(
-                self.space,
-                self.params.k,
-                self.power,
-                sum_scale=scales[name, "sums"],
-                count_scale=scales[name, "counts"],
-                weight_scale=scales[name, "weights"],
-                name=name,
-            )
-            for name in self.averages
-        ]
-        return (*first, coreset, *averages)
+        return Solver(self.power, starts=min(30, 3 * k - 2, max(3, 1500 // k)))
+
+    def rounds(self, rho: float) -> tuple[Charged, ...]:
+        """Return the rounds of a run that spends `rho` in all; see each for its sensitivities."""
+        shares = self.shares()
+        level, cells = rho * shares["coreset"] / self.levels, self.neighbors.histogram().l2
+        counts = (Gaussian.of(f"cell counts, level {i + 1}", level, cells) for i in range(self.levels))
+        coreset = Coreset(self.frame, self.solver, self.params.k, tuple(counts))
+        first = [self._moments(rho * shares["moments"])] if self.measures_moments else []
+        return *first, coreset, *self.averages(rho)
+
+    def averages(self, rho: float) -> tuple[Average, ...]:
+        """Return the last of these rounds."""
+        return tuple(self._average(name, rho * self.shares()[name]) for name in self.names)
+
+    def _moments(self, rho: float) -> Moments:
+        longest = math.sqrt(2) if self.neighbors.name == "add_or_remove_one" else 2
+        return Moments(
+            self.space,
+            sums=Gaussian.of("sum and count, per unit of the longest record", _MEAN * rho, longest),
+            squares=Gaussian.of(
+                "second moments, per unit of the longest squared",
+                (1 - _MEAN) * rho,
+                self.neighbors.histogram().l2,
+            ),
+        )
+
+    def _average(self, name: str, rho: float) -> Average:
+        small, cells = _COUNT * rho, self.neighbors.histogram().l2
+        return Average(
+            self.space,
+            self.params.k,
+            self.power,
+            sums=Gaussian.of("sums, per unit of the radius", rho - 2 * small, self.neighbors.moves),
+            counts=Gaussian.of("counts", small, cells),
+            weights=Gaussian.of("weights", small, cells),
+            name=name,
+        )
 
 
-def _promises(setting: _Setting, mechanisms: tuple[Mechanism, ...]) -> Mapping[str, float]:
+def _promises(setting: _Setting, last: Average) -> Mapping[str, float]:
     """State the error of the counts, and the smallest group whose average is worth much.
 
     A Gaussian exceeds t times its scale with probability at most 2 exp(-t^2 / 2); k counts share `failure`.
     """
-    k, last = setting.params.k, setting.averages[-1]
-    sums, counts = [draw.scale for draw in mechanisms if draw.round == last][:2]
+    largest = math.sqrt(2 * math.log(2 * setting.params.k / setting.params.failure))
     return {
-        "count_error": math.ceil(counts * math.sqrt(2 * math.log(2 * k / setting.params.failure))),
-        "smallest_group": math.ceil(10 * sums * math.sqrt(setting.grid.dimension)),
+        "count_error": math.ceil(last.counts.scale * largest),
+        "smallest_group": math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension)),
     }
 
 
@@ -168,11 +163,12 @@ def plan_coreset(grid: Grid, params: KMeans | KMedian, budget: Budget, neighbors
     if budget.delta <= 0:
         raise ValueError("privacy.delta is 0: this method adds Gaussian noise, which needs a delta above 0.")
     setting = _Setting(grid, params, budget, neighbors)
-    mechanisms = setting.mechanisms(calibrate(budget, setting.mechanisms))
-    promises = _promises(setting, mechanisms)
+    rho = calibrate(budget, lambda rho: charged(setting.rounds(rho)))
+    rounds, promises = setting.rounds(rho), _promises(setting, setting.averages(rho)[-1])
+    mechanisms = charged(rounds)
     return Plan(
         method="coreset",
-        rounds=setting.rounds(mechanisms),
+        rounds=rounds,
         start=None,
         mechanisms=mechanisms,
         spend=spend(mechanisms, budget.delta),

@@ -10,6 +10,7 @@ from core.aggregate import Tally
 from core.clustering.centers import Centers
 from core.clustering.solver import Solver, squared_distances
 from core.clustering.space import Space, nearest
+from core.draws import Draw, Gaussian
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.rounds import Block
@@ -107,19 +108,23 @@ class Iteration:
     Args:
         space: the universe.
         neighbors: the relation, perhaps with a policy.
-        sum_scale: Gaussian scale of the sums, per unit of their sensitivity; see `Assignment`.
-        count_scale: Gaussian scale of the shares, per unit of theirs.
-        spread_scale: Gaussian scale of the spread: a record adds at most 1 to it.
+        sums: noise of the sums, per unit of their sensitivity; see `Assignment`.
+        shares: noise of the shares, per unit of theirs.
+        spread: noise of the spread: a record adds at most 1 to it.
         name: of the round.
     """
 
     space: Space
     neighbors: Neighbors
-    sum_scale: float
-    count_scale: float
-    spread_scale: float
+    sums: Gaussian
+    shares: Gaussian
+    spread: Gaussian
     name: str
     floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.sums, self.shares, self.spread
 
     @property
     def reach(self) -> int:
@@ -141,9 +146,8 @@ class Iteration:
         softness = min(max(needed, _SOFTEST[0] * apart, 1.0), max(_SOFTEST[1] * apart, 1.0))
         soft = Assignment(state.positions, radius, softness)
         change = hard.sum_sensitivity(self.neighbors, self.reach)
-        error = (
-            self.sum_scale * change * math.sqrt(positions.shape[1]) / max(1.0, float(np.median(state.counts)))
-        )
+        usual = max(1.0, float(np.median(state.counts)))
+        error = self.sums.scale * change * math.sqrt(positions.shape[1]) / usual
         pays = soft.sum_sensitivity(self.neighbors, self.reach) <= _WORTH * change
         return soft if pays and error > _HARMLESS * apart else hard
 
@@ -169,12 +173,13 @@ class Iteration:
         assignment = self.assignment(state)
         k, d = state.positions.shape
         totals = aggregate.totals[:-1].reshape(k, d + 1)
-        sum_scale = self.sum_scale * assignment.sum_sensitivity(self.neighbors, self.reach)
-        count_scale = self.count_scale * assignment.share_sensitivity(self.neighbors, self.reach)
-        sums = noise.gaussian(totals[:, :d], sum_scale)
-        counts = noise.gaussian(totals[:, d], count_scale) / SHARE_UNIT
-        lengths = noise.gaussian(aggregate.totals[-1:], self.spread_scale * SHARE_UNIT)[0] / SHARE_UNIT
-        return _moved(state, assignment, sums, counts, 3 * count_scale / SHARE_UNIT, float(lengths))
+        pull = assignment.sum_sensitivity(self.neighbors, self.reach)
+        share = assignment.share_sensitivity(self.neighbors, self.reach)
+        sums = self.sums.add(totals[:, :d], noise, unit=pull)
+        counts = self.shares.add(totals[:, d], noise, unit=share) / SHARE_UNIT
+        lengths = self.spread.add(aggregate.totals[-1:], noise, unit=SHARE_UNIT)[0] / SHARE_UNIT
+        smallest = 3 * self.shares.scale * share / SHARE_UNIT
+        return _moved(state, assignment, sums, counts, smallest, float(lengths))
 
 
 def _moved(

@@ -2,17 +2,18 @@
 
 import math
 
-from core.budget import Budget, Mechanism, calibrate, gaussian, spend
+from core.budget import Budget, calibrate, spend
 from core.clustering.lloyd import Iteration, scattered
 from core.clustering.params import KMeans
 from core.clustering.parts import PartAverage, PartCounts, Parts
 from core.clustering.solver import Solver
 from core.clustering.space import Space
 from core.domain import Grid
+from core.draws import Charged, Gaussian, charged
+from core.mechanisms.stability import StabilityHistogram
 from core.neighbors import Neighbors
 from core.plan import Plan
 from core.policy import Partition
-from core.rounds import Round
 
 _ITERATIONS = 6
 _COUNT, _SPREAD = 0.15, 0.05  # parts of an iteration
@@ -47,56 +48,44 @@ def plan_lloyd(grid: Grid, params: KMeans, budget: Budget, neighbors: Neighbors)
             return _plan_parts(parts, params, budget)
     names = [f"iteration_{i + 1}" for i in range(params.iterations or _ITERATIONS)]
 
-    def mechanisms(rho: float) -> tuple[Mechanism, ...]:
+    def iterations(rho: float) -> tuple[Iteration, ...]:
         each = rho / len(names)
-        draws = []
-        for name in names:
-            draws += [
-                gaussian(name, "sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1),
-                gaussian(name, "shares, per unit of their sensitivity", _COUNT * each, 1),
-                gaussian(name, "spread", _SPREAD * each, 1),
-            ]
-        return tuple(draws)
+        sums = Gaussian.of("sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1)
+        shares = Gaussian.of("shares, per unit of their sensitivity", _COUNT * each, 1)
+        spread = Gaussian.of("spread", _SPREAD * each, 1)
+        return tuple(Iteration(space, neighbors, sums, shares, spread, name) for name in names)
 
-    draws = mechanisms(calibrate(budget, mechanisms))
-    sums, shares, spread = (draws[i].scale for i in range(3))
+    rounds = iterations(calibrate(budget, lambda rho: charged(iterations(rho))))
     changed = 1.0 if neighbors.name == "add_or_remove_one" else math.sqrt(2)
-    error = shares * changed * math.sqrt(2 * math.log(2 * params.k / params.failure))
-    rounds = [Iteration(space, neighbors, sums, shares, spread, name) for name in names]
-    return _plan(
-        tuple(rounds), scattered(space, params.k), draws, budget, params, math.ceil(error) + params.k
-    )
+    error = rounds[0].shares.scale * changed * math.sqrt(2 * math.log(2 * params.k / params.failure))
+    return _plan(rounds, scattered(space, params.k), budget, params, math.ceil(error) + params.k)
 
 
 def _plan_parts(parts: Parts, params: KMeans, budget: Budget) -> Plan:
     names = [f"average_{i + 1}" for i in range(params.iterations or 1)]
 
-    def mechanisms(rho: float) -> tuple[Mechanism, ...]:
-        return tuple(gaussian(name, "sums", rho / len(names), max(1.0, parts.diameter)) for name in names)
+    def averages(rho: float) -> tuple[PartAverage, ...]:
+        sums = Gaussian.of("sums", rho / len(names), max(1.0, parts.diameter))
+        counts = Gaussian(what="counts", scale=0.0, sensitivity=0.0)
+        return tuple(PartAverage(parts, params.k, sums, counts, name) for name in names)
 
-    draws = mechanisms(calibrate(budget, mechanisms))
-    start = scattered(parts.space, params.k)
-    first = PartCounts(parts, _SOLVER, params.k, start)
-    averages = [PartAverage(parts, params.k, draw.scale, draw.round) for draw in draws]
+    rho = calibrate(budget, lambda rho: charged(averages(rho)))
+    counts = StabilityHistogram(what="counts of parts", scale=0.0, threshold=1, moves=0)
+    first = PartCounts(parts, _SOLVER, params.k, scattered(parts.space, params.k), counts)
     note = "Under this policy the number of records in each part is no secret: it is used as it is."
-    return _plan((first, *averages), None, draws, budget, params, 0, note)
+    return _plan((first, *averages(rho)), None, budget, params, 0, note)
 
 
 def _plan(
-    rounds: tuple[Round, ...],
-    start: object,
-    draws: tuple[Mechanism, ...],
-    budget: Budget,
-    params: KMeans,
-    count_error: int,
-    *notes: str,
+    rounds: tuple[Charged, ...], start: object, budget: Budget, params: KMeans, count_error: int, *notes: str
 ) -> Plan:
+    mechanisms = charged(rounds)
     return Plan(
         method="lloyd",
         rounds=rounds,
         start=start,
-        mechanisms=draws,
-        spend=spend(draws, budget.delta),
+        mechanisms=mechanisms,
+        spend=spend(mechanisms, budget.delta),
         promises={"count_error": count_error},
         failure=params.failure,
         notes=notes,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.aggregate import Tally
 from core.clustering.cells import AXIS_UNIT, Frame
 from core.clustering.space import Space
+from core.draws import Draw, Gaussian
 from core.noise import Noise
 from core.rounds import Block, State
 
@@ -31,20 +32,25 @@ class Moments:
     count, by at most sqrt(2) b in L2 norm; replacing one, by at most 2 b, as the count stays.
 
     It changes x x^T by at most b^2 in Frobenius norm; replacing x by y changes it by
-    sqrt(|x|^4 + |y|^4 - 2 (x.y)^2) <= sqrt(2) b^2. Only the upper triangle is released: with noise of scale
-    s on the diagonal and s / sqrt(2) off it, the zCDP loss is that Frobenius norm squared over 2 s^2.
+    sqrt(|x|^4 + |y|^4 - 2 (x.y)^2) <= sqrt(2) b^2. Only the upper triangle is released. An entry off the
+    diagonal stands for two of that norm, so its unit is b^2 / sqrt(2) where that of the diagonal is b^2: the
+    L2 norm of the triangle in these units is the Frobenius norm over b^2.
 
     Args:
         space: the universe.
-        sum_scale: Gaussian scale of the sum and count, units of b.
-        square_scale: Gaussian scale of the diagonal, units of b^2.
+        sums: noise of the sum and count, units of b.
+        squares: noise of the upper triangle, in the units above.
     """
 
     space: Space
-    sum_scale: float
-    square_scale: float
+    sums: Gaussian
+    squares: Gaussian
     name: str = "moments"
     floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.sums, self.squares
 
     @cached_property
     def shrink(self) -> float:
@@ -74,23 +80,19 @@ class Moments:
     def release(self, aggregate: Tally, state: State, noise: Noise) -> Frame:
         """Release the eigenvectors of the noisy covariance that stand out of its noise."""
         d, b = self._d, self.longest
-        sums = noise.gaussian(aggregate.totals[: d + 1], self.sum_scale * b)
-        upper = aggregate.totals[d + 1 :]
+        sums = self.sums.add(aggregate.totals[: d + 1], noise, unit=b)
         rows, columns = np.triu_indices(d)
-        diagonal = rows == columns
-        scale = self.square_scale * b * b
-        noisy = np.empty(len(upper))
-        noisy[diagonal] = noise.gaussian(upper[diagonal], scale)
-        noisy[~diagonal] = noise.gaussian(upper[~diagonal], scale / math.sqrt(2))
+        units = np.where(rows == columns, b * b, b * b / math.sqrt(2))
         squares = np.zeros((d, d))
-        squares[rows, columns] = squares[columns, rows] = noisy
+        squares[rows, columns] = self.squares.add(aggregate.totals[d + 1 :], noise, unit=units)
+        squares[columns, rows] = squares[rows, columns]
 
         count = max(1.0, sums[-1] / b)
         mean = sums[:-1] / count
         values, vectors = np.linalg.eigh(squares / count - np.outer(mean, mean))
         values, vectors = values[::-1], vectors[:, ::-1]
         # a symmetric Gaussian matrix has norm about scale sqrt(2 d): what is below it is noise
-        clear = int((values > scale * math.sqrt(2 * d) / count).sum())
+        clear = int((values > self.squares.scale * b * b * math.sqrt(2 * d) / count).sum())
         q = min(d, _MOST_AXES, max(2, clear))
         rest = max(0.0, float(values[q:].sum()))
         spans = np.sqrt(np.maximum(values[:q], 1.0)) * _SPANS / self.shrink

@@ -12,6 +12,8 @@ from core.clustering.centers import Centers
 from core.clustering.solver import Solver
 from core.clustering.space import Space, nearest
 from core.domain import Points
+from core.draws import Draw, Gaussian
+from core.mechanisms.stability import StabilityHistogram
 from core.noise import Noise
 from core.policy import Partition
 from core.rounds import Block, State
@@ -87,14 +89,20 @@ class PartCounts:
         solver: what finds centers.
         k: how many centers.
         start: public centers, which fill up where the parts are fewer than k.
+        counts: the counts of the occupied parts: without noise, as they are no secret.
     """
 
     parts: Parts
     solver: Solver
     k: int
     start: Centers
+    counts: StabilityHistogram
     name: str = "part_counts"
     floor: int | None = 0  # large and sparse: merged in shards, none of it clipped
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.counts,)
 
     def summarize(self, block: Block, state: State) -> Counts:
         """Count the records in every part."""
@@ -102,12 +110,13 @@ class PartCounts:
 
     def release(self, aggregate: Counts, state: State, noise: Noise) -> Centers:
         """Release centers of the parts' middles, without noise."""
-        middles = self.parts.middles(aggregate.keys).astype(np.float64)
-        found = self.solver.centers(middles, aggregate.counts.astype(np.float64), self.k)
+        keys, occupants = self.counts.released(aggregate.keys, aggregate.counts, noise)
+        middles = self.parts.middles(keys).astype(np.float64)
+        found = self.solver.centers(middles, occupants.astype(np.float64), self.k)
         space = self.parts.space
         positions = np.concatenate([space.inside(found), self.start.positions[len(found) :]])
         label = nearest(middles, positions)
-        counts = np.bincount(label, aggregate.counts, minlength=self.k)
+        counts = np.bincount(label, occupants, minlength=self.k)
         return Centers(space, positions, self.start.spread, counts.astype(np.int64))
 
 
@@ -122,15 +131,21 @@ class PartAverage:
     Args:
         parts: of the policy.
         k: how many centers.
-        sum_scale: Gaussian scale of the sums, units.
+        sums: noise of the sums, units.
+        counts: the numbers of each center's records: without noise, as they are no secret.
         name: of the round.
     """
 
     parts: Parts
     k: int
-    sum_scale: float
+    sums: Gaussian
+    counts: Gaussian
     name: str
     floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.counts, self.sums
 
     def summarize(self, block: Block, state: Centers) -> Tally:
         """Sum x - center over the records of each center, and count them."""
@@ -150,8 +165,8 @@ class PartAverage:
     def release(self, aggregate: Tally, state: Centers, noise: Noise) -> Centers:
         """Release the means and the exact counts."""
         totals = aggregate.totals.reshape(self.k, -1)
-        counts = totals[:, -1]
-        moves = noise.gaussian(totals[:, :-1], self.sum_scale) / np.maximum(counts, 1)[:, None]
+        counts = self.counts.add(totals[:, -1], noise)
+        moves = self.sums.add(totals[:, :-1], noise) / np.maximum(counts, 1)[:, None]
         moves[counts == 0] = 0.0
         space = self.parts.space
         return Centers(space, space.inside(state.positions + moves), state.spread, counts)

@@ -28,9 +28,18 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"secrets": "full", "constraints": True},
 )
 
+FIVE_COLUMNS = {
+    "input.columns": ["a", "b", "c", "d", "e"],
+    "domain.lower": [0] * 5,
+    "domain.upper": [1] * 5,
+    "privacy.epsilon": 8.0,  # so that few records suffice for every axis and level
+}
+
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
+    "k_means": (FIVE_COLUMNS,),
+    "k_median": (FIVE_COLUMNS,),
     "minimum": ({"params": {"largest": False}},),
     "quantiles": (
         {"params": {"probabilities": [0.5]}},
@@ -38,7 +47,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"domain.step": 2.0**-2},
     ),
 }
-"""Further parameters of a task that change what is drawn."""
+"""Further settings of a task that change what is drawn."""
 
 
 @dataclass(frozen=True)

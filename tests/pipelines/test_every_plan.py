@@ -35,8 +35,6 @@ T = TypeVar("T")
 
 NOT_YET = (
     "interior_point",
-    "k_means",
-    "k_median",
     "median",
     "minimum",
     "mst_cost",
@@ -263,7 +261,7 @@ def test_nothing_but_noise(name: str, script: str) -> None:
     """The state and the draws follow from the state before and from what draws answered."""
     setting = named(name)
     others = {shape: blocks(setting, shape) for shape in SHAPES}
-    for shape in ("uniform", "two_clumps"):
+    for shape in ("uniform", "two_clumps", "empty"):
         for step, before, answers, after in trials(setting, shape, SCRIPTS[script]):
             for other, data in others.items():
                 replay = Replay(answers)

@@ -1,5 +1,6 @@
 """Runs from the command to the release."""
 
+import io
 import json
 import logging
 import os
@@ -14,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from pipelines.local_folder import LocalFolder
+from pipelines.plan import show
 from pipelines.report import render
 from tests.pipelines.conftest import CENTER, RADIUS, write_rows
 
@@ -121,6 +124,25 @@ def test_plan_reads_no_rows(bench):
     assert planned["method"] == "practical"
     assert planned["privacy"]["spent"] <= 1
     assert not (bench.folder / "out").exists()
+
+
+def test_plan_release_and_report_name_each_draw(bench):
+    """The kind of draw and the whole label; the tables show the label alone."""
+    changes = {"task": "k_means", "params": {"k": 2}}
+    assert bench.run(changes).exit_code == 0
+    drawn = bench.release()["mechanisms"]
+    path = str(bench.folder / "job.yaml")
+    planned = json.loads(bench.shoal("plan", path, "--json").stdout)
+    assert planned["mechanisms"] == drawn
+    console = Console(width=200, file=io.StringIO())
+    show(planned, console)
+    shown, report = console.file.getvalue(), (bench.folder / "out" / "report.html").read_text()
+    assert {draw["kind"] for draw in drawn} == {"discrete Gaussian"}
+    for draw in drawn:
+        label = draw["mechanism"]
+        assert label.startswith(f"{draw['kind']}: ")
+        assert f"<td>{label}</td>" in report
+        assert label in shown
 
 
 def test_plan_of_the_published_method_says_how_large_it_must_be(bench):

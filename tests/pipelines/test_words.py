@@ -2,7 +2,9 @@
 
 import pytest
 
-from core.budget import Budget, Mechanism, laplace, spend
+from core.budget import Budget, Mechanism, spend
+from core.draws import Laplace
+from core.one_cluster.cover import CountRows
 from core.plan import Plan
 from pipelines.answers.one_cluster import promises, unpromised
 from pipelines.plan import check_spend, grouped
@@ -55,16 +57,18 @@ def test_promises_that_are_not_made_are_said_too():
     assert "1,336" in str(unpromised(none))
 
 
-def plan_of(*mechanisms: Mechanism) -> Plan:
-    return Plan("m", (), None, mechanisms, spend(mechanisms, 1e-6), {}, 0.1)
-
-
-def test_the_spend_is_recomputed_from_the_scales():
-    honest, budget = laplace("r", "count", 0.5, 1), Budget(1.0, 1e-6)
-    check_spend(plan_of(honest, honest), budget)
-    understated = Mechanism("r", honest.mechanism, honest.scale / 3, 1, epsilon=0.5)
-    with pytest.raises(JobError, match=r"privacy\.epsilon is 1\.0"):
-        check_spend(plan_of(understated), budget)
+@pytest.mark.parametrize("listed", [0.5, 3.0])
+@pytest.mark.parametrize("held", [0.5, 3.0])
+def test_the_spend_is_recomputed_from_what_the_rounds_draw(held, listed):
+    """Both must fit the budget: what the rounds draw, and what the plan lists, by whatever name."""
+    rounds = (CountRows(Laplace.of("count", held, 1)),)
+    mechanisms = (Mechanism("rows", "by another name", 1 / listed, 1, epsilon=listed),)
+    plan = Plan("m", rounds, None, mechanisms, spend(mechanisms, 1e-6), {}, 0.1)
+    if max(held, listed) < 1:
+        check_spend(plan, Budget(1.0, 1e-6))
+    else:
+        with pytest.raises(JobError, match=r"privacy\.epsilon is 1\.0"):
+            check_spend(plan, Budget(1.0, 1e-6))
 
 
 def test_equal_draws_are_shown_once():
