@@ -12,6 +12,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
+Keys = Ints | NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +91,16 @@ class StabilityHistogram(Draw):
 
         return noise.answer(self, sample)
 
-    def fullest(self, keys: Ints, counts: Ints, noise: Noise) -> int | None:
+    def fullest(self, keys: Keys, counts: Ints, noise: Noise) -> int | None:
         """Release the key of the largest noisy count, or None where no cell reaches the threshold.
 
         With largest count M among at most m occupied cells and b = ceil(scale ln(m / failure)): but for
         probability failure, a cell is found if M >= threshold + b, and holds at least M - 2 b.
+
+        Args:
+            keys: shape (m,), distinct integers of any size.
+            counts: shape (m,); a count of 0 counts as an empty cell.
+            noise: where randomness comes from.
         """
 
         def sample() -> int | None:

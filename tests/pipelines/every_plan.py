@@ -29,11 +29,12 @@ POLICIES: tuple[dict[str, Any], ...] = (
 )
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0},),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "minimum": ({"params": {"largest": False}},),
     "quantiles": ({"params": {"probabilities": [0.5]}},),
 }
-"""Further parameters of a task that change what is drawn."""
+"""Further changes of a task's job that change what is drawn; many grid points take several trees."""
 
 
 @dataclass(frozen=True)
@@ -127,17 +128,21 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
 
     Args:
         setting: see above.
-        shape: `uniform`, `one_value`, `two_values`, `two_clumps`, `few` or `empty`; the latter two have other
-            numbers of records, unless that number is public.
+        shape: `uniform`, `powers` (of two), `one_value`, `two_values`, `two_clumps`, `few` or `empty`; the
+            latter two have other numbers of records, unless that number is public.
         n: how many records the others have.
     """
     grid = setting.job.grid
     public = setting.job.privacy.neighbors == "replace_one"
+    if setting.job.task == "interior_point":
+        n = max(n, setting.plan.promises["records_needed"])  # with fewer, most methods draw nothing
     size = n if public else {"few": 40, "empty": 0}.get(shape, n)
     rng = np.random.default_rng(len(shape))
     extents = np.asarray(grid.extents)
     if shape == "one_value":
         points = np.tile(extents // 3, (size, 1))
+    elif shape == "powers":
+        points = 1 << rng.integers(0, [int(extent).bit_length() for extent in extents], (size, len(extents)))
     elif shape in ("two_values", "two_clumps"):
         points = np.where(rng.random((size, 1)) < 0.5, extents // 5, extents * 4 // 5)
         width = 1 if shape == "two_values" else np.maximum(2, extents // 50)

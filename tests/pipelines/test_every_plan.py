@@ -23,6 +23,7 @@ from core.draws import Additive, Draw, charged
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.random_path import RandomPath
 from core.mechanisms.stability import StabilityHistogram
 from core.noise import Lengths, Noise
 from core.rounds import Block
@@ -34,7 +35,6 @@ T = TypeVar("T")
 
 NOT_YET = (
     "cdf",
-    "interior_point",
     "k_means",
     "k_median",
     "median",
@@ -42,7 +42,6 @@ NOT_YET = (
     "mst_cost",
     "quantiles",
     "sample_and_aggregate",
-    "threshold",
     "triangles",
 )
 """Tasks whose rounds don't hold their draws yet. `one_cluster` does, but for the published method."""
@@ -217,6 +216,8 @@ def scales_of(draw: Draw, unit: Any) -> set[float] | None:
         return {draw.threshold_scale, draw.query_scale}
     if isinstance(draw, Additive | Exponential | Choosing | StabilityHistogram):
         return {draw.scale * u for u in units}
+    if isinstance(draw, RandomPath):
+        return {draw.noise_scale}
     return None
 
 
@@ -241,7 +242,8 @@ def test_as_charged(name: str) -> None:
     """Nothing is drawn that isn't charged, and nothing with less noise."""
     setting = named(name)
     made: Counter[Draw] = Counter()
-    for shape, factor in (("uniform", 1.0), ("two_clumps", 1.0), ("empty", 1.0), ("two_values", 0.0)):
+    shapes = (("uniform", 1.0), ("powers", 1.0), ("two_clumps", 1.0), ("empty", 1.0), ("two_values", 0.0))
+    for shape, factor in shapes:
         for step, _, answers, _ in trials(setting, shape, factor=factor):
             held = step.draws()
             times = Counter(answer.draw for answer in answers)
@@ -264,7 +266,7 @@ def test_nothing_but_noise(name: str, script: str) -> None:
     """The state and the draws follow from the state before and from what draws answered."""
     setting = named(name)
     others = {shape: blocks(setting, shape) for shape in SHAPES}
-    for shape in ("uniform", "two_clumps"):
+    for shape in ("uniform", "powers", "two_clumps"):
         for step, before, answers, after in trials(setting, shape, SCRIPTS[script]):
             for other, data in others.items():
                 replay = Replay(answers)
