@@ -102,13 +102,17 @@ class StabilityHistogram(Draw):
             counts: shape (m,); a count of 0 counts as an empty cell.
             noise: where randomness comes from.
         """
+        return noise.answer(self, lambda: self.sampled(keys, counts, noise))
 
-        def sample() -> int | None:
-            occupied = np.flatnonzero(counts > 0)
-            if not len(occupied):
-                return None
-            noisy = noise.laplace(counts[occupied], self.scale)
-            best = int(np.argmax(noisy))
-            return int(keys[occupied[best]]) if noisy[best] >= self.threshold else None
+    def sampled(self, keys: Keys, counts: Ints, noise: Noise) -> int | None:
+        """Draw what `fullest` releases, as a part of a larger draw."""
+        occupied = np.flatnonzero(counts > 0)
+        if not len(occupied):
+            return None
+        noisy = noise.laplace(counts[occupied], self.scale)
+        best = int(np.argmax(noisy))
+        return int(keys[occupied[best]]) if noisy[best] >= self.threshold else None
 
-        return noise.answer(self, sample)
+    def needs(self, cells: int, failure: float) -> int:
+        """Count at which the fullest of `cells` is released but for probability `failure`."""
+        return self.threshold + math.ceil(self.scale * math.log(cells / failure))

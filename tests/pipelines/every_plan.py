@@ -44,6 +44,16 @@ class Setting:
     name: str
     job: Job
 
+    @property
+    def published(self) -> bool:
+        """Whether it is the published 1-cluster, which serves huge targets, and few distinct points."""
+        return self.plan.method == "paper"
+
+    @property
+    def copies(self) -> int:
+        """How many records each one stands for."""
+        return 10**9 if self.published else 1
+
     @cached_property
     def plan(self) -> Plan:
         return make_plan(self.job, SALT)
@@ -98,7 +108,7 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for choice in _choices(task):
             for relation in ("add_or_remove_one", "replace_one"):
                 job = _with(_with(_base(task), changes(task)), variant)
-                job["params"] |= choice
+                job["params"] |= choice | ({"target": 2 * 10**10} if "paper" in choice.values() else {})
                 job["privacy"]["neighbors"] = relation
                 name = "-".join([task, *choice.values(), relation, *([str(number)] if number else [])])
                 yield name, job
@@ -136,6 +146,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     public = setting.job.privacy.neighbors == "replace_one"
     if setting.job.task == "interior_point":
         n = max(n, setting.plan.promises["records_needed"])  # with fewer, most methods draw nothing
+    if setting.published:
+        n = 60
     size = n if public else {"few": 40, "empty": 0}.get(shape, n)
     rng = np.random.default_rng(len(shape))
     extents = np.asarray(grid.extents)
