@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.draws import Draw
+from core.mechanisms.a_dist import ADist
+from core.mechanisms.exponential import Exponential
 from core.noise import Noise
-from core.selection import select_in_runs
 
 Ints = NDArray[np.int64]
 
@@ -79,16 +81,28 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """What one of the mechanisms inside RecConcave spends.
+class Search:
+    """The draws inside RecConcave.
 
     Args:
-        epsilon: pure part, of each A_dist and each exponential mechanism.
-        delta: additive part, of each A_dist.
+        lead: releases a block; twice a level.
+        quality: chooses a point; once a level, and once at the end.
     """
 
-    epsilon: float
-    delta: float
+    lead: ADist
+    quality: Exponential
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float, levels: int) -> "Search":
+        """Return draws that spend epsilon each, and delta each where they are A_dist."""
+        return cls(
+            ADist.of("leading block", epsilon, delta, times=2 * levels),
+            Exponential.of("quality", epsilon, 2, times=levels + 1),
+        )
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw."""
+        return (self.lead, self.quality) if self.lead.times else (self.quality,)
 
 
 def log_star(x: float) -> int:
@@ -121,36 +135,8 @@ def quality_promise(solutions: float, alpha: float, epsilon: float, delta: float
     return float(8**n) * 36 * n / (alpha * epsilon) * math.log(12 * n / (failure * delta))
 
 
-def a_dist_threshold(epsilon: float, delta: float) -> int:
-    """Smallest gap threshold at which `a_dist` is (epsilon, delta)-private.
-
-    2 + ceil((2 / epsilon) ln(1 / (delta (1 + a)))), a = exp(-epsilon / 2); with continuous noise it would be
-    2 + (2 / epsilon) ln(1 / (2 delta)).
-    """
-    a = math.exp(-epsilon / 2)
-    return 2 + max(0, math.ceil(2 / epsilon * math.log(1 / (delta * (1 + a)))))
-
-
-def a_dist(gap: int, draw: Draw, noise: Noise) -> bool:
-    """Say whether the best of several candidates leads clearly enough to be released.
-
-    (epsilon, delta)-private for scores of sensitivity 1: the gap between best and second has sensitivity
-    2, so it gets discrete Laplace noise of scale 2 / epsilon. If neighbors have the same best candidate,
-    only the gap moves: epsilon. If not, both gaps are at most 2, and either best is released with
-    probability at most Pr[2 + Z >= threshold] = a^(threshold - 2) / (1 + a) <= delta (Smith and Thakurta
-    2013; scale 1 / epsilon without the 2, as sometimes printed, is not private).
-
-    Args:
-        gap: score of the best minus that of the second.
-        draw: what is spent.
-        noise: where randomness comes from.
-    """
-    noisy = noise.laplace(np.array([gap], dtype=np.int64), 2 / draw.epsilon)[0]
-    return bool(noisy >= a_dist_threshold(draw.epsilon, draw.delta))
-
-
 def rec_concave(
-    quality: Steps, promise: int, alpha: float, draw: Draw, depth: int, noise: Noise
+    quality: Steps, promise: int, alpha: float, search: Search, depth: int, noise: Noise
 ) -> int | None:
     """Find a point of quality at least (1 - alpha) promise, if some point has quality `promise`.
 
@@ -168,7 +154,7 @@ def rec_concave(
         quality: the step function.
         promise: the quality some point has; success is likely only if that holds.
         alpha: part of the promise that may be lost.
-        draw: what each inner mechanism spends.
+        search: what is drawn.
         depth: bound on the recursion, log* of the number of solutions.
         noise: where randomness comes from.
 
@@ -176,7 +162,7 @@ def rec_concave(
         A point of the range, or None where no block led clearly.
     """
     if depth <= 1 or quality.last <= _SMALL:
-        return _choose(quality, [(0, quality.last + 1)], draw, noise)
+        return _choose(quality, [(0, quality.last + 1)], search, noise)
     doublings = _doublings(quality.last)
     extended = quality.extended(1 << doublings, min(0, int(quality.values[-1])))
     minima = extended.window_minima([1 << j for j in range(doublings + 1)])
@@ -184,30 +170,31 @@ def rec_concave(
     bar = math.ceil((1 - alpha) * promise)
     inner = [min(minima[j] - bar, promise - minima[j + 1]) for j in range(doublings + 1)]
     scale = Steps(np.arange(doublings + 1), np.array(inner, dtype=np.int64), doublings)
-    found = rec_concave(scale, math.floor(alpha * promise / 2), 0.25, draw, depth - 1, noise)
+    found = rec_concave(scale, math.floor(alpha * promise / 2), 0.25, search, depth - 1, noise)
     if found is None:
         return None
     block = 8 << found
-    families = [_leading_block(extended, block, shift, draw, noise) for shift in (0, block // 2)]
+    families = [_leading_block(extended, block, shift, search, noise) for shift in (0, block // 2)]
     blocks = [b for b in families if b is not None]
     if not blocks:
         return None
-    chosen = _choose(extended, _joined(blocks), draw, noise)
+    chosen = _choose(extended, _joined(blocks), search, noise)
     return min(chosen, quality.last)
 
 
 def _leading_block(
-    quality: Steps, length: int, shift: int, draw: Draw, noise: Noise
+    quality: Steps, length: int, shift: int, search: Search, noise: Noise
 ) -> tuple[int, int] | None:
     """Release the block [begin, end) of largest quality, by A_dist; the first ends at length - shift."""
     first = (quality.starts + shift) // length
     last = (quality.ends - 1 + shift) // length
-    top = int(np.argmax(quality.values))
-    best = int(first[top])
-    if (quality.last + shift) // length > 0:
-        others = quality.values[(first != best) | (last != best)]
-        if not a_dist(int(quality.values[top] - others.max()), draw, noise):
-            return None
+    best: int | None = 0
+    if (quality.last + shift) // length > 0:  # public: otherwise there is one block
+        top = int(np.argmax(quality.values))
+        others = quality.values[(first != first[top]) | (last != first[top])]
+        best = search.lead.leader(int(first[top]), int(quality.values[top] - others.max()), noise)
+    if best is None:
+        return None
     begin = max(0, best * length - shift)
     return begin, min((best + 1) * length - shift, quality.last + 1)
 
@@ -219,7 +206,5 @@ def _joined(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return intervals
 
 
-def _choose(quality: Steps, intervals: list[tuple[int, int]], draw: Draw, noise: Noise) -> int:
-    starts, lengths, values = quality.within(intervals)
-    run, offset = select_in_runs(values, lengths, draw.epsilon, noise)
-    return int(starts[run]) + offset
+def _choose(quality: Steps, intervals: list[tuple[int, int]], search: Search, noise: Noise) -> int:
+    return search.quality.point(*quality.within(intervals), noise)

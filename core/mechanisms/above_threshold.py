@@ -84,15 +84,15 @@ class AboveThreshold(Draw):
             threshold: value to reach.
             noise: where randomness comes from.
         """
+        return noise.answer(self, lambda: self.sampled(values, threshold, noise))
 
-        def sample() -> int | None:
-            noisy_threshold = _noisy(threshold, self.threshold_scale, noise)
-            for index, value in enumerate(values):
-                if _noisy(value, self.query_scale, noise) >= noisy_threshold:
-                    return index
-            return None
-
-        return noise.answer(self, sample)
+    def sampled(self, values: Iterable[int], threshold: int, noise: Noise) -> int | None:
+        """Draw what `first` releases, as a part of a larger draw."""
+        noisy_threshold = _noisy(threshold, self.threshold_scale, noise)
+        for index, value in enumerate(values):
+            if _noisy(value, self.query_scale, noise) >= noisy_threshold:
+                return index
+        return None
 
     def error(self, queries: int, failure: float) -> int:
         """Bound the error a on at most `queries` integer values.
@@ -105,6 +105,21 @@ class AboveThreshold(Draw):
         return math.ceil(self.threshold_scale * math.log(2 / failure)) + math.ceil(
             self.query_scale * math.log(2 * queries / failure)
         )
+
+    def missed(self, error: int, queries: int) -> float:
+        """Bound the probability that the noise of the threshold and of some value together exceed `error`.
+
+        Where the threshold's exceeds z or some value's error - z, it may, so the sum exp(-z /
+        threshold_scale) + queries exp(-(error - z) / query_scale) bounds it for every integer z from 0 to
+        error. The sum is convex in z: its least value is beside the root of its derivative. With `error` from
+        the method of this name, it is at most `failure`.
+        """
+        if error < 0:
+            return 1.0
+        t, q = self.threshold_scale, self.query_scale
+        root = (error / q + math.log(q / (queries * t))) / (1 / t + 1 / q)
+        beside = (min(max(0, math.floor(root) + i), error) for i in (0, 1))
+        return min(1.0, *(math.exp(-z / t) + queries * math.exp(-(error - z) / q) for z in beside))
 
 
 def _noisy(value: int, scale: float, noise: Noise) -> int:

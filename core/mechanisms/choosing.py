@@ -11,6 +11,7 @@ from core.draws import Cost, Draw
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
+Keys = Ints | NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +85,11 @@ class Choosing(Draw):
         epsilon = 1 / self.scale
         return Cost(epsilon, 1 / (1 + math.exp(min(epsilon * (self.nothing - 1), 700.0)) / self.keys))
 
-    def choose(self, keys: Ints, scores: Ints, noise: Noise) -> int | None:
+    def choose(self, keys: Keys, scores: Ints, noise: Noise) -> int | None:
         """Release a key, or None.
 
         Args:
-            keys: shape (m,); keys that no record touches need not be listed.
+            keys: shape (m,), integers of any size; keys that no record touches need not be listed.
             scores: shape (m,).
             noise: where randomness comes from.
         """

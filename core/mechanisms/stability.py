@@ -12,6 +12,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
+Keys = Ints | NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,19 +91,28 @@ class StabilityHistogram(Draw):
 
         return noise.answer(self, sample)
 
-    def fullest(self, keys: Ints, counts: Ints, noise: Noise) -> int | None:
+    def fullest(self, keys: Keys, counts: Ints, noise: Noise) -> int | None:
         """Release the key of the largest noisy count, or None where no cell reaches the threshold.
 
         With largest count M among at most m occupied cells and b = ceil(scale ln(m / failure)): but for
         probability failure, a cell is found if M >= threshold + b, and holds at least M - 2 b.
+
+        Args:
+            keys: shape (m,), distinct integers of any size.
+            counts: shape (m,); a count of 0 counts as an empty cell.
+            noise: where randomness comes from.
         """
+        return noise.answer(self, lambda: self.sampled(keys, counts, noise))
 
-        def sample() -> int | None:
-            occupied = np.flatnonzero(counts > 0)
-            if not len(occupied):
-                return None
-            noisy = noise.laplace(counts[occupied], self.scale)
-            best = int(np.argmax(noisy))
-            return int(keys[occupied[best]]) if noisy[best] >= self.threshold else None
+    def sampled(self, keys: Keys, counts: Ints, noise: Noise) -> int | None:
+        """Draw what `fullest` releases, as a part of a larger draw."""
+        occupied = np.flatnonzero(counts > 0)
+        if not len(occupied):
+            return None
+        noisy = noise.laplace(counts[occupied], self.scale)
+        best = int(np.argmax(noisy))
+        return int(keys[occupied[best]]) if noisy[best] >= self.threshold else None
 
-        return noise.answer(self, sample)
+    def needs(self, cells: int, failure: float) -> int:
+        """Count at which the fullest of `cells` is released but for probability `failure`."""
+        return self.threshold + math.ceil(self.scale * math.log(cells / failure))

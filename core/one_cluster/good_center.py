@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.draws import Draw
+from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.stability import StabilityHistogram
+from core.mechanisms.stability_axes import StabilityAxes
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.good_radius import Radius
@@ -15,36 +19,12 @@ from core.one_cluster.noisy_average import AverageScales, noisy_average
 from core.one_cluster.practical import Found, NotFound
 from core.one_cluster.weighted import Weighted
 from core.rounds import Block
-from core.selection import above_threshold, stability_histogram, stability_threshold
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _NEIGHBORS = Neighbors("replace_one")
 _PROJECTION, _SHIFT, _ROTATION = range(3)  # what a public seed is used for
-
-
-@dataclass(frozen=True)
-class Selection:
-    """One stability histogram under `replace_one` at (epsilon, delta)."""
-
-    epsilon: float
-    delta: float
-
-    @property
-    def scale(self) -> float:
-        """Laplace scale 2 / epsilon: one record leaves a cell and enters another."""
-        return _NEIGHBORS.moves / self.epsilon
-
-    def choose(self, counts: Ints, noise: Noise) -> int | None:
-        """Release nearly the fullest cell."""
-        threshold = stability_threshold(self.epsilon, self.delta, _NEIGHBORS)
-        return stability_histogram(counts, self.scale, threshold, noise)
-
-    def needs(self, cells: int, failure: float) -> int:
-        """Count at which the fullest of `cells` is released but for probability `failure`."""
-        threshold = stability_threshold(self.epsilon, self.delta, _NEIGHBORS)
-        return threshold + math.ceil(self.scale * math.log(cells / failure))
 
 
 @dataclass(frozen=True)
@@ -84,43 +64,36 @@ class CenterScales:
         return math.ceil(min(enough, 2 * records * math.log(1 / self.beta) / self.beta))
 
     @property
-    def threshold_scale(self) -> float:
-        """Laplace scale 2 / (epsilon / 4) of AboveThreshold's threshold."""
-        return 8 / self.epsilon
+    def shift(self) -> AboveThreshold:
+        """Choice of the shift at epsilon' = epsilon / 4: scales 2 / epsilon' and 4 / epsilon'."""
+        return AboveThreshold(
+            what="fullest box", threshold_scale=8 / self.epsilon, query_scale=16 / self.epsilon
+        )
 
     @property
-    def query_scale(self) -> float:
-        """Laplace scale 4 / (epsilon / 4) of AboveThreshold's counts, of sensitivity 1."""
-        return 16 / self.epsilon
-
-    @property
-    def box(self) -> Selection:
+    def box(self) -> StabilityHistogram:
         """Choice of the box, (epsilon / 4, delta / 4)."""
-        return Selection(self.epsilon / 4, self.delta / 4)
+        return StabilityHistogram.of("box", self.epsilon / 4, self.delta / 4, _NEIGHBORS)
 
     @property
-    def interval(self) -> Selection:
-        """Choice on each of the d rotated axes, (epsilon / (10 sqrt(d ln(8 / delta))), delta / (8 d))."""
-        root = math.sqrt(self.dimension * math.log(8 / self.delta))
-        return Selection(self.epsilon / (10 * root), self.delta / (8 * self.dimension))
+    def intervals(self) -> StabilityAxes:
+        """Choice on the d rotated axes, (epsilon / (10 sqrt(d ln(8 / delta))), delta / (8 d)) each.
 
-    @property
-    def axes_spend(self) -> tuple[float, float]:
-        """What the d choices of intervals spend together, at most (epsilon / 4, delta / 4).
-
-        Basic composition, or Theorem 4.7 with delta' = delta / 8 where that is less:
-        2 d e^2 + e sqrt(2 d ln(8 / delta)) for d choices of epsilon e.
+        Together at most (epsilon / 4, delta / 4), with a slack of delta / 8.
         """
-        d, e, each = self.dimension, self.interval.epsilon, self.interval.delta
-        advanced = 2 * d * e**2 + e * math.sqrt(2 * d * math.log(8 / self.delta))
-        if d * e <= advanced:
-            return d * e, d * each
-        return advanced, d * each + self.delta / 8
+        d = self.dimension
+        epsilon = self.epsilon / (10 * math.sqrt(d * math.log(8 / self.delta)))
+        what = "interval of every axis"
+        return StabilityAxes.of(what, epsilon, self.delta / (8 * d), _NEIGHBORS, axes=d, slack=self.delta / 8)
 
     @property
     def average(self) -> AverageScales:
         """NoisyAVG, (epsilon / 4, delta / 4)."""
         return AverageScales(self.epsilon / 4, self.delta / 4)
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw."""
+        return self.shift, self.box, self.intervals, *self.average.draws()
 
     def reach(self, records: int) -> float:
         """Radius of the ball that bounds the average, per r: 2700 sqrt(k ln(d n / beta))."""
@@ -162,6 +135,10 @@ class GoodCenter:
     name: str = "good_center"
     floor: None = None
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.scales.draws()
+
     def summarize(self, block: Block, state: Radius | NotFound) -> Weighted:
         """Return the block's distinct points and their multiplicities."""
         return Weighted.of(block.points[:0] if isinstance(state, NotFound) else block.points)
@@ -182,13 +159,31 @@ class GoodCenter:
         return self._ball(box, center, state.half_steps / 2, records, noise)
 
     def _densest_point(self, data: Weighted, noise: Noise) -> Found | NotFound:
-        number, counts = data.tally(data.points)
-        best = self.scales.box.choose(counts, noise)
-        if best is None:
+        here = self._fullest(data, data.points, noise)
+        if here is None:
             return NotFound()
-        here = data.where(number == best)
-        count = noise.laplace(np.array([here.total], dtype=np.int64), self.scales.average.count)
-        return Found(here.points[0], 0, max(0, int(count[0])))
+        point, held = here
+        count = self.scales.average.count.add(np.array([held.total], dtype=np.int64), noise)
+        return Found(point, 0, max(0, int(count[0])))
+
+    def _fullest(self, data: Weighted, cells: Ints, noise: Noise) -> tuple[Ints, Weighted] | None:
+        """Release nearly the fullest cell; return it and its records.
+
+        Args:
+            data: the records.
+            cells: the cell of each point, shape (m, k).
+            noise: where randomness comes from.
+        """
+        cells = np.ascontiguousarray(cells)
+        number, counts = data.tally(cells)
+        keys = np.empty(len(counts), dtype=object)
+        keys[number] = [int.from_bytes(cell.tobytes(), "little") for cell in cells]
+        best = self.scales.box.fullest(keys, counts, noise)
+        if best is None:
+            return None
+        bytes_ = best.to_bytes(8 * cells.shape[1], "little")
+        cell = np.frombuffer(bytes_, dtype=np.int64)
+        return cell, data.where((cells == cell).all(axis=1))
 
     def _box(self, data: Weighted, side: int, noise: Noise) -> Weighted | None:
         """Records of the chosen box of `side` grid steps (steps 1 to 7)."""
@@ -199,18 +194,12 @@ class GoodCenter:
             for number in range(scales.shifts(records)):
                 yield int(data.tally(self._cells(image, side, number))[1].max())
 
-        first = above_threshold(
-            fullest(),
-            math.floor(self.target - 100 / scales.epsilon * scales.log(records)),
-            scales.threshold_scale,
-            scales.query_scale,
-            noise,
-        )
+        expected = math.floor(self.target - 100 / scales.epsilon * scales.log(records))
+        first = scales.shift.first(fullest(), expected, noise)
         if first is None:
             return None
-        number, counts = data.tally(self._cells(image, side, first))
-        best = scales.box.choose(counts, noise)
-        return None if best is None else data.where(number == best)
+        here = self._fullest(data, self._cells(image, side, first), noise)
+        return None if here is None else here[1]
 
     def _image(self, data: Weighted, k: int) -> Floats:
         if k == self.grid.dimension:
@@ -240,15 +229,11 @@ class GoodCenter:
         length = self.scales.reach(records) / 3 * r / math.sqrt(d)
         axes, triangle = np.linalg.qr(self._random(_ROTATION, 0).normal(size=(d, d)))
         axes = axes * np.sign(np.diagonal(triangle))  # without the signs it would not be uniform
-        middle = np.zeros(d)
-        for axis, along in zip(axes.T, self._products(box, axes).T, strict=True):
-            interval = np.floor(along / length).astype(np.int64)
-            number, counts = box.tally(interval[:, None])
-            best = self.scales.interval.choose(counts, noise)
-            if best is None:
-                return None
-            middle += (interval[number == best][0] + 0.5) * length * axis
-        return self._on_grid(middle)
+        intervals = np.floor(self._products(box, axes) / length).astype(np.int64)
+        found = self.scales.intervals.fullest((box.tallied(of) for of in intervals.T), noise)
+        if found is None:
+            return None
+        return self._on_grid((np.array(found) + 0.5) * length @ axes.T)
 
     def _on_grid(self, point: Floats) -> Ints:
         """Nearest grid point: closer to every record than `point`, but for the rounding."""

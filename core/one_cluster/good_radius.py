@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.draws import Draw, Laplace
 from core.noise import Noise
 from core.one_cluster.practical import NotFound
 from core.one_cluster.weighted import Weighted
 from core.rec_concave import (
-    Draw,
+    Search,
     Steps,
     levels,
     log_star,
@@ -71,9 +72,9 @@ class RadiusScales:
         return math.ceil(quality_promise(self.solutions, 0.5, self.epsilon / 2, self.delta, self.beta / 2))
 
     @property
-    def zero_scale(self) -> float:
-        """Laplace scale 4 / epsilon of L(0), which has sensitivity 2: epsilon / 2."""
-        return 4 / self.epsilon
+    def zero(self) -> Laplace:
+        """Noise of L(0), which has sensitivity 2: epsilon / 2."""
+        return Laplace.of("records at one point, L(0)", self.epsilon / 2, 2)
 
     @property
     def depth(self) -> int:
@@ -86,13 +87,14 @@ class RadiusScales:
         return levels(self.last, self.depth)
 
     @property
-    def draw(self) -> Draw:
-        """Share of each draw inside RecConcave, which spends (epsilon / 2, delta) in all.
+    def search(self) -> Search:
+        """The draws inside RecConcave, which spends (epsilon / 2, delta) in all.
 
         The theorem allows 3 log*|F| draws; those really made, 3 levels + 1, share the epsilon, and the
         2 levels that are A_dist the delta.
         """
-        return Draw(self.epsilon / 2 / (3 * self.levels + 1), self.delta / max(1, 2 * self.levels))
+        levels = self.levels
+        return Search.of(self.epsilon / 2 / (3 * levels + 1), self.delta / max(1, 2 * levels), levels)
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,10 @@ class GoodRadius:
     name: str = "good_radius"
     floor: None = None
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.scales.zero, *self.scales.search.draws())
+
     def summarize(self, block: Block, state: object) -> Weighted:
         """Return the block's distinct points and their multiplicities."""
         return Weighted.of(block.points)
@@ -129,14 +135,14 @@ class GoodRadius:
     def release(self, aggregate: Weighted, state: object, noise: Noise) -> Radius | NotFound:
         """Release the radius; NotFound where RecConcave does, or where there are fewer records than t."""
         t, scales = self.target, self.scales
-        if aggregate.total < t:
+        if aggregate.total < t:  # public: the number of records is
             return NotFound()
         averages = ball_averages(aggregate, t)
-        zero = int(noise.laplace(averages.values[:1], scales.zero_scale)[0])
-        if zero > t - 2 * scales.gamma - scales.zero_scale * math.log(2 / scales.beta):
+        zero = int(scales.zero.add(averages.values[:1], noise)[0])
+        if zero > t - 2 * scales.gamma - scales.zero.scale * math.log(2 / scales.beta):
             return Radius(0)
         quality = radius_quality(averages, t, scales.gamma, scales.last)
-        found = rec_concave(quality, scales.gamma, 0.5, scales.draw, scales.depth, noise)
+        found = rec_concave(quality, scales.gamma, 0.5, scales.search, scales.depth, noise)
         return NotFound() if found is None else Radius(found)
 
 

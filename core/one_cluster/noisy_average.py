@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.draws import Draw, Gaussian, Laplace
 from core.noise import Noise
 from core.one_cluster.weighted import Weighted
 
@@ -27,19 +28,22 @@ class AverageScales:
     delta: float
 
     @property
-    def count(self) -> float:
-        """Laplace scale of the count: epsilon / 2."""
-        return 2 / self.epsilon
+    def count(self) -> Laplace:
+        """Noise of the count, of scale 2 / epsilon: epsilon / 2."""
+        return Laplace.of("count", self.epsilon / 2, 1)
 
     @property
-    def sum(self) -> float:
-        """Gaussian scale of the sum, per unit of the ball's radius: 8 / epsilon sqrt(2 ln(8 / delta))."""
-        return 8 / self.epsilon * math.sqrt(2 * math.log(8 / self.delta))
+    def sum(self) -> Gaussian:
+        """Noise of the sum, per unit of the ball's radius, of scale 8 / epsilon sqrt(2 ln(8 / delta)).
 
-    @property
-    def rho(self) -> float:
-        """What the sum spends: its L2 sensitivity is 2 under `replace_one`, per unit of the radius."""
-        return (2 / self.sum) ** 2 / 2
+        The sum's L2 sensitivity is 2 under `replace_one`, per unit of the radius.
+        """
+        scale = 8 / self.epsilon * math.sqrt(2 * math.log(8 / self.delta))
+        return Gaussian(what="sum, per step of the ball's radius", scale=scale, sensitivity=2)
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw."""
+        return self.count, self.sum
 
 
 @dataclass(frozen=True)
@@ -87,13 +91,13 @@ def noisy_average(
     rounding = math.sqrt(dimension) / 2 if unit > 1 else 0.0
     steps = (moved[inside] + unit // 2) // unit
     total = (steps * data.counts[inside, None]).sum(axis=0, dtype=np.int64)
-    scale = scales.sum * (radius / unit + rounding)
-    noisy = noise.gaussian(total, scale)
+    reach = radius / unit + rounding
+    noisy = scales.sum.add(total, noise, reach)
     held = np.array([data.counts[inside].sum()], dtype=np.int64)
-    count = int(noise.laplace(held, scales.count)[0])
-    if count - scales.count * math.log(2 / scales.delta) <= 0:
+    count = int(scales.count.add(held, noise)[0])
+    if count - scales.count.scale * math.log(2 / scales.delta) <= 0:
         return None
-    gaussian = scale * unit * (math.sqrt(dimension) + math.sqrt(2 * math.log(1 / beta)))
-    miscounted = radius * math.ceil(scales.count * math.log(1 / beta))
+    gaussian = scales.sum.scale * reach * unit * (math.sqrt(dimension) + math.sqrt(2 * math.log(1 / beta)))
+    miscounted = radius * math.ceil(scales.count.scale * math.log(1 / beta))
     mean = noisy.astype(np.float64) * (unit / count)
     return Average(mean, count, (gaussian + miscounted) / count + unit * rounding)

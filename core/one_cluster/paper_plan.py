@@ -2,17 +2,16 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.budget import Budget, Mechanism, laplace, spend
+from core.budget import Budget, spend
 from core.domain import Grid
+from core.draws import charged
 from core.neighbors import Neighbors
 from core.one_cluster.good_center import CenterScales, GoodCenter
 from core.one_cluster.good_radius import GoodRadius, RadiusScales
 from core.one_cluster.params import OneCluster
 from core.plan import Plan
-from core.selection import above_threshold_error, doubling_scale
 
 _EVENTS = 9  # GoodRadius fails with beta, GoodCenter with at most 8 beta
 _MOST_EPSILON = 16  # Theorem 4.7 and the Gaussian then stay within their shares for any delta
@@ -45,45 +44,6 @@ class _Setting:
         """How many records some ball of the released radius holds at least: t - 3 Gamma."""
         return self.params.target - 3 * self.radius.gamma
 
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Every draw of a run, with what it costs; see the rounds for the sensitivities."""
-        return (*self._radius_draws(), *self._center_draws())
-
-    def _radius_draws(self) -> Sequence[Mechanism]:
-        scales, draw, name = self.radius, self.radius.draw, "good_radius"
-        gumbel = doubling_scale(draw.epsilon)[0]
-        gap = Mechanism(name, "A_dist: lead", 2 / draw.epsilon, 2, epsilon=draw.epsilon, delta=draw.delta)
-        quality = Mechanism(name, "exponential: quality", gumbel, 1, epsilon=2 / gumbel)
-        zero = laplace(name, "records at one point, L(0)", scales.epsilon / 2, 2)
-        return [zero, *[gap] * (2 * scales.levels), *[quality] * (scales.levels + 1)]
-
-    def _center_draws(self) -> Sequence[Mechanism]:
-        scales, name, l1 = self.center, "good_center", 2
-        box, interval, average = scales.box, scales.interval, scales.average
-        fullest, (axes_epsilon, axes_delta) = scales.epsilon / 4, scales.axes_spend
-        sum_epsilon = average.rho + 2 * math.sqrt(average.rho * math.log(1 / average.delta))
-        return [
-            Mechanism(name, "AboveThreshold: fullest box", scales.threshold_scale, 1, epsilon=fullest),
-            Mechanism(name, "stability: box", box.scale, l1, epsilon=box.epsilon, delta=box.delta),
-            Mechanism(
-                name,
-                "stability: interval per axis",
-                interval.scale,
-                l1,
-                epsilon=axes_epsilon,
-                delta=axes_delta,
-            ),
-            laplace(name, "count", average.epsilon / 2, 1),
-            Mechanism(
-                name,
-                "discrete Gaussian: sum, per step of the ball's radius",
-                average.sum,
-                2,
-                epsilon=sum_epsilon,
-                delta=average.delta,
-            ),
-        ]
-
 
 @dataclass(frozen=True)
 class _Accuracy:
@@ -111,16 +71,16 @@ def _accuracy(setting: _Setting) -> _Accuracy:
     """
     n, d, beta, scales = _MOST_RECORDS, setting.grid.dimension, setting.beta, setting.center
     margin = 100 / scales.epsilon * scales.log(n)
-    error = above_threshold_error(scales.threshold_scale, scales.query_scale, scales.shifts(n), beta)
+    error = scales.shift.error(scales.shifts(n), beta)
     box_noise = math.ceil(scales.box.scale * math.log(n / beta))
     missing = 3 * setting.radius.gamma + math.ceil(margin) + error + 2 * box_noise
 
     average = scales.average
-    count_noise = math.ceil(average.count * math.log(1 / beta))
+    count_noise = math.ceil(average.count.scale * math.log(1 / beta))
     need = max(
         scales.box.needs(n, beta),
-        2 * scales.interval.needs(n, beta / d) + 1,
-        count_noise + math.ceil(average.count * math.log(2 / average.delta)) + 1,
+        2 * scales.intervals.one.needs(n, beta / d) + 1,
+        count_noise + math.ceil(average.count.scale * math.log(2 / average.delta)) + 1,
     )
     smallest = max(2 * missing, missing + need)
 
@@ -128,7 +88,7 @@ def _accuracy(setting: _Setting) -> _Accuracy:
     count = max(setting.params.target, smallest) - missing - count_noise
     unit = math.sqrt(d) * n * scales.reach(n) / 2.0**60
     reach = scales.reach(n) + 2 + unit
-    spread = average.sum * (math.sqrt(d) + math.sqrt(2 * math.log(1 / beta)))
+    spread = average.sum.scale * (math.sqrt(d) + math.sqrt(2 * math.log(1 / beta)))
     averaging = reach * (spread + count_noise) / max(1, count) + unit
     rounding = 2 * (math.sqrt(d) / 2 + 1)
     return _Accuracy(missing, smallest, 4 * (scales.diameter(n) + averaging + rounding))
@@ -190,15 +150,17 @@ def plan_paper(
     if params.shares:
         raise ValueError("params.shares is set: method paper splits the budget as published; leave it out.")
     setting = _Setting(grid, params, budget)
-    mechanisms, accuracy = setting.mechanisms(), _accuracy(setting)
+    accuracy = _accuracy(setting)
     promised = params.target >= accuracy.smallest_target
     seed = int.from_bytes(hashlib.sha256(b"shifts and rotations" + salt).digest())
+    rounds = (
+        GoodRadius(params.target, setting.radius),
+        GoodCenter(grid, setting.expected, setting.center, seed),
+    )
+    mechanisms = charged(rounds)
     return Plan(
         method="paper",
-        rounds=(
-            GoodRadius(params.target, setting.radius),
-            GoodCenter(grid, setting.expected, setting.center, seed),
-        ),
+        rounds=rounds,
         start=None,
         mechanisms=mechanisms,
         spend=spend(mechanisms, budget.delta),

@@ -72,3 +72,7 @@ class Weighted:
         counts = np.zeros(number.max(initial=-1) + 1, dtype=np.int64)
         np.add.at(counts, number, self.counts)
         return number, counts
+
+    def tallied(self, keys: Ints) -> tuple[Ints, Ints]:
+        """Return the distinct keys, shape (s,), and the records of each, given the key of each point (m,)."""
+        return np.unique(keys), self.tally(keys[:, None])[1]

@@ -5,12 +5,15 @@ finding interior points.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
-from core.budget import Budget, Mechanism
+from core.budget import Budget
 from core.domain import Grid
+from core.draws import Charged, Draw
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
@@ -34,34 +37,31 @@ class IntPoint:
     The middle records of neighbors are neighbors, so the 1-cluster's guarantee and the mechanism's compose.
 
     Args:
-        ball: plan of the 1-cluster; its target is the number of middle records.
+        ball: rounds of the 1-cluster; its target is the number of middle records.
         middle: that number.
         resolution: radius in grid steps up to which every point of the ball is a candidate.
         factor: the ball is at most this many times as wide as the smallest one.
-        epsilon: of the choice.
+        end: chooses the point.
     """
 
-    ball: Plan = field(repr=False)
+    ball: tuple[Charged, ...] = field(repr=False)
     middle: int
     resolution: int
     factor: float
-    epsilon: float
+    end: Exponential
 
     @property
     def most_candidates(self) -> int:
         """Most candidates that a ball can have."""
         return 2 + max(2 * self.resolution + 1, math.ceil(4 * self.factor))
 
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Every draw and what it costs."""
-        choice = Mechanism(
-            "interior_point", "exponential: ends of pieces", 2 / self.epsilon, 1, epsilon=self.epsilon
-        )
-        return (*self.ball.mechanisms, choice)
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Finder`."""
+        return (*(draw for step in self.ball for draw in step.draws()), self.end)
 
     def records_needed(self, failure: float) -> int:
         """Smallest n at which an interior point is promised, if the 1-cluster fails with `failure` / 2."""
-        depth = math.ceil(2 / self.epsilon * math.log(2 * self.most_candidates / failure))
+        depth = math.ceil(self.end.scale * math.log(2 * self.most_candidates / failure))
         return self.middle + 2 * depth
 
     def candidates(self, center: int, radius: int) -> list[int]:
@@ -77,13 +77,13 @@ class IntPoint:
         points = np.repeat(order.values, np.diff(order.ranks))
         middle = points[beside : beside + self.middle, None].astype(np.int64)
         block = Block(middle, np.arange(self.middle, dtype=np.uint64))
-        ball = run_in_memory(self.ball.rounds, [block], self.ball.start, noise)
+        ball = run_in_memory(self.ball, [block], None, noise)
         if not isinstance(ball, Found):
             return None
         ends = np.array(self.candidates(int(ball.center[0]), ball.radius))
         below, upto = (np.searchsorted(points, ends, side) for side in ("left", "right"))
         depths = np.minimum(upto, order.total - below)
-        return int(ends[noise.select(depths, 2 / self.epsilon)])
+        return int(ends[self.end.candidate(depths, noise)])
 
 
 def int_point(size: int, epsilon: float, delta: float, failure: float, salt: bytes) -> IntPoint:
@@ -116,4 +116,17 @@ def int_point(size: int, epsilon: float, delta: float, failure: float, salt: byt
         )
     ball = plan(target)
     resolution = math.ceil(ball.promises["resolution"])
-    return IntPoint(ball, target, resolution, float(ball.promises["radius_factor"]), epsilon / 2)
+    end = Exponential.of("end of a piece", epsilon / 2, 2)
+    rounds = tuple(_with_own_names(step) for step in ball.rounds)
+    return IntPoint(rounds, target, resolution, float(ball.promises["radius_factor"]), end)
+
+
+def _with_own_names(step: Any) -> Any:
+    """Name a round's draws after it, so that those of several rounds can be told apart in one."""
+    held = {f.name: getattr(step, f.name) for f in fields(step)}
+    named = {
+        name: replace(draw, what=f"{draw.what}, {step.name}")
+        for name, draw in held.items()
+        if isinstance(draw, Draw)
+    }
+    return replace(step, **named)

@@ -1,20 +1,21 @@
 """Plan an interior point: the methods' promises side by side; from public parameters alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
+from core.draws import Charged, Draw, charged
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.ordered.gaps import Order
 from core.ordered.heavy_paths import HeavyPaths, heavy_paths
 from core.ordered.int_point import int_point
-from core.ordered.interior_point import Exponential, Finder, FindInSample, FindInteriorPoint
+from core.ordered.interior_point import AmongPoints, Finder, FindInSample, FindInteriorPoint
 from core.ordered.tree_log import TreeLog, tree_log
 from core.plan import Plan, check_failure
-from core.rounds import Round
 
 Method = Literal["auto", "exponential", "tree_log", "heavy_paths", "one_cluster"]
 
@@ -49,8 +50,12 @@ class Candidate:
     """A method at its scales, and the number of records from which it is promised to succeed."""
 
     finder: Finder
-    mechanisms: tuple[Mechanism, ...]
     records_needed: int
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What a run is charged for."""
+        return charged((FindInteriorPoint(self.finder),))
 
 
 def candidate(
@@ -89,13 +94,11 @@ def candidate(
 
     if method == "one_cluster":
         reduction = int_point(size, budget.epsilon, budget.delta, failure, salt)
-        return Candidate(
-            Clamped(reduction, size - 1), reduction.mechanisms(), reduction.records_needed(failure)
-        )
-    share = calibrate(budget, lambda factor: build(factor * budget.epsilon).mechanisms())
+        return Candidate(Clamped(reduction, size - 1), reduction.records_needed(failure))
+    share = calibrate(budget, lambda factor: Candidate(build(factor * budget.epsilon), 0).mechanisms)
     finder = build(share * budget.epsilon)
-    needed = finder.records if isinstance(finder, TreeLog) else finder.records_needed(failure)
-    return Candidate(Clamped(finder, size - 1), finder.mechanisms(), needed)
+    needed = finder.path.records if isinstance(finder, TreeLog) else finder.records_needed(failure)
+    return Candidate(Clamped(finder, size - 1), needed)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,10 @@ class Clamped:
     finder: Finder
     last: int
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Finder`."""
+        return self.finder.draws()
+
     def find(self, order: Order, noise: Noise) -> int | None:
         """See `Finder`."""
         found = self.finder.find(order, noise)
@@ -112,14 +119,11 @@ class Clamped:
 
 
 def _exponential(size: int, failure: float, budget: Budget, neighbors: Neighbors) -> Candidate:
-    def build(factor: float) -> Sequence[Mechanism]:
-        epsilon = factor * budget.epsilon
-        scale = neighbors.moves / epsilon
-        return [Mechanism("interior_point", "exponential mechanism", scale, 1, epsilon=epsilon)]
+    def build(factor: float) -> AmongPoints:
+        return AmongPoints(size, Exponential.of("point", factor * budget.epsilon, neighbors.moves))
 
-    mechanisms = tuple(build(calibrate(budget, build)))
-    finder = Exponential(size, mechanisms[0].scale)
-    return Candidate(finder, mechanisms, finder.records_needed(failure))
+    finder = build(calibrate(budget, lambda factor: Candidate(build(factor), 0).mechanisms))
+    return Candidate(finder, finder.records_needed(failure))
 
 
 def plan_interior_point(
@@ -154,18 +158,19 @@ def plan_interior_point(
         candidates.update(_others(calibrated))
     best = min(candidates, key=lambda name: candidates[name].records_needed)
     chosen = candidates[best]
-    round_: Round = FindInteriorPoint(chosen.finder)
+    round_: Charged = FindInteriorPoint(chosen.finder)
     memory = "The counts of the distinct grid points are merged and sorted on one machine."
     if best != "exponential":
         round_ = FindInSample(chosen.finder, chosen.records_needed, salt)
         memory = f"It uses {chosen.records_needed:,} records, chosen at random: one machine holds no more."
+    mechanisms = charged((round_,))
     others = {name: {"records_needed": c.records_needed} for name, c in candidates.items() if name != best}
     return Plan(
         method=best,
         rounds=(round_,),
         start=None,
-        mechanisms=chosen.mechanisms,
-        spend=spend(chosen.mechanisms, budget.delta),
+        mechanisms=mechanisms,
+        spend=spend(mechanisms, budget.delta),
         promises={"records_needed": chosen.records_needed},
         failure=params.failure,
         alternatives=others,

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from core.aggregate import Counts, Sample
 from core.domain import Grid
+from core.draws import Draw
+from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.ordered.gaps import Order, Runs
 from core.rounds import Block
@@ -37,34 +39,41 @@ class FoundPoint:
 class Finder(Protocol):
     """A private method that finds an interior point."""
 
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw that `find` can make."""
+
     def find(self, order: Order, noise: Noise) -> int | None:
         """Release a grid point, or None; never raises on data."""
 
 
 @dataclass(frozen=True)
-class Exponential:
+class AmongPoints:
     """The exponential mechanism with the score min(#{x <= v}, #{x >= v}), over runs of equal score.
 
     Adding a record raises every point's score by 0 or 1: its change has range 1, and twice that for a
-    replacement. (scale = moves / epsilon.) A point outside the records has score 0 and some point has
-    n / 2, so no interior point is found with probability at most size exp(-n / (2 scale)).
+    replacement. A point outside the records has score 0 and some point has n / 2, so no interior point is
+    found with probability at most size exp(-n / (2 scale)).
 
     Args:
         size: number of grid points; any Python integer.
-        scale: Gumbel scale.
+        choice: chooses the point.
     """
 
     size: int
-    scale: float
+    choice: Exponential
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Finder`."""
+        return (self.choice,)
 
     def find(self, order: Order, noise: Noise) -> int:
         """Release a grid point; some point even where there are no records."""
         runs = Runs.between(order, 0, self.size)
-        return runs.choose(depth(runs, order.total), self.scale, noise)
+        return self.choice.point(runs.starts, runs.lengths, depth(runs, order.total), noise)
 
     def records_needed(self, failure: float) -> int:
         """Smallest n at which an interior point is promised: size exp(-n / (2 scale)) <= failure."""
-        return 2 * math.ceil(self.scale * (math.log(self.size) - math.log(failure)))
+        return 2 * math.ceil(self.choice.scale * (math.log(self.size) - math.log(failure)))
 
 
 def depth(runs: Runs, total: int) -> Ints:
@@ -91,6 +100,10 @@ class FindInSample:
     name: str = "interior_point"
     floor: None = None
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.finder.draws()
+
     def summarize(self, block: Block, state: None) -> Sample:
         """Sample the block's records."""
         return Sample.of(self.records, block.points[:, 0], block.ids, self.salt)
@@ -111,6 +124,10 @@ class FindInteriorPoint:
     finder: Finder
     name: str = "interior_point"
     floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.finder.draws()
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from core.aggregate import Counts
-from core.budget import Budget, Mechanism, calibrate, spend
+from core.budget import Budget, calibrate, spend
 from core.domain import Grid
+from core.draws import Draw, charged
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.ordered.threshold_learners import LEAST_ALPHA, AmongAll, AmongRanks, Examples, Learner
@@ -73,6 +75,10 @@ class LearnThreshold:
     name: str = "threshold"
     floor: int = 0
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.learner.draws()
+
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the examples of each value and label; the key is twice the value plus the label."""
         return Counts.of(2 * block.points[:, 0] + (block.points[:, 1] >= self.label))
@@ -118,19 +124,19 @@ def plan_threshold(grid: Grid, params: Threshold, budget: Budget, neighbors: Nei
 
 
 def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors: Neighbors) -> Plan:
-    size, moves, failure = grid.extents[0] + 1, neighbors.moves, params.failure
-    total_is_public = neighbors.name == "replace_one"
+    size, failure = grid.extents[0] + 1, params.failure
 
-    def build(factor: float) -> tuple[AmongAll | AmongRanks, list[Mechanism]]:
+    def build(factor: float) -> tuple[LearnThreshold, AmongAll | AmongRanks]:
         epsilon = factor * budget.epsilon
+        learner: AmongAll | AmongRanks
         if method == "interior_point":
-            ranks = AmongRanks.of(size, epsilon, moves, total_is_public, failure)
-            return ranks, ranks.mechanisms(moves)
-        scale = moves / epsilon
-        draws = [Mechanism("threshold", "exponential mechanism", scale, 1, epsilon=epsilon)]
-        return AmongAll(size, scale), draws
+            learner = AmongRanks.of(size, epsilon, neighbors, failure)
+        else:
+            learner = AmongAll(size, Exponential.of("threshold", epsilon, neighbors.moves))
+        return LearnThreshold(max(1, -(-grid.extents[1] // 2)), learner), learner
 
-    learner, draws = build(calibrate(budget, lambda factor: build(factor)[1]))
+    round_, learner = build(calibrate(budget, lambda factor: charged((build(factor)[0],))))
+    mechanisms = charged((round_,))
     notes = [
         "The threshold labels 1 what is at or above it.",
         "The counts of the distinct values and labels are merged and sorted on one machine.",
@@ -140,10 +146,10 @@ def _plan(method: str, grid: Grid, params: Threshold, budget: Budget, neighbors:
         notes.append(f"The promised number of errors is for at most {learner.examples_covered:,} examples.")
     return Plan(
         method=method,
-        rounds=(LearnThreshold(max(1, -(-grid.extents[1] // 2)), learner),),
+        rounds=(round_,),
         start=None,
-        mechanisms=tuple(draws),
-        spend=spend(draws, budget.delta),
+        mechanisms=mechanisms,
+        spend=spend(mechanisms, budget.delta),
         promises={
             "alpha": params.alpha,
             "records_needed": learner.examples_needed(params.alpha, failure),

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.budget import Mechanism, laplace
+from core.draws import Draw, Laplace
+from core.mechanisms.exponential import Exponential
+from core.neighbors import Neighbors
 from core.noise import Noise
 from core.ordered.gaps import Order, Points, Runs
-from core.ordered.interior_point import Exponential
+from core.ordered.interior_point import AmongPoints
 
 Ints = NDArray[np.int64]
 
@@ -86,6 +88,9 @@ class Examples:
 class Learner(Protocol):
     """A private method that learns a threshold."""
 
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw that `learn` can make."""
+
     def learn(self, examples: Examples, noise: Noise) -> int:
         """Release a threshold; never raises on data."""
 
@@ -95,24 +100,28 @@ class AmongAll:
     """Choose among all thresholds by the number of examples that they label wrongly.
 
     Adding an example adds 0 or 1 to every threshold's errors: their change has range 1, and twice that
-    for a replacement (scale = moves / epsilon).
+    for a replacement.
 
     Args:
         size: number of grid points of the value's axis; thresholds are 0, ..., size.
-        scale: Gumbel scale.
+        choice: chooses the threshold.
     """
 
     size: int
-    scale: float
+    choice: Exponential
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Learner`."""
+        return (self.choice,)
 
     def learn(self, examples: Examples, noise: Noise) -> int:
         """See `Learner`."""
         runs = Runs.between(examples.all, 0, self.size + 1)
-        return runs.choose(-examples.errors(runs.starts), self.scale, noise)
+        return self.choice.point(runs.starts, runs.lengths, -examples.errors(runs.starts), noise)
 
     def errors(self, failure: float) -> int:
         """Bound the errors above the best threshold's, but for probability `failure`: on any data."""
-        return math.ceil(self.scale * (math.log(self.size + 1) - math.log(failure)))
+        return math.ceil(self.choice.scale * (math.log(self.size + 1) - math.log(failure)))
 
     def examples_needed(self, alpha: float, failure: float) -> int:
         """Examples from which on these errors are at most a part `alpha` of them."""
@@ -147,39 +156,42 @@ class AmongRanks:
 
     Args:
         size: number of grid points of the value's axis; thresholds are 0, ..., size.
-        total_scale: Laplace scale of the number of examples; 0 where it is public.
+        total: noise of the number of examples; None where it is public.
         total_margin: the most by which that noise is supposed to be off.
-        rank_scale: Gumbel scale of the rank: 2 / epsilon.
+        rank: chooses the rank.
         step: distance between the ranks that are tried, unless they become more than `MOST_RANKS`.
-        finder: of the interior point; its scale is 2 / epsilon.
+        finder: of the interior point; its choice has spread 2.
         window: examples on either side of the rank.
-        choice_scale: Gumbel scale of the choice: moves / epsilon.
+        choice: chooses the candidate.
     """
 
     size: int
-    total_scale: float
+    total: Laplace | None
     total_margin: int
-    rank_scale: float
+    rank: Exponential
     step: int
-    finder: Exponential
+    finder: AmongPoints
     window: int
-    choice_scale: float
+    choice: Exponential
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Learner`."""
+        total = () if self.total is None else (self.total,)
+        return (*total, self.rank, *self.finder.draws(), self.choice)
 
     def learn(self, examples: Examples, noise: Noise) -> int:
         """See `Learner`."""
         total = examples.all.total
-        if self.total_scale:
-            total = int(noise.laplace(np.array([total]), self.total_scale)[0])
+        if self.total is not None:
+            total = int(self.total.add(np.array([total]), noise)[0])
         total = max(1, total + self.total_margin)
         step = max(self.step, math.ceil(total / MOST_RANKS))
         ranks = step * np.arange(math.ceil(total / step) + 1)
-        scores = -examples.errors_of_cuts(ranks)
-        rank = int(ranks[noise.select_run(scores, np.ones_like(ranks), self.rank_scale)])
+        rank = self.rank.point(ranks, np.ones_like(ranks), -examples.errors_of_cuts(ranks), noise)
         around = ranked(examples.all, rank - self.window, rank + self.window)
         found = self.finder.find(around, noise)
         candidates = np.unique(np.array([0, found, found + 1, self.size], dtype=np.int64))
-        errors = examples.errors(candidates)
-        return int(candidates[noise.select_run(-errors, np.ones_like(candidates), self.choice_scale)])
+        return self.choice.point(candidates, np.ones_like(candidates), -examples.errors(candidates), noise)
 
     def errors(self, failure: float) -> int:
         """Bound the errors above the best threshold's, but for probability `failure`, by a union bound.
@@ -191,8 +203,8 @@ class AmongRanks:
 
     def _before_steps(self, failure: float) -> int:
         log = math.log(2 / failure)
-        rank = self.rank_scale * (math.log(MOST_RANKS + 1) + log)
-        return math.ceil(rank) + self.window + math.ceil(self.choice_scale * (math.log(4) + log))
+        rank = self.rank.scale * (math.log(MOST_RANKS + 1) + log)
+        return math.ceil(rank) + self.window + math.ceil(self.choice.scale * (math.log(4) + log))
 
     def examples_needed(self, alpha: float, failure: float) -> int:
         """Examples from which on the errors above the best are at most a part `alpha` of them.
@@ -213,45 +225,31 @@ class AmongRanks:
         return self.step * MOST_RANKS - 2 * self.total_margin
 
     @classmethod
-    def of(cls, size: int, epsilon: float, moves: int, total_is_public: bool, failure: float) -> "AmongRanks":
+    def of(cls, size: int, epsilon: float, neighbors: Neighbors, failure: float) -> "AmongRanks":
         """Set scales that spend `epsilon`.
 
         Args:
             size: number of grid points of the value's axis.
             epsilon: sum over all draws.
-            moves: of the neighbors.
-            total_is_public: whether the number of examples is.
+            neighbors: the relation; it says whether the number of examples is public.
             failure: of the whole; a half is for the number of examples and the finder.
         """
-        parts = {"total": 0.0 if total_is_public else 0.05, "rank": 0.35, "choice": 0.1}
-        finder = Exponential(size, 2 / ((1 - sum(parts.values())) * epsilon))
-        total_scale = 0.0 if total_is_public else moves / (parts["total"] * epsilon)
+        public = neighbors.name == "replace_one"
+        parts = {"total": 0.0 if public else 0.05, "rank": 0.35, "choice": 0.1}
+        point = Exponential.of("interior point", (1 - sum(parts.values())) * epsilon, 2)
+        finder = AmongPoints(size, point)
+        total = None if public else Laplace.of("number of examples", parts["total"] * epsilon, 1)
         learner = cls(
             size=size,
-            total_scale=total_scale,
-            total_margin=math.ceil(total_scale * math.log(4 / failure)),
-            rank_scale=2 / (parts["rank"] * epsilon),
+            total=total,
+            total_margin=0 if total is None else math.ceil(total.scale * math.log(4 / failure)),
+            rank=Exponential.of("rank", parts["rank"] * epsilon, 2),
             step=1,
             finder=finder,
             window=math.ceil(finder.records_needed(failure / 4) / 2),
-            choice_scale=moves / (parts["choice"] * epsilon),
+            choice=Exponential.of("candidates", parts["choice"] * epsilon, neighbors.moves),
         )
         return replace(learner, step=max(1, learner._before_steps(failure / 2) // 16))
-
-    def mechanisms(self, moves: int) -> list[Mechanism]:
-        """Every draw and what it costs."""
-
-        def choice(what: str, scale: float, spread: int) -> Mechanism:
-            return Mechanism("threshold", f"exponential mechanism: {what}", scale, 1, epsilon=spread / scale)
-
-        draws = [
-            choice("rank", self.rank_scale, 2),
-            choice("interior point", self.finder.scale, 2),
-            choice("candidates", self.choice_scale, moves),
-        ]
-        if self.total_scale:
-            draws.insert(0, laplace("threshold", "number of examples", moves / self.total_scale, moves))
-        return draws
 
 
 def ranked(order: Order, first: int, last: int) -> Order:

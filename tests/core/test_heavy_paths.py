@@ -2,17 +2,20 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from core.budget import Budget
+from core.mechanisms.heavy_path import HeavyPathWalk
+from core.mechanisms.random_path import RandomPath
 from core.neighbors import Neighbors
 from core.ordered.gaps import Order
-from core.ordered.heavy_paths import HeavyPaths, Walk, bits_of, heavy_paths
+from core.ordered.heavy_paths import HeavyPaths, bits_of, heavy_paths
 from core.ordered.interior_plan import candidate
-from core.ordered.tree_log import LevelUp, depth_of, embed, heavier, path, path_delta, path_epsilon, tree_log
-from core.selection import above_threshold_error
+from core.ordered.tree_log import LevelUp, depth_of, tree_log
+from core.tree_paths import embed, heavier, path, path_to
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -68,9 +71,11 @@ def test_walks_of_neighbors_are_as_the_proof_says():
     rng, parted = np.random.default_rng(1), 0
     for _ in range(5_000):
         bits, stop = int(rng.integers(3, 7)), int(rng.integers(3, 9))
-        walk = Walk(None, 0, stop)
+        walk = HeavyPathWalk(
+            what="any", threshold_scale=1, query_scale=1, threshold=0, stop=stop, levels=bits
+        )
         paths = [path(p, bits, stop, heavier) for p in neighbors(rng, bits, int(rng.integers(stop, 60)))]
-        queries = [[max(0, walk._query(node)) for node in nodes] for nodes in paths]
+        queries = [[max(0, walk.query(node)) for node in nodes] for nodes in paths]
         queries = [q + [0] * (bits + 1 - len(q)) for q in queries]
         for level in range(bits + 1):
             nodes = [nodes[level] if level < len(nodes) else None for nodes in paths]
@@ -92,35 +97,43 @@ def test_walks_of_neighbors_are_as_the_proof_says():
 
 @pytest.mark.parametrize("bits", [16, 64])
 def test_a_walk_keeps_the_margins_of_its_proof(bits):
-    walk = Walk.of(0.5, 1e-7, bits)
-    error = above_threshold_error(walk.scales.threshold, walk.scales.query, bits + 1, 1e-7)
+    walk = HeavyPathWalk.calibrated("any", 0.5, 1e-7, bits)
+    error = walk.error(bits + 1, 1e-7)
     assert walk.threshold - error > 2
     assert walk.stop - 2 > walk.threshold + error
-    assert 1 / walk.scales.threshold + 2 / walk.scales.query == pytest.approx(0.5)
+    assert 1 / walk.threshold_scale + 2 / walk.query_scale == pytest.approx(0.5)
+    assert walk.cost.epsilon == pytest.approx(0.5)
+    assert walk.missed(error + 2, bits + 1) < walk.cost.delta <= 1e-7
+    for nearer in (
+        replace(walk, stop=walk.stop - 10),
+        replace(walk, threshold=walk.threshold - 10),
+        replace(walk, query_scale=2 * walk.query_scale),
+    ):
+        assert nearer.cost.delta > 1.1 * walk.cost.delta
 
 
 def test_a_walk_releases_points_between_records():
-    walk = Walk.of(1.0, 1e-3, 20)
-    need = walk.depth_needed(20, 0.01)
+    walk = HeavyPathWalk.calibrated("any", 1.0, 1e-3, 20)
+    need = walk.depth_needed(0.01)
     points = sorted([3] * (need + walk.stop) + [2**19 + 7] * (need + walk.stop))
     for seed in range(20):
-        found = walk.find(points, 20, SeededNoise(seed))
+        found = walk.point(points, 20, SeededNoise(seed))
         assert found is None or points[0] <= found < points[-1]
-    assert walk.find(points, 20, SeededNoise(0, factor=1e-9)) == 2**19 - 1
-    assert walk.find([5] * (need + walk.stop), 20, SeededNoise(0, factor=1e-9)) == 5
-    assert walk.find([], 20, SeededNoise(0)) is None
+    assert walk.point(points, 20, SeededNoise(0, factor=1e-9)) == 2**19 - 1
+    assert walk.point([5] * (need + walk.stop), 20, SeededNoise(0, factor=1e-9)) == 5
+    assert walk.point([], 20, SeededNoise(0)) is None
 
 
 def test_heavy_paths_keeps_its_margins():
     method = heavy_paths(4096, 1.0, 1e-6, 0.1)
     assert method.trees > 1
-    queries = method.trees - 1
-    error = above_threshold_error(
-        method.stopping.threshold, method.stopping.query, queries, method.stopping_delta
-    )
-    theta = method.trim - 2
-    assert theta - 1 - error >= method.threshold
-    assert method.trim >= method.walk.stop + method.walk.depth_needed(4096, 0.1 / 3)
+    stopping = method.stopping
+    assert stopping.large == method.trim - 2
+    error = stopping.error(method.trees - 1, 1e-6 / (method.trees + 1))
+    assert stopping.large - 1 - error >= stopping.threshold
+    assert stopping.cost.delta <= 1e-6 / (method.trees + 1)
+    assert replace(stopping, large=stopping.large - 10).cost.delta > stopping.cost.delta
+    assert method.trim >= method.walk.stop + method.walk.depth_needed(0.1 / 3)
     assert bits_of(4096, method.trees)[-1] <= 13
 
 
@@ -136,31 +149,28 @@ def test_the_noise_is_as_charged(name):
         kind: sorted({scale for k, _, scale in noise.calls if k == kind}) for kind in ("laplace", "select")
     }
     method = chosen.finder.finder
+    charged = {m.mechanism: m.epsilon for m in chosen.mechanisms}
     if name == "heavy_paths":
-        charges = {m.mechanism: m.epsilon for m in chosen.mechanisms}
-        for scales, charge in (
-            (method.stopping, "which tree"),
-            (method.walk.scales, "walk down a heavy path"),
-        ):
-            assert {scales.threshold, scales.query} <= set(drawn["laplace"])
-            loss = 1 / scales.threshold + 2 / scales.query
-            assert loss == pytest.approx(charges[f"AboveThreshold: {charge}"])
+        for draw in (method.stopping, method.walk):
+            assert {draw.threshold_scale, draw.query_scale} <= set(drawn["laplace"])
+            loss = 1 / draw.threshold_scale + 2 / draw.query_scale
+            assert loss == pytest.approx(charged[f"{draw.kind}: {draw.what}"])
     else:
-        assert 1 / method.path_rate == pytest.approx(max(drawn["select"]))
-        charged = [m for m in chosen.mechanisms if "path" in m.mechanism]
-        assert charged[0].epsilon == path_epsilon(method.path_rate, method.records, method.trim)
-        assert charged[0].delta >= path_delta(method.path_rate, method.records, method.trim)
-        assert len(charged) == depth_of(256)
+        assert 1 / method.path.path_rate == pytest.approx(max(drawn["select"]))
+        paths = [m for m in chosen.mechanisms if "path" in m.mechanism]
+        assert {m.epsilon for m in paths} == {method.path.cost.epsilon}
+        assert {m.delta for m in paths} == {method.path.cost.delta}
+        assert len(paths) == depth_of(256)
     up = method.level_up
-    assert {2 / up.node_epsilon, 2 / up.leaf_epsilon} <= {scale for _, _, scale in noise.calls}
-    assert sum(m.epsilon for m in chosen.mechanisms if m.mechanism.endswith("tree 1")) == pytest.approx(
-        up.node_epsilon + up.leaf_epsilon
-    )
-    # (epsilon / 2, delta') of the choice and group privacy
-    half = up.node_epsilon / 2
-    single = 1 / (1 + math.exp(half * (up.bar - 1)))
-    assert single * (1 + math.exp(half)) <= up.delta * (1 + 1e-9)
-    assert single * (1 + math.exp(half)) >= up.delta * math.exp(-1.01 * half)
+    assert {up.node.scale, up.leaf.scale} <= {scale for _, _, scale in noise.calls}
+    assert charged["choosing mechanism: node of a level"] == pytest.approx(2 / up.node.scale)
+    assert charged["exponential mechanism: leaf about a node"] == pytest.approx(2 / up.leaf.scale)
+    trees = depth_of(256) if name == "tree_log" else method.trees - 1
+    assert sum(m.mechanism.startswith("choosing") for m in chosen.mechanisms) == trees
+    # (epsilon, delta') of the choice for one change, and group privacy
+    single = 1 / (1 + math.exp((up.node.nothing - 1) / up.node.scale))
+    [delta] = {m.delta for m in chosen.mechanisms if m.mechanism.startswith("choosing")}
+    assert delta == pytest.approx(single * (1 + math.exp(1 / up.node.scale)))
 
 
 def path_probabilities(points, bits, trim, rate):
@@ -191,6 +201,7 @@ def test_random_paths_cost_what_is_charged_and_more_than_their_rate():
         pair = neighbors(rng, bits, int(rng.integers(2 * trim, 200)))
         n = len(pair[0])
         rate = 2 * math.log(n) / trim
+        cost = RandomPath(what="any", path_rate=rate, records=n, trim=trim).cost
         a, b = (path_probabilities(p, bits, trim, rate) for p in pair)
         excess = 0.0
         for (level, prefix), p in a.items():
@@ -199,15 +210,15 @@ def test_random_paths_cost_what_is_charged_and_more_than_their_rate():
                 for (other, end), value in b.items()
                 if end >> max(0, other - level) == prefix >> max(0, level - other)
             )
-            excess += max(0.0, p - math.exp(path_epsilon(rate, n, trim)) * q)
+            excess += max(0.0, p - math.exp(cost.epsilon) * q)
             if q > 0 and p > 1e-6:
                 worst = max(worst, math.log(p / q) / rate)
-        assert excess <= path_delta(rate, n, trim) + 1e-12
+        assert excess <= cost.delta + 1e-12
     assert worst > 1.5
 
 
 def test_four_leaves_about_a_node():
-    up = LevelUp(1.0, 1.0, 1e-3)
+    up = LevelUp.of(1.0, 1.0, 1e-3, 1)
     points = [8] * 100 + [11] * 100
     quiet = SeededNoise(0, factor=1e-9)
     assert up.find(points, points, 4, 2, quiet) in range(8, 12)
@@ -216,12 +227,20 @@ def test_four_leaves_about_a_node():
     assert up.find([1], [1], 4, 2, quiet) is None
 
 
-def test_a_random_subset_is_used_where_there_are_more_records():
-    method = tree_log(16, 1.0, 1e-6, 0.1)
-    noise = RecordingNoise(SeededNoise(0))
-    assert method.find(Order.of([7] * (method.records + 50)), noise) == 7
-    assert len(noise.bounds) >= method.records
-    assert method.find(Order.of([7] * (3 * method.trim)), noise) is None
+def test_of_more_records_the_smallest_are_used():
+    """An interior point of them is one of all, and the noise is made for no more."""
+    method, noise = tree_log(16, 1.0, 1e-6, 0.1), RecordingNoise(SeededNoise(0))
+    most = method.path.records
+    assert method.find(Order.of([7] * most + [9000] * 10**5), noise) == 7
+    assert max(int(values.sum()) for _, values, _ in noise.calls) <= 2 * most
+    assert method.find(Order.of([7] * (3 * method.path.trim)), noise) is None
+
+
+def test_a_path_that_stops_too_late_for_its_proof_is_not_free():
+    path_ = RandomPath(what="any", path_rate=0.1, records=1000, trim=138)
+    assert 2 * math.log(1000) / 0.1 > 138
+    assert path_.cost.epsilon == math.inf
+    assert replace(path_, trim=139).cost.epsilon < 2.0
 
 
 def test_universes_shrink_to_their_logarithm():
@@ -229,6 +248,16 @@ def test_universes_shrink_to_their_logarithm():
     assert bits_of(4096, 4) == [4096, 13, 4, 3]
     needs = [HeavyPaths.of(64, trees, 1.0, 1e-6, (0.3, 0.4), 0.1).records_needed(0.1) for trees in (1, 2)]
     assert needs[1] < needs[0]
+
+
+def test_a_path_to_its_own_end_is_the_path():
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        bits = int(rng.integers(1, 7))
+        points = sorted(rng.integers(0, 1 << bits, 20).tolist())
+        nodes = path(points, bits, int(rng.integers(0, 8)), lambda left, right: int(rng.integers(2)))
+        assert path_to(points, bits, nodes[-1].level, nodes[-1].prefix) == nodes
+    assert [n.weight for n in path_to([], 3, 2, 1)] == [0, 0, 0]
 
 
 def test_paths_follow_the_records():

@@ -9,12 +9,13 @@ import pytest
 from core.aggregate import Counts, Sample
 from core.budget import Budget
 from core.domain import Grid
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import SecureNoise
 from core.ordered.gaps import Order, Runs
 from core.ordered.int_point import int_point
 from core.ordered.interior_plan import InteriorPoint, candidate, plan_interior_point
-from core.ordered.interior_point import Exponential, FoundPoint, depth
+from core.ordered.interior_point import AmongPoints, FoundPoint, depth
 from core.rounds import Block, run_in_memory
 from tests.core.exact import fits
 from tests.core.recording import RecordingNoise
@@ -52,7 +53,8 @@ def test_exponential_draws_its_distribution(noise):
     points = [1, 2, 2, 4]
 
     def drawn(scale):
-        found = [Exponential(SIZE, scale).find(Order.of(points), noise) for _ in range(5000)]
+        finder = AmongPoints(SIZE, Exponential(what="point", scale=scale, spread=1))
+        found = [finder.find(Order.of(points), noise) for _ in range(5000)]
         return np.bincount(found, minlength=SIZE)
 
     expected = np.exp(depths_of(points) / 1.0)
@@ -161,7 +163,7 @@ def test_the_choice_of_an_end_is_as_charged():
     assert method.find(Order.of([77] * 5), noise) is None
     kind, _, scale = noise.calls[-1]
     assert kind == "select"
-    assert 2 / scale == pytest.approx(method.mechanisms()[-1].epsilon)
+    assert 2 / scale == pytest.approx(method.draws()[-1].cost.epsilon)
 
 
 def test_a_universe_that_is_no_power_of_two_is_not_left():

@@ -25,7 +25,6 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical import Found, NotFound
 from core.one_cluster.weighted import Weighted
 from core.rounds import Block, run_in_memory
-from core.selection import above_threshold_error
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -219,14 +218,12 @@ def test_it_draws_the_scales_of_the_plan():
     )
     for name, calls in (("good_radius", radius_calls), ("good_center", noise.calls)):
         listed = [m for m in plan.mechanisms if m.round == name]
-        interval = plan.rounds[1].scales.interval.scale
+        interval = plan.rounds[1].scales.intervals.scale
         assert sum(scale == interval for _, _, scale in calls) == (2 if name == "good_center" else 0)
         listed += [m for m in listed if m.scale == interval]  # one entry for both axes
-        for kind, values, scale in calls:
-            coin = kind == "select" and len(values) == 2 and not values.any()
-            query = name == "good_center" and scale == pytest.approx(16 / (BUDGET.epsilon / 2))
-            if coin or query:  # coins are free; AboveThreshold lists its threshold's scale
-                continue
+        for kind, _, scale in calls:
+            if name == "good_center" and scale == pytest.approx(16 / (BUDGET.epsilon / 2)):
+                continue  # AboveThreshold lists its threshold's scale
             expected = [m.scale * (reach if kind == "gaussian" else 1) for m in listed]
             match = next(i for i, e in enumerate(expected) if scale >= e * (1 - 1e-12) and scale <= e * 1.01)
             del listed[match]
@@ -257,16 +254,15 @@ def gaussian_delta(scale, sensitivity, epsilon):
 def test_every_scale_costs_what_the_plan_charges(epsilon):
     plan = plan_for(unit_cube(3, 16), 10**10, Budget(epsilon, 1e-6))
     for m in plan.mechanisms:
-        kind = m.mechanism.split(":")[0]
-        if kind == "exponential":
-            assert m.epsilon == pytest.approx(2 * m.sensitivity / m.scale)
-        elif kind == "discrete Gaussian":
-            assert gaussian_delta(m.scale, m.sensitivity, m.epsilon) <= m.delta
-            assert gaussian_delta(m.scale / 3, m.sensitivity, m.epsilon) > m.delta
-        elif kind == "AboveThreshold":
-            query = plan.rounds[1].scales.query_scale
+        if m.kind == "discrete Gaussian":
+            assert m.rho == pytest.approx((m.sensitivity / m.scale) ** 2 / 2)
+            spent = m.rho + 2 * math.sqrt(m.rho * math.log(1 / 1e-7))
+            assert gaussian_delta(m.scale, m.sensitivity, spent) <= 1e-7
+            assert gaussian_delta(m.scale / 3, m.sensitivity, spent) > 1e-7
+        elif m.kind == "AboveThreshold":
+            query = plan.rounds[1].scales.shift.query_scale
             assert m.epsilon == pytest.approx(m.sensitivity / m.scale + 2 * m.sensitivity / query)
-        elif m.mechanism == "stability: interval per axis":
+        elif m.kind == "stability histograms":
             assert m.epsilon == pytest.approx(3 * m.sensitivity / m.scale)
         else:
             assert m.epsilon == pytest.approx(m.sensitivity / m.scale)
@@ -276,9 +272,9 @@ def test_every_scale_costs_what_the_plan_charges(epsilon):
 @pytest.mark.parametrize("delta", [1e-12, 0.4])
 def test_the_axes_stay_within_their_share(d, delta):
     for epsilon in (0.01, 1.0, 8.0):
-        spent = CenterScales(d, epsilon, delta, 0.1).axes_spend
-        assert spent[0] <= epsilon / 4
-        assert spent[1] <= delta / 4
+        spent = CenterScales(d, epsilon, delta, 0.1).intervals.cost
+        assert spent.epsilon <= epsilon / 4
+        assert spent.delta <= delta / 4
 
 
 def test_the_average_moves_by_what_its_noise_covers():
@@ -298,7 +294,7 @@ def test_the_average_moves_by_what_its_noise_covers():
         (_, sum_b, _), (_, count_b, _) = seen[1]
         assert np.linalg.norm(sum_a - sum_b) <= 2 * radius
         assert abs(int(count_a[0] - count_b[0])) <= 1
-        assert (2 * radius / scale) ** 2 / 2 == pytest.approx(scales.rho)
+        assert (2 * radius / scale) ** 2 / 2 == pytest.approx(scales.sum.cost.rho)
         assert 1 / count_scale == pytest.approx(scales.epsilon / 2)
 
 
@@ -365,7 +361,7 @@ def test_above_threshold_stops_where_a_shift_keeps_the_cluster_whole():
     for d, n, beta in itertools.product((1, 100, 3000), (10**4, 10**9, 2**45), (1e-4, 0.1)):
         for epsilon in (0.001, 8.0):
             scales = CenterScales(d, epsilon, 1e-7, beta)
-            error = above_threshold_error(scales.threshold_scale, scales.query_scale, scales.shifts(n), beta)
+            error = scales.shift.error(scales.shifts(n), beta)
             assert error <= math.floor(100 / epsilon * scales.log(n))
 
 

@@ -5,18 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from core.noise import SecureNoise
 from core.rec_concave import (
-    Draw,
+    Search,
     Steps,
-    a_dist,
-    a_dist_threshold,
     levels,
     log_star,
     quality_promise,
     rec_concave,
 )
-from tests.core.exact import at_least, excess
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -70,52 +66,11 @@ def test_levels_follow_the_recursion():
     assert levels(2**40, 2) == 1
 
 
-def gap_distribution(gap, best, scale, threshold):
-    """Probabilities of releasing candidate 0, candidate 1, nothing."""
-    released = float(at_least(np.array([threshold - gap]), scale)[0])
-    return np.array([released if best == i else 0.0 for i in (0, 1)] + [1 - released])
-
-
-def largest_gap_excess(scale, threshold, epsilon):
-    """Largest delta over neighbors: two scores, each moving by at most 1."""
-    worst = 0.0
-    for gap in range(-40, 41):
-        for move in range(-2, 3):
-            pair = [gap_distribution(abs(g), int(g < 0), scale, threshold) for g in (gap, gap + move)]
-            worst = max(worst, excess(*pair, epsilon), excess(*pair[::-1], epsilon))
-    return worst
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
-def test_a_dist_is_private_exactly(epsilon):
-    delta, scale = 0.01, 2 / epsilon
-    threshold = a_dist_threshold(epsilon, delta)
-    assert largest_gap_excess(scale, threshold, epsilon) <= delta
-    assert largest_gap_excess(scale, threshold - 1, epsilon) > delta
-    assert largest_gap_excess(scale / 2, threshold, epsilon) > delta
-
-
-def test_the_printed_a_dist_is_not_private():
-    """Scale 1 / epsilon and threshold ln(1 / delta) / epsilon, as sometimes transcribed."""
-    epsilon, delta = 1.0, 0.01
-    assert largest_gap_excess(1 / epsilon, math.ceil(math.log(1 / delta)), epsilon) > 3 * delta
-
-
-def test_a_dist_draws_that_distribution():
-    """2,000 draws; a halved scale would move the count by over 10 standard deviations."""
-    draw = Draw(1.0, 0.01)
-    gap = a_dist_threshold(1.0, 0.01) - 3
-    p = float(at_least(np.array([3]), 2.0)[0])
-    for noise in (SecureNoise(), SeededNoise(0)):
-        released = sum(a_dist(gap, draw, noise) for _ in range(2000))
-        assert abs(released - 2000 * p) < 5 * math.sqrt(2000 * p * (1 - p))
-    released = sum(a_dist(gap, draw, SeededNoise(0, factor=0.5)) for _ in range(2000))
-    assert abs(released - 2000 * p) > 5 * math.sqrt(2000 * p * (1 - p))
-
-
 def draws(quality, promise, depth, seed=0):
     noise = RecordingNoise(SeededNoise(seed, factor=0))
-    found = rec_concave(quality, promise, 0.5, Draw(1.0, 1e-3), depth, noise)
+    found = rec_concave(
+        quality, promise, 0.5, Search.of(1.0, 1e-3, levels(quality.last, depth)), depth, noise
+    )
     return found, noise.calls
 
 
@@ -152,7 +107,7 @@ def test_the_leading_block_is_that_of_brute_force(seed):
     rng = np.random.default_rng(seed)
     quality = peak(rng, 1000, 50, height=4000)
     _, calls = draws(quality, 4000, depth=2)
-    inner = next(values for kind, values, _ in calls if kind == "select")
+    inner = next(values for kind, values, _ in calls if kind == "select_run")
     length = 8 << int(np.argmax(inner))
     extended = np.append(dense(quality), np.full(1024 - 1000, min(0, quality.values[-1])))
     expected = []
@@ -172,7 +127,7 @@ def test_it_keeps_the_promise_of_the_theorem(last, seed):
     promise = math.ceil(quality_promise(last + 1, 0.5, 1.0, 1e-6, 1e-3))
     depth = log_star(last + 1)
     number = levels(last, depth)
-    draw = Draw(1 / (3 * number + 1), 1e-6 / max(1, 2 * number))
+    search = Search.of(1 / (3 * number + 1), 1e-6 / max(1, 2 * number), number)
     center, width = int(rng.integers(last)), int(2 ** rng.uniform(0, math.log2(last)))
     rise = np.unique(np.clip(center - (width * np.linspace(0, 3, 100)).astype(np.int64), 0, last))
     fall = np.unique(np.clip(center + 1 + (width * np.linspace(0, 3, 100)).astype(np.int64), 0, last))
@@ -180,7 +135,7 @@ def test_it_keeps_the_promise_of_the_theorem(last, seed):
     height = promise - np.abs(starts - center) * (promise // width)
     height = np.where(starts == center, promise, np.minimum(height, promise))
     quality = Steps(starts, np.maximum(height, -promise), last)
-    found = rec_concave(quality, promise, 0.5, draw, depth, SeededNoise(seed))
+    found = rec_concave(quality, promise, 0.5, search, depth, SeededNoise(seed))
     assert found is not None
     assert 0 <= found <= last
     assert quality.at(np.array([found]))[0] >= promise / 2
@@ -196,7 +151,7 @@ def test_the_theorem_covers_the_noise_really_drawn(solutions, epsilon, delta, fa
     number = levels(solutions, depth)
     count = 3 * number + 1
     share, part, beta = epsilon / count, delta / max(1, 2 * number), failure / count
-    scale = math.ceil(2 * math.log(2) / share) / math.log(2)
+    search = Search.of(share, part, number)
     promises, alphas = [promise], [0.5]
     for _ in range(number):
         promises.append(math.floor(alphas[-1] * promises[-1] / 2))
@@ -204,22 +159,21 @@ def test_the_theorem_covers_the_noise_really_drawn(solutions, epsilon, delta, fa
     candidates = [16.0] * number + [33.0]
     for level in range(number):
         gap = math.floor((1 - 0.25) * promises[level + 1]) - 1
-        lead = a_dist_threshold(share, part) + math.ceil(2 / share * math.log(1 / beta))
+        lead = search.lead.threshold + math.ceil(search.lead.scale * math.log(1 / beta))
         assert gap >= lead
     for level in range(number + 1):
         # At least K of at most 16 K candidates, or one of at most 33, have full quality.
-        assert scale * math.log(candidates[level] / beta) <= alphas[level] * promises[level]
+        assert search.quality.scale * math.log(candidates[level] / beta) <= alphas[level] * promises[level]
 
 
 def test_it_draws_what_is_charged():
-    """Two A_dist and one selection per level, one selection at the end, and coins that cost nothing."""
+    """Two A_dist and one selection per level, one selection at the end."""
     rng = np.random.default_rng(0)
     for last in (20, 2**20, 2**40):
         quality = peak(rng, last, 10, height=10**9)
         _, calls = draws(quality, 10**9, depth=5)
-        number = levels(last, 5)
-        real = [c for c in calls if c[0] == "select" and not (len(c[1]) == 2 and not c[1].any())]
-        assert len([c for c in calls if c[0] == "laplace"]) <= 2 * number
-        assert len(real) <= number + 1
-        assert all(scale == 2.0 for kind, _, scale in calls if kind == "laplace")
-        assert all(scale >= 2.0 for _, _, scale in real)
+        search = Search.of(1.0, 1e-3, levels(last, 5))
+        assert len([c for c in calls if c[0] == "laplace"]) <= search.lead.times
+        assert len([c for c in calls if c[0] == "select_run"]) <= search.quality.times
+        assert all(scale == 2.0 for _, _, scale in calls)
+        assert len(search.draws()) == (2 if last > 32 else 1)

@@ -11,8 +11,11 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.draws import Laplace
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
-from core.ordered.interior_point import Exponential
+from core.noise import Noise
+from core.ordered.interior_point import AmongPoints
 from core.ordered.threshold import FoundThreshold, LearnThreshold, Threshold, plan_threshold
 from core.ordered.threshold_learners import MOST_RANKS, AmongAll, AmongRanks, Examples, ranked
 from core.rounds import Block, run_in_memory
@@ -24,6 +27,10 @@ ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 SIZE = 5
 
 
+def among(scale, spread=1, what="any"):
+    return Exponential(what=what, scale=scale, spread=spread)
+
+
 def errors_of(examples, size=SIZE):
     return np.array([sum((x >= t) != bool(y) for x, y in examples) for t in range(size + 1)])
 
@@ -31,7 +38,7 @@ def errors_of(examples, size=SIZE):
 def scores_of(examples, size=SIZE):
     """Score of every threshold, as the mechanism sees it."""
     noise = RecordingNoise(SeededNoise(0))
-    step = LearnThreshold(1, AmongAll(size, 1.0))
+    step = LearnThreshold(1, AmongAll(size, among(1.0)))
     keys = np.array([2 * x + y for x, y in examples], dtype=np.int64)
     step.release(Counts.of(keys), None, noise)
     [(_, scores, _)] = noise.calls
@@ -66,7 +73,7 @@ def test_thresholds_are_chosen_by_the_exponential_mechanism():
     keys = Counts.of(np.array([2 * x + y for x, y in examples]))
 
     def drawn(scale):
-        step, noise = LearnThreshold(1, AmongAll(SIZE, scale)), SeededNoise(1)
+        step, noise = LearnThreshold(1, AmongAll(SIZE, among(scale))), SeededNoise(1)
         return np.bincount([step.release(keys, None, noise).step for _ in range(6000)], minlength=SIZE + 1)
 
     expected = np.exp(-errors_of(examples) / 1.5)
@@ -127,7 +134,7 @@ def test_promise_holds(method, flipped, neighbors):
     assert promise_breaks(method, flipped, neighbors, 100) <= 5
 
 
-class Script:
+class Script(Noise):
     """Noise that follows a list of outcomes, takes the first where it ends, and notes their probabilities.
 
     A noisy number of examples is 0, ..., `most`: the rest counts as the nearest.
@@ -190,8 +197,16 @@ def transcripts(learner, examples):
 
 def largest_loss(total_scale, rank_scale, finder_scale, choice_scale):
     """The largest loss of one example more or less, of all that is drawn together."""
-    finder = Exponential(2, finder_scale)
-    learner = AmongRanks(2, total_scale, 0, rank_scale, 1, finder, 1, choice_scale)
+    learner = AmongRanks(
+        size=2,
+        total=Laplace(what="any", scale=total_scale, sensitivity=1),
+        total_margin=0,
+        rank=among(rank_scale, 2),
+        step=1,
+        finder=AmongPoints(2, among(finder_scale, 2)),
+        window=1,
+        choice=among(choice_scale),
+    )
     labeled, losses = list(itertools.product(range(2), (0, 1))), []
     known = {}
 
@@ -330,11 +345,11 @@ def test_labels_are_read_on_any_grid(step):
 
 
 def test_extreme_databases_have_an_answer():
-    step = LearnThreshold(1, AmongAll(SIZE, 0.01))
+    step = LearnThreshold(1, AmongAll(SIZE, among(0.01)))
     assert 0 <= step.release(Counts.of(np.array([], dtype=np.int64)), None, SeededNoise(0)).step <= SIZE
     assert step.release(Counts.of(np.full(9, 2 * 4)), None, SeededNoise(0)).step == SIZE
     assert step.release(Counts.of(np.full(9, 1)), None, SeededNoise(0)).step == 0
-    ranks = AmongRanks.of(SIZE, 50.0, 1, False, 0.01)
+    ranks = AmongRanks.of(SIZE, 50.0, ADD, 0.01)
     for keys in ([], [8] * 9, [1] * 9):
         learned = LearnThreshold(1, ranks).release(
             Counts.of(np.array(keys, dtype=np.int64)), None, SeededNoise(0)

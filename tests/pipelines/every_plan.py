@@ -37,6 +37,7 @@ FIVE_COLUMNS = {
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
+    "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0},),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "k_means": (FIVE_COLUMNS,),
     "k_median": (FIVE_COLUMNS,),
@@ -56,6 +57,16 @@ class Setting:
 
     name: str
     job: Job
+
+    @property
+    def published(self) -> bool:
+        """Whether it is the published 1-cluster, which serves huge targets, and few distinct points."""
+        return self.plan.method == "paper"
+
+    @property
+    def copies(self) -> int:
+        """How many records each one stands for."""
+        return 10**9 if self.published else 1
 
     @cached_property
     def plan(self) -> Plan:
@@ -111,7 +122,7 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for choice in _choices(task):
             for relation in ("add_or_remove_one", "replace_one"):
                 job = _with(_with(_base(task), changes(task)), variant)
-                job["params"] |= choice
+                job["params"] |= choice | ({"target": 2 * 10**10} if "paper" in choice.values() else {})
                 job["privacy"]["neighbors"] = relation
                 name = "-".join([task, *choice.values(), relation, *([str(number)] if number else [])])
                 yield name, job
@@ -141,17 +152,23 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
 
     Args:
         setting: see above.
-        shape: `uniform`, `one_value`, `two_values`, `two_clumps`, `few` or `empty`; the latter two have other
-            numbers of records, unless that number is public.
+        shape: `uniform`, `powers` (of two), `one_value`, `two_values`, `two_clumps`, `few` or `empty`; the
+            latter two have other numbers of records, unless that number is public.
         n: how many records the others have.
     """
     grid = setting.job.grid
     public = setting.job.privacy.neighbors == "replace_one"
+    if setting.job.task == "interior_point":
+        n = max(n, setting.plan.promises["records_needed"])  # with fewer, most methods draw nothing
+    if setting.published:
+        n = 60
     size = n if public else {"few": 40, "empty": 0}.get(shape, n)
     rng = np.random.default_rng(len(shape))
     extents = np.asarray(grid.extents)
     if shape == "one_value":
         points = np.tile(extents // 3, (size, 1))
+    elif shape == "powers":
+        points = 1 << rng.integers(0, [int(extent).bit_length() for extent in extents], (size, len(extents)))
     elif shape in ("two_values", "two_clumps"):
         points = np.where(rng.random((size, 1)) < 0.5, extents // 5, extents * 4 // 5)
         width = 1 if shape == "two_values" else np.maximum(2, extents // 50)

@@ -20,10 +20,13 @@ import numpy as np
 import pytest
 
 from core.draws import Additive, Draw, charged
+from core.mechanisms.a_dist import ADist
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.random_path import RandomPath
 from core.mechanisms.stability import StabilityHistogram
+from core.mechanisms.stability_axes import StabilityAxes
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Lengths, Noise
 from core.rounds import Block
@@ -34,15 +37,13 @@ from tests.pipelines.every_plan import Setting, blocks, settings
 T = TypeVar("T")
 
 NOT_YET = (
-    "interior_point",
     "median",
     "minimum",
     "mst_cost",
     "sample_and_aggregate",
-    "threshold",
     "triangles",
 )
-"""Tasks whose rounds don't hold their draws yet. `one_cluster` does, but for the published method."""
+"""Tasks whose rounds don't hold their draws yet."""
 
 Script = Callable[[Draw], Any]
 
@@ -54,7 +55,7 @@ def drawn(draw: Draw) -> Any:
 
 def nothing(draw: Draw) -> Any:
     """Script: every draw that may answer "nothing" does."""
-    if isinstance(draw, AboveThreshold | Choosing):
+    if isinstance(draw, AboveThreshold | ADist | Choosing):
         return None
     return ...
 
@@ -175,10 +176,12 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other) or (one != one and other != other)
 
 
-def aggregate(step: Any, data: list[Block], state: Any) -> Any:
+def aggregate(step: Any, data: list[Block], state: Any, copies: int = 1) -> Any:
     total = step.summarize(data[0], state)
     for block in data[1:]:
         total = total + step.summarize(block, state)
+    if copies > 1:
+        total = dataclasses.replace(total, counts=total.counts * copies)
     return total if step.floor is None else total.above(step.floor)
 
 
@@ -199,7 +202,7 @@ def trials(setting: Setting, shape: str, script: Script = drawn, factor: float =
     data, state = blocks(setting, shape), plan.start
     for number, step in enumerate(plan.rounds):
         noise = NotingNoise(number, script, factor)
-        after = step.release(aggregate(step, data, state), state, noise)
+        after = step.release(aggregate(step, data, state, setting.copies), state, noise)
         yield step, state, noise.answers, after
         state = after
 
@@ -207,20 +210,25 @@ def trials(setting: Setting, shape: str, script: Script = drawn, factor: float =
 SCRIPTS: dict[str, Script] = {"drawn": drawn, "nothing": nothing, "first": first}
 
 
+_OF_ONE_SCALE = ADist | Additive | Choosing | Exponential | StabilityAxes | StabilityHistogram | WithinCell
+
+
 def scales_of(draw: Draw, unit: Any) -> set[float] | None:
     """Return the scales that a draw's noise may have; None for those that have a test of their own."""
     units = np.unique(np.asarray(unit, dtype=float)).tolist()
     if isinstance(draw, AboveThreshold):
         return {draw.threshold_scale, draw.query_scale}
-    if isinstance(draw, Additive | Exponential | Choosing | StabilityHistogram | WithinCell):
+    if isinstance(draw, _OF_ONE_SCALE):
         return {draw.scale * u for u in units}
+    if isinstance(draw, RandomPath):
+        return {draw.noise_scale}
     return None
 
 
 def test_what_is_covered() -> None:
     """Every setting of a task that isn't listed as missing holds its draws; a listed one doesn't."""
     missing = Counter(setting.job.task for setting in settings() if not holds_draws(setting))
-    assert set(missing) - {"one_cluster"} == set(NOT_YET)
+    assert set(missing) == set(NOT_YET)
     reached = {setting.job.task for setting in covered().values()}
     assert reached | set(NOT_YET) == set(TASKS)
 
@@ -238,7 +246,8 @@ def test_as_charged(name: str) -> None:
     """Nothing is drawn that isn't charged, and nothing with less noise."""
     setting = named(name)
     made: Counter[Draw] = Counter()
-    for shape, factor in (("uniform", 1.0), ("two_clumps", 1.0), ("empty", 1.0), ("two_values", 0.0)):
+    shapes = (("uniform", 1.0), ("powers", 1.0), ("two_clumps", 1.0), ("empty", 1.0), ("two_values", 0.0))
+    for shape, factor in shapes:
         for step, _, answers, _ in trials(setting, shape, factor=factor):
             held = step.draws()
             times = Counter(answer.draw for answer in answers)
@@ -261,10 +270,10 @@ def test_nothing_but_noise(name: str, script: str) -> None:
     """The state and the draws follow from the state before and from what draws answered."""
     setting = named(name)
     others = {shape: blocks(setting, shape) for shape in SHAPES}
-    for shape in ("uniform", "two_clumps", "empty"):
+    for shape in ("uniform", "powers", "two_clumps", "empty"):
         for step, before, answers, after in trials(setting, shape, SCRIPTS[script]):
             for other, data in others.items():
                 replay = Replay(answers)
-                again = step.release(aggregate(step, data, before), before, replay)
+                again = step.release(aggregate(step, data, before, setting.copies), before, replay)
                 replay.finish()
                 assert same(after, again), f"{step.name} on {other}"
