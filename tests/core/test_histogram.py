@@ -15,7 +15,6 @@ from core.ordered.histogram import Cells, SparseHistogram, shape_of
 from core.ordered.histogram_plan import Histogram, plan_histogram
 from core.policy import Attribute, Distance, KnownCount, Partition, Policy
 from core.rounds import Block, run_in_memory
-from core.selection import stability_threshold
 from tests.core.exact import at_least, excess, fits, laplace_mass
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
@@ -270,7 +269,8 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
 
 
 def test_thresholds_follow_the_relation():
-    assert stability_threshold(0.7, 1e-6, ONE) < stability_threshold(0.7, 1e-6, under(Distance(1)))
+    one, two = (StabilityHistogram.of("any", 0.7, 1e-6, relation) for relation in (ONE, under(Distance(1))))
+    assert one.threshold < two.threshold
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,9 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for choice in _choices(task):
             for relation in ("add_or_remove_one", "replace_one"):
                 job = _with(_with(_base(task), changes(task)), variant)
-                job["params"] |= choice | ({"target": 2 * 10**10} if "paper" in choice.values() else {})
+                job["params"] |= choice
+                if "paper" in choice.values():  # serves huge targets, and tells boxes apart on a fine grid
+                    job["params"]["target"], job["domain"]["step"] = 2 * 10**10, 2.0**-24
                 job["privacy"]["neighbors"] = relation
                 name = "-".join([task, *choice.values(), relation, *([str(number)] if number else [])])
                 yield name, job
@@ -171,7 +173,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
         points = 1 << rng.integers(0, [int(extent).bit_length() for extent in extents], (size, len(extents)))
     elif shape in ("two_values", "two_clumps"):
         points = np.where(rng.random((size, 1)) < 0.5, extents // 5, extents * 4 // 5)
-        width = 1 if shape == "two_values" else np.maximum(2, extents // 50)
+        narrow = 10**5 if setting.published else 50
+        width = 1 if shape == "two_values" else np.maximum(2, extents // narrow)
         points = points + rng.integers(0, width, (size, len(extents)))
     else:
         points = rng.integers(0, extents + 1, (size, len(extents)))
