@@ -28,10 +28,22 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"secrets": "full", "constraints": True},
 )
 
+FITTED: dict[str, dict[str, Any]] = {
+    "mst_cost": {"domain.step": 2.0**-3},  # few nodes: the exact cuts take long
+    "sample_and_aggregate": {"params.blocks": 800, "params.stable_fraction": 0.4},  # else nothing is found
+}
+"""What changes in a task's small job so that all draws are made, soon."""
+
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
+    "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},),
     "minimum": ({"params": {"largest": False}},),
+    "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "quantiles": ({"params": {"probabilities": [0.5]}},),
+    "sample_and_aggregate": (
+        {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
+    ),
+    "triangles": ({"params": {"scale_share": 0.0}},),
 }
 """Further parameters of a task that change what is drawn."""
 
@@ -96,7 +108,7 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, variant in enumerate(variants):
         for choice in _choices(task):
             for relation in ("add_or_remove_one", "replace_one"):
-                job = _with(_with(_base(task), changes(task)), variant)
+                job = _with(_with(_with(_base(task), changes(task)), FITTED.get(task, {})), variant)
                 job["params"] |= choice
                 job["privacy"]["neighbors"] = relation
                 name = "-".join([task, *choice.values(), relation, *([str(number)] if number else [])])
@@ -145,6 +157,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     else:
         points = rng.integers(0, extents + 1, (size, len(extents)))
     points = np.minimum(points, extents).astype(np.int64)
+    if setting.job.task == "mst_cost" and setting.job.task_params.change == "weight":
+        points[:, :2] = np.random.default_rng(0).integers(0, extents[:2] + 1, (size, 2))  # public
     if setting.job.task == "sample_and_aggregate":
         count = setting.job.task_params.blocks  # every block answers
         points = (
