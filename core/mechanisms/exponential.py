@@ -78,4 +78,10 @@ class Exponential(Draw):
             run = noise.select_run(scores, lengths, self.scale * unit)
             return int(starts[run]) + noise.below(int(lengths[run]))
 
-        return noise.answer(self, sample, unit)
+        return noise.answer(self, sample, (unit, *_universe(starts, lengths)))
+
+
+def _universe(starts: Points, lengths: Lengths) -> tuple[int, int]:
+    """Return the first point of the runs together, and how many there are: what must be public of them."""
+    whole = np.asarray(lengths)
+    return int(np.min(starts)), int(whole.sum())

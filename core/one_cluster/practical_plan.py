@@ -43,12 +43,21 @@ class Draws:
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything a plan is made from."""
+    """Everything a plan is made from.
+
+    Args:
+        grid: the universe.
+        params: target and failure probability.
+        budget: what the run may spend.
+        neighbors: the relation.
+        changes: how many changes of that relation lie between neighbors.
+    """
 
     grid: Grid
     params: OneCluster
     budget: Budget
     neighbors: Neighbors
+    changes: int = 1
 
     @property
     def boxes(self) -> Boxes:
@@ -92,11 +101,11 @@ class Setting:
     def draws(self, multiplier: float) -> Draws:
         """Return the draws at `multiplier` times the shares.
 
-        A replacement is `moves` = 2 additions or removals, so what is calibrated for one of these gets
+        A replacement is 2 additions or removals, so what is calibrated for one of these gets
         epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
         """
         epsilon = {k: v * self.budget.epsilon * multiplier for k, v in self.shares().items()}
-        moves, one = self.neighbors.moves, self.neighbors.count()
+        moves, one = self._moves, self.changes * self.neighbors.count()
         radius_rate, center_rate = self.rate(_RADIUS_SAMPLE), self.rate(_CENTER_SAMPLE)
         radius = 2 / before_sampling(epsilon["good_radius"] / moves, radius_rate)
         center = before_sampling(epsilon["good_center"] / moves, center_rate)
@@ -119,17 +128,24 @@ class Setting:
                 rate=center_rate,
                 changes=moves,
             ),
-            sums=tuple(self._sum(_SUM * epsilon[name]) for name in _AVERAGES),
-            counts=tuple(Laplace.of("count", (1 - _SUM) * epsilon[name], one) for name in _AVERAGES),
+            sums=tuple(self._sum(name, _SUM * epsilon[name]) for name in _AVERAGES),
+            counts=tuple(
+                Laplace.of(f"count of {name}", (1 - _SUM) * epsilon[name], one) for name in _AVERAGES
+            ),
             radius=AboveThreshold(
                 what="radius", threshold_scale=fit, query_scale=fit, monotone=True, changes=moves
             ),
             count=Laplace.of("count", epsilon["count"], one),
         )
 
-    def _sum(self, epsilon: float) -> Additive:
+    @property
+    def _moves(self) -> int:
+        """How many additions or removals lie between neighbors."""
+        return self.changes * self.neighbors.moves
+
+    def _sum(self, name: str, epsilon: float) -> Additive:
         """Return the noise of a sum, Gaussian or Laplace, for a share of about `epsilon`."""
-        what, moves = "sum, per step of the ball's radius", self.neighbors.moves
+        what, moves = f"sum of {name}, per step of the ball's radius", self._moves
         if self.gaussian:
             return Gaussian.of(what, (epsilon / self._gaussian_factor) ** 2 / 2, moves)
         return Laplace.of(what, epsilon, moves * math.sqrt(self.grid.dimension))
@@ -286,7 +302,9 @@ def _notes(setting: Setting, accuracy: Accuracy) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
+def plan_practical(
+    grid: Grid, params: OneCluster, budget: Budget, neighbors: Neighbors, salt: bytes, changes: int = 1
+) -> Plan:
     """Plan the practical 1-cluster.
 
     Args:
@@ -295,6 +313,7 @@ def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Ne
         budget: what the run may spend.
         neighbors: the relation; the number of records is never used under either.
         salt: 16 secret bytes that choose the samples.
+        changes: how many changes of that relation lie between neighbors.
 
     Returns:
         Rounds and promises: `missing` (the ball holds at least target - missing records),
@@ -307,7 +326,7 @@ def plan_practical(grid: Grid, params: OneCluster, budget: Budget, neighbors: Ne
     grid.check_distances()
     if budget.delta <= 0:
         raise ValueError("privacy.delta is 0: one_cluster chooses among boxes, which needs a delta above 0.")
-    setting = Setting(grid, params, budget, neighbors)
+    setting = Setting(grid, params, budget, neighbors, changes)
     draws = setting.draws(calibrate(budget, setting.mechanisms))
     rounds, accuracy = setting.rounds(draws, salt), accuracy_of(setting, draws)
     mechanisms = charged(rounds)

@@ -6,6 +6,8 @@ import numpy as np
 
 from core.aggregate import Counts
 from core.domain import Grid
+from core.draws import Draw
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.rounds import Block
@@ -34,23 +36,27 @@ class FindWindow:
     chosen, for its upper end that of rank r + margin, each by the exponential mechanism: the score of a
     cell is minus how far the wanted rank is from the ranks #{x < cell} + 1, ..., #{x <= cell} that the cell
     holds. A replaced record moves the ranks by at most 1. A record more raises a rank by 0 or 1, and r by
-    0 or 1. So the sensitivity is 1 under both relations, and each choice costs 2 / scale.
+    0 or 1. So the sensitivity is 1 under both relations.
 
     Args:
         bits: a cell is 2^bits grid steps wide.
         extent: largest grid coordinate.
         rank: the order statistic.
         margin: ranks that the window should hold on each side.
-        scale: Gumbel scale.
+        end: chooses the cell of each end.
     """
 
     bits: int
     extent: int
     rank: Rank
     margin: int
-    scale: float
+    end: Exponential
     name: str = "window"
     floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.end,)
 
     def summarize(self, block: Block, state: Window) -> Counts:
         """Count the records in each cell."""
@@ -65,7 +71,7 @@ class FindWindow:
         ends = []
         for wanted in (rank - self.margin, rank + self.margin):
             away = np.maximum(np.maximum(first - wanted, wanted - last), 0)
-            ends.append(noise.select(-away, self.scale))
+            ends.append(self.end.candidate(-away, noise))
         lower, upper = min(ends) << self.bits, ((max(ends) + 1) << self.bits) - 1
         return Window(lower, min(upper, self.extent))
 
@@ -108,6 +114,10 @@ class SmoothQuantile(Quantile):
     neighbors: Neighbors
     smooth: SmoothNoise
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.smooth.draws()
+
     def release(self, aggregate: Counts, state: Window, noise: Noise) -> Answer:
         """Release the value, and the scale of its noise where that is paid for."""
         upper = state.upper - state.lower
@@ -122,29 +132,33 @@ class ExponentialQuantile(Quantile):
     """Choose a grid point of the window by its rank, see `choose_by_rank`.
 
     Args:
-        scale: Gumbel scale.
+        value: chooses the grid point.
     """
 
-    scale: float
+    value: Exponential
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.value,)
 
     def release(self, aggregate: Counts, state: Window, noise: Noise) -> Answer:
         """Release a grid point."""
-        value = choose_by_rank(aggregate, state.upper - state.lower, self.rank, self.scale, noise)
+        value = choose_by_rank(aggregate, state.upper - state.lower, self.rank, self.value, noise)
         return self.restored(state, value)
 
 
-def choose_by_rank(values: Counts, upper: int, rank: Rank, scale: float, noise: Noise) -> int:
-    """Choose one of 0, ..., upper by the exponential mechanism: 2 / scale private under both relations.
+def choose_by_rank(values: Counts, upper: int, rank: Rank, draw: Exponential, noise: Noise) -> int:
+    """Choose one of 0, ..., upper by the exponential mechanism.
 
     The score of v is -max(0, #{x < v} + 1 - r, r - #{x <= v}), how far r is from the ranks that v holds; its
-    sensitivity is 1 as in `FindWindow`. The grid points between two neighboring values share one score and
-    are one run (Smith 2011).
+    sensitivity is 1 under both relations, as in `FindWindow`. The grid points between two neighboring values
+    share one score and are one run (Smith 2011).
 
     Args:
         values: how often each value occurs.
         upper: largest value.
         rank: which order statistic.
-        scale: Gumbel scale.
+        draw: of spread 2.
         noise: where randomness comes from.
     """
     last = np.cumsum(values.counts)
@@ -157,5 +171,4 @@ def choose_by_rank(values: Counts, upper: int, rank: Rank, scale: float, noise: 
     lengths = np.append(np.append(values.keys, upper + 1) - gap_starts, np.ones_like(values.keys))
     scores = -np.append(gap_away, value_away)
     some = lengths > 0
-    run = noise.select_run(scores[some], lengths[some], scale)
-    return int(starts[some][run]) + noise.below(int(lengths[some][run]))
+    return draw.point(starts[some], lengths[some], scores[some], noise)

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass, replace
 
-from core.budget import Budget, Mechanism, calibrate, spend
+from core.budget import Budget, calibrate, spend
 from core.domain import Grid
+from core.draws import Charged, charged
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.plan import Plan
-from core.rounds import Round
 from core.smooth.bound import reach
 from core.smooth.median import ExponentialQuantile, FindWindow, SmoothQuantile, Window
 from core.smooth.order_statistics import Rank
@@ -48,14 +49,15 @@ def plan_median(grid: Grid, params: Median, budget: Budget, neighbors: Neighbors
     neighbors.count()  # refuses what a rank does not count by one
     method = "exponential" if params.method == "auto" else params.method
     setting = _Setting(grid, replace(params, method=method), budget, neighbors)
-    multiplier = calibrate(budget, lambda m: setting.mechanisms(m * budget.epsilon))
+    multiplier = calibrate(budget, lambda m: charged(setting.rounds(m * budget.epsilon)))
     epsilon = multiplier * budget.epsilon
-    mechanisms = setting.mechanisms(epsilon)
+    rounds = setting.rounds(epsilon)
+    mechanisms = charged(rounds)
     error = setting.rank_error(epsilon) * (2 if setting.rank.extreme else 1)
     other = "smooth" if method == "exponential" else "exponential"
     return Plan(
         method=method,
-        rounds=setting.rounds(epsilon),
+        rounds=rounds,
         start=Window(0, grid.extents[0]),
         mechanisms=mechanisms,
         spend=spend(mechanisms, budget.delta),
@@ -107,51 +109,41 @@ class _Setting:
         inwards = self.rank.extreme and self.params.method == "exponential"
         return replace(self.rank, inside=self.rank_error(epsilon)) if inwards else self.rank
 
-    def window_scale(self, epsilon: float) -> float:
-        return 2 / (_WINDOW_SHARE / 2 * epsilon)
+    def end(self, epsilon: float) -> Exponential:
+        """Draw of both ends of the window, whose scores have sensitivity 1."""
+        return Exponential.of("end of the window", _WINDOW_SHARE / 2 * epsilon, 2, times=2)
+
+    def value(self, epsilon: float) -> Exponential:
+        """Draw of the exponential method, whose scores have sensitivity 1."""
+        return Exponential.of("value", self.share * epsilon, 2)
 
     def smooth(self, epsilon: float) -> SmoothNoise:
         """Noise of the smooth method; a gap grows by itself per change where records are evenly spread."""
         return calibrate_smooth(self.params, self.share * epsilon, self.budget.delta, moves=1, doubling=1.0)
 
-    def mechanisms(self, epsilon: float) -> tuple[Mechanism, ...]:
-        draws = []
-        if self.windowed:
-            scale = self.window_scale(epsilon)
-            ends = (f"exponential mechanism: {end} end" for end in ("lower", "upper"))
-            draws = [Mechanism("window", end, scale, 1, epsilon=2 / scale) for end in ends]
-        if self.params.method == "smooth":
-            return (*draws, *self.smooth(epsilon).mechanisms("release"))
-        last = self.share * epsilon
-        return (*draws, Mechanism("release", "exponential mechanism: value", 2 / last, 1, epsilon=last))
-
     def rank_error(self, epsilon: float) -> int:
         """Bound the rank error of the exponential mechanism over the grid, with probability 1 - failure."""
         return math.ceil(
-            2 / (self.share * epsilon) * (math.log(2) * (self.bits + 1) - math.log(self.one_failure))
+            self.value(epsilon).scale * (math.log(2) * (self.bits + 1) - math.log(self.one_failure))
         )
 
-    def margin(self, epsilon: float) -> int:
-        """Ranks the window must hold on each side: what may matter, and the error in choosing its end."""
-        error = self.window_scale(epsilon) * (math.log(2) * _CELLS - math.log(self.one_failure))
-        if self.params.method == "smooth":
-            needed = reach(self.grid.extents[0], self.smooth(epsilon).noise.beta) + 2
-        else:
-            needed = self.rank_error(epsilon)
-        return needed + math.ceil(error)
+    def window(self, epsilon: float, rank: Rank, needed: int) -> FindWindow:
+        """Return the round that finds a window, with margins of `needed` ranks and the error of its ends."""
+        end = self.end(epsilon)
+        error = end.scale * (math.log(2) * _CELLS - math.log(self.one_failure))
+        bits = self.bits + 1 - _CELLS
+        return FindWindow(bits, self.grid.extents[0], rank, needed + math.ceil(error), end)
 
-    def rounds(self, epsilon: float) -> tuple[Round, ...]:
-        rank, extent = self.aim(epsilon), self.grid.extents[0]
-        rounds: list[Round] = []
-        if self.windowed:
-            bits = self.bits + 1 - _CELLS
-            rounds.append(FindWindow(bits, extent, rank, self.margin(epsilon), self.window_scale(epsilon)))
+    def rounds(self, epsilon: float) -> tuple[Charged, ...]:
+        rank, grid = self.aim(epsilon), self.grid
         if self.params.method == "smooth":
             smooth = self.smooth(epsilon)
-            last: Round = SmoothQuantile(grid=self.grid, rank=rank, neighbors=self.neighbors, smooth=smooth)
+            needed = reach(grid.extents[0], smooth.noise.beta) + 2  # beyond which nothing matters
+            last: Charged = SmoothQuantile(grid=grid, rank=rank, neighbors=self.neighbors, smooth=smooth)
         else:
-            last = ExponentialQuantile(grid=self.grid, rank=rank, scale=2 / (self.share * epsilon))
-        return (*rounds, last)
+            needed = self.rank_error(epsilon)
+            last = ExponentialQuantile(grid=grid, rank=rank, value=self.value(epsilon))
+        return (self.window(epsilon, rank, needed), last) if self.windowed else (last,)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
         notes = []

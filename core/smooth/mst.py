@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow, minimum_spanning_tree
 
-from core.budget import Budget, Mechanism, laplace, spend
+from core.budget import Budget, spend
 from core.domain import Grid
+from core.draws import Charged, Draw, Laplace, charged
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, Round
+from core.rounds import Block
 from core.smooth.bound import smooth_bound
 from core.smooth.graphs import Edges, check_nodes, labels
 from core.smooth.params import MstCost
@@ -223,6 +224,10 @@ class SmoothCost(SpanningCost):
 
     smooth: SmoothNoise
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.smooth.draws()
+
     def release(self, aggregate: Edges, state: None, noise: Noise) -> Answer:
         """Release the cost, and the scale of its noise where that is paid for."""
         cuts = Cuts.of(aggregate, self.cap)
@@ -244,16 +249,20 @@ class GlobalCost(SpanningCost):
     """Release the cost with discrete Laplace noise: one weight moves it by at most `cap`.
 
     Args:
-        scale: Laplace scale, grid steps.
+        total: noise of the cost, grid steps.
     """
 
-    scale: float
+    total: Laplace
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.total,)
 
     def release(self, aggregate: Edges, state: None, noise: Noise) -> Answer:
         """Release the cost and the public scale of its noise."""
         cost, edges = self.cost(Cuts.of(aggregate, self.cap))
-        value = int(noise.laplace(np.array([cost], dtype=np.int64), self.scale)[0])
-        return self.restored(value, edges, self.scale)
+        value = int(self.total.add(np.array([cost], dtype=np.int64), noise)[0])
+        return self.restored(value, edges, self.total.scale)
 
 
 def plan_mst_cost(grid: Grid, params: MstCost, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
@@ -284,15 +293,18 @@ def plan_mst_cost(grid: Grid, params: MstCost, budget: Budget, neighbors: Neighb
         )
     changes = neighbors.count() if public else neighbors.moves
     method = "global" if params.method == "auto" else params.method
-    scale = changes * grid.extents[2] / budget.epsilon
-    error = math.ceil(scale * math.log(1 / params.failure)) * grid.step
-    mechanisms: tuple[Mechanism, ...] = (
-        laplace("release", "cost", budget.epsilon, changes * grid.extents[2]),
-    )
-    step: Round = GlobalCost(grid=grid, public=public, scale=scale)
+    total = Laplace.of("cost", budget.epsilon, changes * grid.extents[2])
+    error = math.ceil(total.scale * math.log(1 / params.failure)) * grid.step
+    step: Charged = GlobalCost(grid=grid, public=public, total=total)
     if method == "smooth":
-        smooth, mechanisms = plan_release(params, budget, changes, _DOUBLING)
-        step = SmoothCost(grid=grid, public=public, smooth=smooth)
+        step = plan_release(
+            params,
+            budget,
+            changes,
+            _DOUBLING,
+            lambda smooth: SmoothCost(grid=grid, public=public, smooth=smooth),
+        )
+    mechanisms = charged((step,))
     other = "smooth" if method == "global" else "global"
     means = (
         "Nodes and edges are taken for public, and released through the cost."

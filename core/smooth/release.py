@@ -1,16 +1,20 @@
 """Release a number with noise that follows its smooth sensitivity, and the answer in data units."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from core.budget import Budget, Mechanism, calibrate, laplace
+from core.budget import Budget, calibrate
 from core.domain import Grid
+from core.draws import Charged, Draw, Laplace, charged
+from core.mechanisms.admissible import Admissible
 from core.noise import Noise
-from core.smooth.admissible import Admissible, Choice, calibrate_noise
+from core.smooth.admissible import Choice, calibrate_noise
+
+Made = TypeVar("Made", bound=Charged)
 
 _UNIT = 1.001  # ln S is counted in units of slightly more than beta, to cover its rounding
 
@@ -53,38 +57,34 @@ class SmoothNoise:
     """The draws of one release: admissible noise, and the noise of its own scale.
 
     Args:
-        noise: calibrated noise.
-        scale_epsilon: what is spent on the scale; 0 where it is kept secret.
+        noise: of the value.
+        level: noise of the scale's logarithm, in units of slightly more than beta; None where the scale is
+            kept secret.
     """
 
     noise: Admissible
-    scale_epsilon: float = 0.0
+    level: Laplace | None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Both draws."""
+        return (self.noise,) if self.level is None else (self.noise, self.level)
 
     def value(self, value: int, smooth: float, least: int, most: int, noise: Noise) -> int:
         """Release an integer of beta-smooth sensitivity `smooth`, kept within [least, most]."""
-        return min(max(value + self.noise.draw(self.noise.scale(smooth), noise), least), most)
+        (released,) = self.noise.add([value], smooth, noise)
+        return min(max(released, least), most)
 
     def scale(self, smooth: float, noise: Noise) -> float | None:
         """Release the scale of the noise, within a factor e^beta and its own noise.
 
         ln S moves by at most beta, so ceil(ln S / beta) has sensitivity 1: discrete Laplace.
         """
-        if self.scale_epsilon == 0:
+        if self.level is None:
             return None
         unit = self.noise.beta * _UNIT
         level = np.array([math.ceil(math.log(smooth) / unit)], dtype=np.int64)
-        noisy = int(noise.laplace(level, 1 / self.scale_epsilon)[0])
+        noisy = int(self.level.add(level, noise)[0])
         return self.noise.scale(math.exp(min(noisy * unit, 700.0)))
-
-    def mechanisms(self, round_: str) -> tuple[Mechanism, ...]:
-        """Both draws, as they are charged."""
-        what = f"{self.noise.kind} noise, per unit of smooth sensitivity"
-        value = Mechanism(
-            round_, what, 1 / self.noise.alpha, 1, epsilon=self.noise.epsilon, delta=self.noise.delta
-        )
-        if self.scale_epsilon == 0:
-            return (value,)
-        return value, laplace(round_, "scale of the noise, in powers of e^beta", self.scale_epsilon, 1)
 
 
 def per_move(epsilon: float, delta: float, moves: int) -> tuple[float, float]:
@@ -93,11 +93,6 @@ def per_move(epsilon: float, delta: float, moves: int) -> tuple[float, float]:
     Group privacy: (epsilon / 2, delta / (1 + e^(epsilon / 2))) for one change is (epsilon, delta) for two.
     """
     return (epsilon, delta) if moves == 1 else (epsilon / 2, delta / (1 + math.exp(min(epsilon / 2, 700.0))))
-
-
-def as_charged(mechanisms: Sequence[Mechanism], moves: int) -> tuple[Mechanism, ...]:
-    """Return mechanisms calibrated to one change as they are charged between neighbors `moves` apart."""
-    return tuple(mechanisms) if moves == 1 else tuple(m.under_replacement() for m in mechanisms)
 
 
 def calibrate_smooth(
@@ -114,20 +109,35 @@ def calibrate_smooth(
     """
     share = params.scale_share
     one, one_delta = per_move(epsilon, delta, moves)
-    noise = calibrate_noise(params.noise, (1 - share) * one, one_delta, params.failure, doubling)
-    return SmoothNoise(noise, share * one)
+    noise = calibrate_noise(
+        "value", params.noise, (1 - share) * one, one_delta, params.failure, doubling, changes=moves
+    )
+    if share == 0:
+        return SmoothNoise(noise)
+    return SmoothNoise(
+        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one, 1, changes=moves)
+    )
 
 
 def plan_release(
-    params: NoiseParams, budget: Budget, moves: int, doubling: float
-) -> tuple[SmoothNoise, tuple[Mechanism, ...]]:
-    """Calibrate the only round of a task, "release", to spend the budget; return its draws as charged."""
+    params: NoiseParams,
+    budget: Budget,
+    moves: int,
+    doubling: float,
+    make: Callable[[SmoothNoise], Made],
+) -> Made:
+    """Calibrate the only round of a task to spend the budget, and return it.
 
-    def smooth(multiplier: float) -> SmoothNoise:
-        return calibrate_smooth(params, multiplier * budget.epsilon, budget.delta, moves, doubling)
+    Args:
+        params: see `calibrate_smooth`.
+        budget: what the run may spend.
+        moves: see `calibrate_smooth`.
+        doubling: see `calibrate_noise`.
+        make: makes the round from its draws.
+    """
 
-    def mechanisms(multiplier: float) -> tuple[Mechanism, ...]:
-        return as_charged(smooth(multiplier).mechanisms("release"), moves)
+    def step(multiplier: float) -> Made:
+        epsilon = multiplier * budget.epsilon
+        return make(calibrate_smooth(params, epsilon, budget.delta, moves, doubling))
 
-    multiplier = calibrate(budget, mechanisms)
-    return smooth(multiplier), mechanisms(multiplier)
+    return step(calibrate(budget, lambda multiplier: charged((step(multiplier),))))

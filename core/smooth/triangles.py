@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from core.budget import Budget, spend
 from core.domain import Grid
+from core.draws import Draw, charged
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.plan import Plan
@@ -173,6 +174,10 @@ class CountTriangles:
     name: str = "release"
     floor: None = None
 
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.smooth.draws()
+
     def summarize(self, block: Block, state: None) -> Edges:
         """Collect the edges."""
         return Edges.of(block.points)
@@ -206,10 +211,13 @@ def plan_triangles(grid: Grid, params: Triangles, budget: Budget, neighbors: Nei
     """
     check_nodes(grid, "triangles", 2)
     nodes = grid.extents[0] + 1
-    smooth, mechanisms = plan_release(params, budget, neighbors.moves, _DOUBLING)
+    step = plan_release(
+        params, budget, neighbors.moves, _DOUBLING, lambda smooth: CountTriangles(nodes, smooth)
+    )
+    mechanisms = charged((step,))
     return Plan(
         method="smooth",
-        rounds=(CountTriangles(nodes, smooth),),
+        rounds=(step,),
         start=None,
         mechanisms=mechanisms,
         spend=spend(mechanisms, budget.delta),

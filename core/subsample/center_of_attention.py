@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Points
+from core.draws import Draw
+from core.mechanisms.admissible import Admissible
 from core.noise import Noise
-from core.smooth.admissible import Admissible
 from core.smooth.bound import smooth_bound
 from core.subsample.outputs import Aggregation, Outputs, Stable, StableRadius
 
@@ -73,12 +74,16 @@ class CenterOfAttention(Aggregation):
     """Release the center of attention, each axis with noise by its smooth sensitivity in L1.
 
     Args:
-        noise: calibrated to all axes.
+        noise: of all axes.
         radius: how the radius is released.
     """
 
     noise: Admissible
     radius: StableRadius
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.noise, self.radius.choice
 
     @property
     def diameter(self) -> int:
@@ -89,8 +94,7 @@ class CenterOfAttention(Aggregation):
         """Release the center and the radius about it."""
         points = self.table(aggregate)
         center, local = attention(points, self.diameter)
-        scale = self.noise.scale(self.sensitivity(local))
-        moved = [int(c) + self.noise.draw(scale, noise) for c in center]
+        moved = self.noise.add(center.tolist(), self.sensitivity(local), noise)
         ends = zip(moved, self.grid.extents, strict=True)
         value = np.array([min(max(at, 0), extent) for at, extent in ends], dtype=np.int64)
         return Stable(value, self.radius.release(points, value, noise))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
+from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.rounds import Block
 
@@ -74,7 +75,7 @@ class Stable:
 
 @dataclass(frozen=True)
 class StableRadius:
-    """Choose the radius about a released point that holds about `target` answers: 2 / scale private.
+    """Choose the radius about a released point that holds about `target` answers.
 
     The exponential mechanism over candidate radii that grow by 10%. The score of a radius is minus how far
     the target is from the ranks of the answers between it and the next smaller one; another answer moves
@@ -83,12 +84,12 @@ class StableRadius:
     Args:
         grid: the universe of the answers.
         target: answers to hold.
-        scale: Gumbel scale.
+        choice: chooses the radius; of spread 2.
     """
 
     grid: Grid
     target: int
-    scale: float
+    choice: Exponential
 
     @property
     def radii(self) -> Ints:
@@ -100,7 +101,7 @@ class StableRadius:
 
     def rank_error(self, failure: float) -> int:
         """Bound, with probability 1 - failure, how many answers the radius misses or holds in excess."""
-        return math.ceil(self.scale * math.log(len(self.radii) / failure))
+        return math.ceil(self.choice.scale * math.log(len(self.radii) / failure))
 
     def release(self, points: Points, center: Ints, noise: Noise) -> int:
         """Release the radius, grid steps."""
@@ -109,7 +110,7 @@ class StableRadius:
         within = np.searchsorted(squares, self.radii**2, side="right")
         before = np.append(0, within[:-1])
         away = np.maximum(np.maximum(before + 1 - self.target, self.target - within), 0)
-        return int(self.radii[noise.select(-away, self.scale)])
+        return int(self.radii[self.choice.candidate(-away, noise)])
 
 
 @dataclass(frozen=True, kw_only=True)

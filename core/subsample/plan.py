@@ -1,18 +1,20 @@
 """Plan sample and aggregate: pick the aggregator, and say what it promises."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from core.budget import Budget, Mechanism, calibrate, laplace, spend
+from core.budget import Budget, calibrate, spend
 from core.domain import Grid
+from core.draws import Charged, Laplace, charged
+from core.mechanisms.admissible import Admissible
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.one_cluster.params import OneCluster
-from core.one_cluster.plan import plan_one_cluster
+from core.one_cluster.practical_plan import plan_practical
 from core.plan import Plan
-from core.rounds import Round
-from core.smooth.admissible import Admissible, calibrate_noise
-from core.smooth.release import as_charged, per_move
+from core.smooth.admissible import calibrate_noise
+from core.smooth.release import per_move
 from core.subsample.average import Average
 from core.subsample.center_of_attention import CenterOfAttention, majority
 from core.subsample.outputs import StableRadius
@@ -31,7 +33,6 @@ _CLUSTER_SHARES = {
     "count": 0.01,
 }
 _VANISHED = 12.0  # e^-12 of the domain is as good as none, see _attention
-_ROUND = "aggregate"
 _PREFERRED: tuple[Aggregator, ...] = ("smooth_median", "center_of_attention", "one_cluster", "average")
 
 
@@ -42,7 +43,7 @@ def plan_sample_and_aggregate(
 
     A block's answer is one record, with the number of the block as identity. Each unit is in one block, by
     its identity, so one more or less changes one answer; a replaced one may fall into another block and
-    change two, which costs twice as much (`core.smooth.release.per_move`).
+    change two (`core.smooth.release.per_move`).
 
     The promise of an aggregator, `leftover`: if the `stable_fraction` of the blocks answer within some
     distance of a point, the release is within a small multiple of that distance plus `leftover` of it, in
@@ -103,20 +104,20 @@ class _Setting:
             "smooth_median": self._median,
             "center_of_attention": self._attention,
         }[name]
-        multiplier = calibrate(self.budget, lambda m: make(m * self.budget.epsilon).mechanisms)
+        multiplier = calibrate(self.budget, lambda m: charged((make(m * self.budget.epsilon).round,)))
         draft = make(multiplier * self.budget.epsilon)
         error = 2 * draft.radius.rank_error(self.params.failure / 2)
-        return self._as_plan(name, draft.round, draft.mechanisms, draft.leftover, error, ())
+        return self._as_plan(name, draft.round, draft.leftover, error, ())
 
     def _as_plan(
         self,
         name: str,
-        round_: Round,
-        mechanisms: tuple[Mechanism, ...],
+        round_: Charged,
         leftover: float,
         radius_blocks: int,
         notes: tuple[str, ...],
     ) -> Plan:
+        mechanisms = charged((round_,))
         return Plan(
             method=name,
             rounds=(round_,),
@@ -128,97 +129,70 @@ class _Setting:
             notes=notes,
         )
 
-    def _radius(self, epsilon: float) -> tuple[StableRadius, Mechanism]:
-        scale = 2 / (_RADIUS_SHARE * epsilon)
-        aimed = StableRadius(self.grid, self.stable, scale)
+    def _radius(self, epsilon: float) -> StableRadius:
+        choice = Exponential.of("radius", _RADIUS_SHARE * epsilon, 2, changes=self.moves)
+        aimed = StableRadius(self.grid, self.stable, choice)
         # No wider than what holds the stable answers: the rest may be anywhere.
-        target = max(1, self.stable - aimed.rank_error(self.params.failure / 2))
-        draw = Mechanism(_ROUND, "exponential mechanism: radius", scale, 1, epsilon=_RADIUS_SHARE * epsilon)
-        return replace(aimed, target=target), draw
+        return replace(aimed, target=max(1, self.stable - aimed.rank_error(self.params.failure / 2)))
 
     def _average(self, total: float) -> "_Draft":
         epsilon, _ = per_move(total, self.budget.delta, self.moves)
-        radius, radius_draw = self._radius(epsilon)
-        axes, p = self.grid.dimension, self.params
+        axes, p, radius = self.grid.dimension, self.params, self._radius(epsilon)
         each = (1 - _RADIUS_SHARE) * epsilon / axes
         loose = p.ranges == "loose"
-        draws = []
-        for axis in range(axes):
-            if loose:
-                draws += [
-                    Mechanism(
-                        _ROUND, f"exponential mechanism: {q} quartile, axis {axis}", 8 / each, 1, each / 4
-                    )
-                    for q in ("lower", "upper")
-                ]
-            draws.append(
-                laplace(_ROUND, f"sum of axis {axis}, per width of its range", each / (1 + loose), 1)
-            )
+        what, changes = "sum of an axis, per width of its range", self.moves
+        sum_ = Laplace.of(what, each / (1 + loose), 1, times=axes, changes=changes)
+        quartile = Exponential.of("quartile of an axis", each / 4, 2, times=2 * axes, changes=changes)
         round_ = Average(
             grid=self.grid,
             blocks=p.blocks,
-            sum_scale=(1 + loose) / each,
-            quartile_scale=8 / each if loose else None,
+            sum=sum_,
+            quartile=quartile if loose else None,
             radius=radius,
         )
-        noise = round_.sum_scale * math.log(2 * axes / p.failure) / p.blocks
+        noise = sum_.scale * math.log(2 * axes / p.failure) / p.blocks
         leftover = 1.0 if loose else min(1.0, 1 - self.stable / p.blocks + noise)
-        return _Draft(round_, self._charged(draws, radius_draw), self._width(leftover), radius)
+        return _Draft(round_, self._width(leftover), radius)
 
     def _median(self, total: float) -> "_Draft":
         epsilon, delta = per_move(total, self.budget.delta, self.moves)
-        radius, radius_draw = self._radius(epsilon)
-        axes, p = self.grid.dimension, self.params
-        each = (1 - _RADIUS_SHARE) * epsilon / axes
-        noise = calibrate_noise("auto", each, delta / axes, p.failure / (2 * axes), 1.0)
-        draws = [_draw(noise, f"median of axis {axis}") for axis in range(axes)]
+        axes, p, radius = self.grid.dimension, self.params, self._radius(epsilon)
+        each, failure = (1 - _RADIUS_SHARE) * epsilon / axes, p.failure / (2 * axes)
+        noise = calibrate_noise(
+            "median of an axis", "auto", each, delta / axes, failure, 1.0, changes=self.moves, times=axes
+        )
         round_ = SmoothMedian(grid=self.grid, blocks=p.blocks, noise=noise, radius=radius)
         spare = self.stable - (p.blocks + 1) // 2 - 1
-        leftover = self._vanishing(noise, spare, p.failure / (2 * axes), 1.0)
-        return _Draft(round_, self._charged(draws, radius_draw), self._width(leftover), radius)
+        leftover = self._vanishing(noise, spare, failure, 1.0)
+        return _Draft(round_, self._width(leftover), radius)
 
     def _attention(self, total: float) -> "_Draft":
         epsilon, delta = per_move(total, self.budget.delta, self.moves)
-        radius, radius_draw = self._radius(epsilon)
-        axes, p = self.grid.dimension, self.params
+        axes, p, radius = self.grid.dimension, self.params, self._radius(epsilon)
         spare = self.stable - majority(p.blocks)
         # As smooth as it takes for the domain to vanish within the spare changes, and hardly more:
         # the radius that holds a majority grows slowly.
-        doubling, each = max(1.0, spare / _VANISHED), p.failure / (2 * axes)
-        noise = calibrate_noise("auto", (1 - _RADIUS_SHARE) * epsilon, delta, each, doubling, axes)
+        doubling, failure = max(1.0, spare / _VANISHED), p.failure / (2 * axes)
+        share = (1 - _RADIUS_SHARE) * epsilon
+        noise = calibrate_noise(
+            "center of attention", "auto", share, delta, failure, doubling, axes=axes, changes=self.moves
+        )
         round_ = CenterOfAttention(grid=self.grid, blocks=p.blocks, noise=noise, radius=radius)
         diameters = round_.diameter / max(self.grid.extents)
-        leftover = self._vanishing(noise, spare, each, diameters)
-        draws = [_draw(noise, "center of attention")]
-        return _Draft(round_, self._charged(draws, radius_draw), self._width(leftover), radius)
+        leftover = self._vanishing(noise, spare, failure, diameters)
+        return _Draft(round_, self._width(leftover), radius)
 
     def _cluster(self) -> Plan:
-        """Plan the 1-cluster of the answers, with less epsilon where two moves would compose to too much."""
-        p, epsilon = self.params, self.budget.epsilon
-        one, one_delta = per_move(epsilon, self.budget.delta, self.moves)
+        """Plan the 1-cluster of the answers, `moves` of which differ between neighbors."""
+        p, one_replaced = self.params, Neighbors("replace_one")
         target = OneCluster(self.stable, p.failure, "practical", _CLUSTER_SHARES)
-        for shrink in (1.0, 0.97, 0.9, 0.8):
-            inner = plan_one_cluster(
-                self.grid, target, Budget(shrink * one, one_delta), Neighbors("replace_one"), self.salt
-            )
-            draws = [
-                replace(m, round=_ROUND, mechanism=f"{m.mechanism}, {m.round}") for m in inner.mechanisms
-            ]
-            mechanisms = as_charged(draws, self.moves)
-            if spend(mechanisms, self.budget.delta).epsilon <= epsilon:
-                break
-        else:
-            raise ValueError(
-                "params.aggregator is one_cluster: it does not fit into this budget; use another."
-            )
+        inner = plan_practical(self.grid, target, self.budget, one_replaced, self.salt, changes=self.moves)
         found = inner.promises["missing"] is not None
         missing = int(inner.promises["missing"]) if found else p.blocks
-        round_ = StablePoint(grid=self.grid, blocks=p.blocks, cluster=inner)
+        rounds = cast("tuple[Charged, ...]", inner.rounds)  # a plan does not say that its rounds are charged
+        round_ = StablePoint(grid=self.grid, blocks=p.blocks, rounds=rounds)
         leftover = 0.0 if found else self._width(1.0)
-        return self._as_plan("one_cluster", round_, mechanisms, leftover, missing, inner.notes)
-
-    def _charged(self, draws: Sequence[Mechanism], radius: Mechanism) -> tuple[Mechanism, ...]:
-        return as_charged([*draws, radius], self.moves)
+        return self._as_plan("one_cluster", round_, leftover, missing, inner.notes)
 
     def _width(self, part: float) -> float:
         """Return a part of the widest axis in data units."""
@@ -236,12 +210,6 @@ class _Setting:
 class _Draft:
     """One aggregator at some epsilon."""
 
-    round: Round
-    mechanisms: tuple[Mechanism, ...]
+    round: Charged
     leftover: float
     radius: StableRadius
-
-
-def _draw(noise: Admissible, what: str) -> Mechanism:
-    name = f"{noise.kind} noise, per unit of smooth sensitivity: {what}"
-    return Mechanism(_ROUND, name, 1 / noise.alpha, 1, epsilon=noise.epsilon, delta=noise.delta)

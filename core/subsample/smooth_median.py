@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.aggregate import Counts
+from core.draws import Draw
+from core.mechanisms.admissible import Admissible
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.smooth.admissible import Admissible
 from core.smooth.order_statistics import Rank, order_statistic, smooth_sensitivity
 from core.subsample.outputs import Aggregation, Outputs, Stable, StableRadius
 
@@ -19,12 +20,16 @@ class SmoothMedian(Aggregation):
     """Release the median of each axis; another answer is one replaced value per axis, each axis is charged.
 
     Args:
-        noise: calibrated to one axis.
+        noise: of one axis, drawn for each.
         radius: how the radius is released.
     """
 
     noise: Admissible
     radius: StableRadius
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.noise, self.radius.choice
 
     def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable:
         """Release the medians and the radius about them."""
@@ -34,6 +39,6 @@ class SmoothMedian(Aggregation):
         for axis, extent in enumerate(self.grid.extents):
             counts = Counts.of(points[:, axis])
             smooth = smooth_sensitivity(counts, extent, MEDIAN, self.noise.beta, one_replaced)
-            moved = self.noise.draw(self.noise.scale(smooth), noise)
-            value[axis] = min(max(order_statistic(counts, extent, MEDIAN) + moved, 0), extent)
+            (median,) = self.noise.add([order_statistic(counts, extent, MEDIAN)], smooth, noise)
+            value[axis] = min(max(median, 0), extent)
         return Stable(value, self.radius.release(points, value, noise))

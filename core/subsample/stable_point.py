@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.draws import Charged, Draw
 from core.noise import Noise
 from core.one_cluster.practical import Found, NotFound
-from core.plan import Plan
 from core.rounds import Block, run_in_memory
 from core.subsample.outputs import Aggregation, Outputs, Stable
 
@@ -19,13 +19,17 @@ class StablePoint(Aggregation):
     come from; privacy does not need it, as one record is in one block.
 
     Args:
-        cluster: plan of the 1-cluster, one answer replaced.
+        rounds: of the 1-cluster, which start without a state.
     """
 
-    cluster: Plan
+    rounds: tuple[Charged, ...]
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`: those of all rounds."""
+        return tuple(draw for step in self.rounds for draw in step.draws())
 
     def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable | NotFound:
         """Run all rounds of the 1-cluster on the answers."""
         answers = Block(self.table(aggregate), np.arange(self.blocks, dtype=np.uint64))
-        found = run_in_memory(self.cluster.rounds, [answers], self.cluster.start, noise)
+        found = run_in_memory(self.rounds, [answers], None, noise)
         return Stable(found.center, found.radius) if isinstance(found, Found) else NotFound()

@@ -21,11 +21,11 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.mechanisms.admissible import Admissible
 from core.neighbors import Neighbors
 from core.noise import SecureNoise, secret_salt
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
-from core.smooth.admissible import Admissible
 from core.smooth.median import SmoothQuantile
 from core.smooth.median_plan import plan_median
 from core.smooth.mst import Cuts, SmoothCost, plan_mst_cost
@@ -83,9 +83,10 @@ def medians(relation: Neighbors, grid: Grid) -> Iterator[tuple[str, Plan]]:
         made = plan(method="smooth", noise=noise)
         (last,) = made.rounds
         assert isinstance(last, SmoothQuantile)
-        name = f"smooth, auto ({last.smooth.noise.kind})" if noise == "auto" else f"smooth, {noise}"
+        name = f"smooth, auto ({last.smooth.noise.density})" if noise == "auto" else f"smooth, {noise}"
         yield name, made
-    old = Admissible("cauchy", BUDGET.epsilon / 6, BUDGET.epsilon / 6, BUDGET.epsilon)
+    sixth = BUDGET.epsilon / 6
+    old = Admissible(what="value", density="cauchy", alpha=sixth, beta=sixth)
     yield "smooth, cauchy as published", replace(made, rounds=(replace(last, smooth=SmoothNoise(old)),))
 
 
@@ -150,7 +151,7 @@ def measure_triangles(folder: Path, trials: int, table: Table) -> None:
         values = [step.smooth.value(wedges.triangles, smooth, 0, 2**62, source) for _ in range(trials)]
         errors = np.abs(np.array(values, dtype=np.float64) - wedges.triangles)
         good = int((errors <= 0.01 * wedges.triangles).sum())
-        name = f"{step.smooth.noise.kind}, S = {smooth:g}"
+        name = f"{step.smooth.noise.density}, S = {smooth:g}"
         more = f"{seconds:.2f}, within 1%: {good}/{trials}"
         row(table, "graph_facebook triangles", ADD.name, name, wedges.triangles, errors, more)
 
@@ -175,7 +176,7 @@ def measure_trees(folder: Path, trials: int, table: Table) -> None:
             source, truth = SecureNoise(), cost + edges * low
             values = [step.smooth.value(cost, smooth, 0, step.cap * edges, source) for _ in range(trials)]
             errors = np.abs(np.array(values, dtype=np.float64) - cost)
-            name = f"{step.smooth.noise.kind}, S = {smooth:g} of {step.cap}"
+            name = f"{step.smooth.noise.density}, S = {smooth:g} of {step.cap}"
             row(table, f"{file} MST, {change} private", relation.name, name, truth, errors, f"{seconds:.2f}")
             wide = source.laplace(np.full(trials, cost), step.cap / BUDGET.epsilon)
             plain = np.abs(wide - cost).astype(np.float64)

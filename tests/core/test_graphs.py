@@ -229,7 +229,7 @@ def test_replacing_public_weights_is_one_change_and_an_edge_two():
     assert value.epsilon == pytest.approx(0.9, rel=1e-3)
     assert scale.epsilon == pytest.approx(0.1, rel=1e-3)
     assert two.mechanisms[0].epsilon == pytest.approx(0.9, rel=1e-3)
-    assert two.rounds[0].smooth.noise.epsilon == pytest.approx(0.45, rel=1e-3)
+    assert two.rounds[0].smooth.noise.cost_of_one().epsilon == pytest.approx(0.45, rel=1e-3)
     assert two.rounds[0].smooth.noise.alpha < 0.6 * one.rounds[0].smooth.noise.alpha
 
 

@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from core.smooth.admissible import (
-    Admissible,
-    calibrate_noise,
-    heavy_tailed,
-    laplace_delta,
-    laplace_noise,
-)
+from core.mechanisms.admissible import Admissible, heavy_tailed_epsilon, laplace_delta, rounded
+from core.smooth.admissible import calibrate_noise, heavy_tailed, laplace_noise
 from tests.core.exact import fits
+from tests.core.seeded import SeededNoise
 
 DENSITY = {
     "cauchy": lambda z: 1 / (math.pi * (1 + z * z)),
@@ -143,8 +139,8 @@ def test_the_published_laplace_calibration_is_far_from_tight():
 @pytest.mark.parametrize("scale", [0.3, 2.7, 40.0])
 def test_draws_are_the_rounded_ideal(kind, scale):
     """30,000 draws in 21 cells. Flake 1e-6 each; a scale 15% off fails with probability > 0.99."""
-    noise, source = Admissible(kind, 1.0, 0.1, 1.0), Integers(5)
-    drawn = np.array([noise.draw(scale, source) for _ in range(30_000)])
+    source = Integers(5)
+    drawn = np.array([rounded(kind, scale, source) for _ in range(30_000)])
     width = max(1, round(scale / 2))
     edges = (np.arange(-8, 9) * width) - 0.5
     keep = np.diff(np.concatenate([[0.0], CDF[kind](edges / scale), [1.0]])) * 30_000 >= 5
@@ -165,9 +161,9 @@ def test_draws_are_the_rounded_ideal(kind, scale):
 
 @pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
 def test_extreme_scales_draw_integers(kind):
-    noise, source = Admissible(kind, 1.0, 0.1, 1.0), Integers(6)
-    tiny = [noise.draw(2.0**-20, source) for _ in range(200)]
-    huge = [noise.draw(2.0**62 / 3, source) for _ in range(200)]
+    source = Integers(6)
+    tiny = [rounded(kind, 2.0**-20, source) for _ in range(200)]
+    huge = [rounded(kind, 2.0**62 / 3, source) for _ in range(200)]
     assert tiny.count(0) >= 198
     assert all(isinstance(value, int) for value in tiny + huge)
     assert 2**58 < float(np.median(np.abs(np.array(huge, dtype=float)))) < 2**63
@@ -177,13 +173,15 @@ def test_extreme_scales_draw_integers(kind):
 @pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
 @pytest.mark.parametrize("failure", [0.5, 0.1, 1e-3])
 def test_tails(kind, failure):
-    noise = Admissible(kind, 1.0, 0.1, 1.0)
+    noise = Admissible(what="a number", density=kind, alpha=1.0, beta=0.1)
     assert 2 * (1 - CDF[kind](noise.tail(failure))) == pytest.approx(failure)
 
 
 def test_calibration_picks_the_least_error_and_refuses_what_does_not_fit():
-    auto = calibrate_noise("auto", 1.0, 1e-6, 0.1, 1.0)
-    named = [calibrate_noise(kind, 1.0, 1e-6, 0.1, 1.0) for kind in ("cauchy", "student", "laplace")]
+    auto = calibrate_noise("a number", "auto", 1.0, 1e-6, 0.1, 1.0)
+    named = [
+        calibrate_noise("a number", kind, 1.0, 1e-6, 0.1, 1.0) for kind in ("cauchy", "student", "laplace")
+    ]
 
     def error(noise):
         x = noise.beta
@@ -192,10 +190,10 @@ def test_calibration_picks_the_least_error_and_refuses_what_does_not_fit():
         )
 
     assert error(auto) == min(error(noise) for noise in named)
-    assert calibrate_noise("auto", 1.0, 0.0, 0.1, 1.0).delta == 0
-    assert calibrate_noise("auto", 1.0, 1e-2, 1e-6, 1.0, 3).kind != "laplace"
+    assert calibrate_noise("a number", "auto", 1.0, 0.0, 0.1, 1.0).cost.delta == 0
+    assert calibrate_noise("a number", "auto", 1.0, 1e-2, 1e-6, 1.0, axes=3).density != "laplace"
     with pytest.raises(ValueError, match=r"params\.noise is laplace"):
-        calibrate_noise("laplace", 1.0, 0.0, 0.1, 1.0)
+        calibrate_noise("a number", "laplace", 1.0, 0.0, 0.1, 1.0)
 
 
 def test_the_released_value_is_private_by_exact_masses():
@@ -214,3 +212,60 @@ def test_the_released_value_is_private_by_exact_masses():
 
     assert 0.95 < loss(1.0) <= 1.0
     assert loss(0.5) > 1.0
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "student"])
+@pytest.mark.parametrize("axes", [1, 2, 7])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0])
+@pytest.mark.parametrize("part", [1e-3, 0.02, 0.1, 0.3, 0.9])
+def test_the_cost_of_heavy_tails_inverts_their_calibration(kind, axes, epsilon, part):
+    """To the rounding that both allow for, never above; of alpha and beta alone."""
+    noise = heavy_tailed(kind, part * epsilon, epsilon, axes)
+    if noise is None:
+        return
+    cost = noise.cost_of_one()
+    assert (1 - 1e-4) * epsilon <= cost.epsilon <= epsilon
+    assert cost.delta == cost.rho == 0
+    assert heavy_tailed_epsilon(kind, 1.01 * noise.alpha, 1.01 * noise.beta, axes) > epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (4.0, 1e-3)])
+def test_the_cost_of_laplace_noise_inverts_its_calibration(epsilon, delta):
+    """All of delta is spent at some smoothness, never more at any; epsilon as counted."""
+    spent = []
+    for beta in (epsilon * np.geomspace(1e-3, 1, 100)).tolist():
+        noise = laplace_noise(beta, epsilon, delta)
+        if noise is not None:
+            cost = noise.cost_of_one()
+            assert cost.epsilon == epsilon
+            assert cost.delta <= delta
+            spent.append(cost.delta)
+    assert max(spent) == pytest.approx(delta, rel=1e-3)
+
+
+def test_more_noise_costs_less_and_a_smoother_bound_too():
+    for kind, epsilon in (("cauchy", 0.0), ("student", 0.0), ("laplace", 1.0)):
+
+        def cost(alpha, beta, kind=kind, epsilon=epsilon):
+            draw = Admissible(what="a number", density=kind, alpha=alpha, beta=beta, epsilon=epsilon)
+            return draw.cost_of_one().epsilon, draw.cost_of_one().delta
+
+        assert cost(0.3, 0.2) > cost(0.15, 0.2)
+        assert cost(0.3, 0.3) > cost(0.3, 0.1) or kind == "cauchy"
+    assert cost(0.9, 0.5)[1] == math.inf
+    wide = Admissible(what="two numbers", density="laplace", alpha=0.1, beta=0.01, axes=2, epsilon=1.0)
+    assert wide.cost_of_one().epsilon == math.inf
+
+
+@pytest.mark.parametrize("axes", [1, 3])
+def test_every_value_has_noise_of_the_scale_of_the_sensitivity(monkeypatch, axes):
+    drawn = []
+    monkeypatch.setattr(
+        "core.mechanisms.admissible.rounded",
+        lambda density, scale, source: drawn.append((density, scale)) or len(drawn),
+    )
+    draw = Admissible(what="numbers", density="student", alpha=0.25, beta=0.1, axes=axes)
+    assert draw.add([10] * axes, 3.0, SeededNoise(0)) == tuple(10 + i for i in range(1, axes + 1))
+    assert drawn == [("student", 12.0)] * axes
+    with pytest.raises(ValueError, match="2 values"):
+        draw.add([1, 2], 3.0, SeededNoise(0))

@@ -10,7 +10,9 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
+from core.noise import Noise
 from core.rounds import Block, run_in_memory
 from core.smooth.median import ExponentialQuantile, FindWindow, SmoothQuantile, Window, choose_by_rank
 from core.smooth.median_plan import plan_median, plan_minimum
@@ -24,6 +26,7 @@ RELATIONS = [Neighbors("add_or_remove_one"), Neighbors("replace_one")]
 SMALL = Grid((0.0,), (100.0,), 0.5)
 LARGE = Grid((-1e6,), (1e6,), 1e-3)
 PURE = Budget(1.0, 0.0)
+UNIT = Exponential(what="a value", scale=1.0, spread=2)
 
 
 def block(steps):
@@ -35,7 +38,7 @@ def released(plan, steps, seed=0):
     return run_in_memory(plan.rounds, [block(steps)], plan.start, SeededNoise(seed))
 
 
-class Scores:
+class Scores(Noise):
     """Keeps the scores of a selection and its scale; the first candidate wins."""
 
     def select(self, scores, scale):
@@ -60,7 +63,13 @@ def test_rank_scores_move_by_one(relation, quantile, inside):
 
     def masses(values):
         noise = Scores()
-        choose_by_rank(Counts.of(np.array(values, dtype=np.int64)), upper, rank, 2 / epsilon, noise)
+        choose_by_rank(
+            Counts.of(np.array(values, dtype=np.int64)),
+            upper,
+            rank,
+            Exponential.of("value", epsilon, 2),
+            noise,
+        )
         gaps = [v for v in range(upper + 1) if v not in values]
         weights = np.exp(noise.scores / noise.scale)
         by_value = {}
@@ -100,7 +109,7 @@ def _runs(values):
 @pytest.mark.parametrize("rank", [Rank(1, 2), Rank(0, 1, inside=7), Rank(1, 1, inside=7)])
 def test_window_scores_move_by_one(relation, rank):
     rng = np.random.default_rng(0)
-    find = FindWindow(bits=4, extent=255, rank=rank, margin=5, scale=1.0)
+    find = FindWindow(bits=4, extent=255, rank=rank, margin=5, end=UNIT)
     moves = set()
     for _ in range(200):
         values = rng.integers(0, 256, rng.integers(1, 30))
@@ -137,22 +146,16 @@ def test_draws_are_scaled_as_charged(relation, quantile):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_smooth_noise_has_the_scale_of_the_sensitivity(relation):
+def test_smooth_noise_has_the_scale_of_the_sensitivity(relation, monkeypatch):
     plan = plan_median(SMALL, Median(method="smooth", scale_share=0.3), PURE, relation, b"")
     (last,) = plan.rounds
     assert isinstance(last, SmoothQuantile)
     values = np.arange(200)
     drawn = []
-
-    class Drawn(type(last.smooth.noise)):
-        def draw(self, scale, source):
-            drawn.append(scale)
-            return 0
-
-    noise = last.smooth.noise
-    object.__setattr__(
-        last.smooth, "noise", Drawn(noise.kind, noise.alpha, noise.beta, noise.epsilon, noise.delta)
+    monkeypatch.setattr(
+        "core.mechanisms.admissible.rounded", lambda density, scale, source: drawn.append(scale) or 0
     )
+    noise = last.smooth.noise
     recording = RecordingNoise(SeededNoise(0))
     answer = last.release(last.summarize(block(values), plan.start), plan.start, recording)
     smooth = smooth_sensitivity(Counts.of(values), 200, last.rank, noise.beta, relation)
@@ -236,7 +239,7 @@ def test_the_window_holds_the_ranks_and_the_second_round_few_values():
 
 
 def test_summaries_are_free_of_order():
-    last = ExponentialQuantile(grid=SMALL, rank=Rank(1, 2), scale=1.0)
+    last = ExponentialQuantile(grid=SMALL, rank=Rank(1, 2), value=UNIT)
     window, values = Window(20, 150), np.random.default_rng(0).integers(0, 201, 500)
     parts = [last.summarize(block(part), window) for part in np.array_split(values, 7)]
     forward, backward = (sum(p[1:], p[0]) for p in (parts, parts[::-1]))

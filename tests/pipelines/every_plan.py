@@ -28,6 +28,12 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"secrets": "full", "constraints": True},
 )
 
+FITTED: dict[str, dict[str, Any]] = {
+    "mst_cost": {"domain.step": 2.0**-3},  # few nodes: the exact cuts take long
+    "sample_and_aggregate": {"params.blocks": 800, "params.stable_fraction": 0.4},  # else nothing is found
+}
+"""What changes in a task's small job so that all draws are made, soon."""
+
 FIVE_COLUMNS = {
     "input.columns": ["a", "b", "c", "d", "e"],
     "domain.lower": [0] * 5,
@@ -41,12 +47,18 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "k_means": (FIVE_COLUMNS,),
     "k_median": (FIVE_COLUMNS,),
+    "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},),
     "minimum": ({"params": {"largest": False}},),
+    "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "quantiles": (
         {"params": {"probabilities": [0.5]}},
         {"params": {"probabilities": [i / 20 for i in range(1, 20)]}},
         {"domain.step": 2.0**-2},
     ),
+    "sample_and_aggregate": (
+        {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
+    ),
+    "triangles": ({"params": {"scale_share": 0.0}},),
 }
 """Further settings of a task that change what is drawn."""
 
@@ -94,7 +106,7 @@ def _with(job: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-def _choices(task: str) -> list[dict[str, str]]:
+def choices(task: str) -> list[dict[str, str]]:
     """Return every combination of the values of those parameters that name a choice."""
     hints = get_type_hints(TASKS[task].params)
     named = {
@@ -119,9 +131,9 @@ def _policies(job: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
     variants = ({}, *VARIANTS.get(task, ()))
     for number, variant in enumerate(variants):
-        for choice in _choices(task):
+        for choice in choices(task):
             for relation in ("add_or_remove_one", "replace_one"):
-                job = _with(_with(_base(task), changes(task)), variant)
+                job = _with(_with(_with(_base(task), changes(task)), FITTED.get(task, {})), variant)
                 job["params"] |= choice
                 if "paper" in choice.values():  # serves huge targets, and tells boxes apart on a fine grid
                     job["params"]["target"], job["domain"]["step"] = 2 * 10**10, 2.0**-24
@@ -179,6 +191,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     else:
         points = rng.integers(0, extents + 1, (size, len(extents)))
     points = np.minimum(points, extents).astype(np.int64)
+    if setting.job.task == "mst_cost" and setting.job.task_params.change == "weight":
+        points[:, :2] = np.random.default_rng(0).integers(0, extents[:2] + 1, (size, 2))  # public
     if setting.job.task == "sample_and_aggregate":
         count = setting.job.task_params.blocks  # every block answers
         points = (

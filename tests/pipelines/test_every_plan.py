@@ -10,6 +10,7 @@ Answers are scripted too, so that every branch is met: draws that may answer "no
 """
 
 import dataclasses
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -32,18 +33,9 @@ from core.noise import Lengths, Noise
 from core.rounds import Block
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
-from tests.pipelines.every_plan import Setting, blocks, settings
+from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, settings
 
 T = TypeVar("T")
-
-NOT_YET = (
-    "median",
-    "minimum",
-    "mst_cost",
-    "sample_and_aggregate",
-    "triangles",
-)
-"""Tasks whose rounds don't hold their draws yet."""
 
 Script = Callable[[Draw], Any]
 
@@ -68,14 +60,10 @@ def first(draw: Draw) -> Any:
 SHAPES = ("uniform", "one_value", "two_clumps", "few", "empty")
 
 
-def holds_draws(setting: Setting) -> bool:
-    return all(hasattr(step, "draws") for step in setting.plan.rounds)
-
-
 @cache
 def covered() -> dict[str, Setting]:
-    """Return the settings by name whose rounds hold their draws."""
-    return {setting.name: setting for setting in settings() if holds_draws(setting)}
+    """Return all settings by name."""
+    return {setting.name: setting for setting in settings()}
 
 
 @cache
@@ -215,6 +203,8 @@ _OF_ONE_SCALE = ADist | Additive | Choosing | Exponential | StabilityAxes | Stab
 
 def scales_of(draw: Draw, unit: Any) -> set[float] | None:
     """Return the scales that a draw's noise may have; None for those that have a test of their own."""
+    if isinstance(draw, Exponential) and isinstance(unit, tuple):
+        unit = unit[0]  # the others are of the universe
     units = np.unique(np.asarray(unit, dtype=float)).tolist()
     if isinstance(draw, AboveThreshold):
         return {draw.threshold_scale, draw.query_scale}
@@ -226,11 +216,16 @@ def scales_of(draw: Draw, unit: Any) -> set[float] | None:
 
 
 def test_what_is_covered() -> None:
-    """Every setting of a task that isn't listed as missing holds its draws; a listed one doesn't."""
-    missing = Counter(setting.job.task for setting in settings() if not holds_draws(setting))
-    assert set(missing) == set(NOT_YET)
-    reached = {setting.job.task for setting in covered().values()}
-    assert reached | set(NOT_YET) == set(TASKS)
+    """Every task, method, aggregator and noise that there is, under both relations."""
+    jobs = [setting.job for setting in covered().values()]
+    relations = itertools.product(TASKS, ("add_or_remove_one", "replace_one"))
+    assert {(job.task, job.privacy.neighbors) for job in jobs} == set(relations)
+    named = {(job.task, key, getattr(job.params, key, None)) for job in jobs for key in CHOICES}
+    for task in TASKS:
+        for choice in choices(task):
+            assert {(task, key, value) for key, value in choice.items()} <= named
+    assert len(covered()) > 600
+    assert len(different()) > 150
 
 
 @pytest.mark.parametrize("name", covered())
