@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipelines.leave import leave_after
+from pipelines.streams import steady_streams
 
 if TYPE_CHECKING:
     from pipelines.events import Events
@@ -26,7 +27,14 @@ ledger = typer.Typer(
 )
 app.add_typer(ledger, name="ledger")
 
-_CODES = {"JobError": 2, "InputError": 2, "LedgerRefusal": 3, "StorageError": 1, "RunError": 1}
+_CODES = {
+    "JobError": 2,
+    "InputError": 2,
+    "LedgerRefusal": 3,
+    "StorageError": 1,
+    "RunError": 1,
+    "StreamError": 1,
+}
 """Exit codes of the errors whose text holds nothing that depends on rows."""
 
 JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: gs://... or a local path.")]
@@ -100,11 +108,11 @@ def plan(
 def check_function(job: JobFile, overrides: Overrides = None) -> None:
     """Try the function of sample_and_aggregate on made-up rows. Reads no rows, spends nothing."""
     with _exit_codes():
-        from pipelines.check_function import check, show
         from pipelines.job import load_job
 
-        findings = check(load_job(job, overrides or []))
-        _say(*show(findings))
+        checks = _with_beam("check_function")
+        findings = checks.check(load_job(job, overrides or []))
+        _say(*checks.show(findings))
         if any(finding.problem for finding in findings):
             raise typer.Exit(2)
 
@@ -282,16 +290,21 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
             place = (
                 f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
             )
-            said = f"unexpected {name} at {place}; nothing was released by this run."
+            said = f"unexpected {name} at {place}."
         code = _CODES.get(name, 1)
         if events is not None and events.stream is not None:
             events.tell("refused" if code == 3 else "failed", "ERROR", message=said, exit_code=code)
         else:
-            typer.echo(f"shoal: {said}", err=True)
+            with suppress(RuntimeError):  # nobody hears it
+                typer.echo(f"shoal: {said}", err=True)
         raise typer.Exit(code) from None
+    except KeyboardInterrupt:
+        typer.echo("shoal: Interrupted. The same command and run id finish a run that was started.", err=True)
+        raise typer.Exit(130) from None
 
 
 def main() -> None:
     """Run the command, and end the process."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the runner is what runs in parallel
+    steady_streams()
     leave_after(app)

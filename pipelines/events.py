@@ -1,11 +1,13 @@
 """Tell whoever watches from afar what a run does: a JSON line an event, no figure that depends on rows."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TextIO
 
 from pipelines.printable import as_json
+from pipelines.streams import StreamError
 
 
 @dataclass(frozen=True)
@@ -32,5 +34,6 @@ class Events:
         """Write one event."""
         if self.stream is not None:
             line = {"time": self.clock().isoformat(), "severity": severity, "event": event}
-            self.stream.write(as_json({**line, **self.about, **facts}) + "\n")
-            self.stream.flush()
+            with suppress(OSError, StreamError):  # whoever read it may be gone, which must not end a run
+                self.stream.write(as_json({**line, **self.about, **facts}) + "\n")
+                self.stream.flush()

@@ -10,6 +10,7 @@ from core.domain import Grid
 from core.policy import Attribute, Distance, Full, Graph, KnownCount, Partition, Policy, Secrets, Semantics
 
 _CLOSE = 1e-6
+_MOST_STEPS = 1 << 32  # as many as no axis has: what is longer reaches no further
 
 
 class JobPart(BaseModel):
@@ -108,7 +109,7 @@ def _steps(length: float, step: float, field: str) -> int:
     steps = round(ratio) if math.isfinite(ratio) else 0
     if steps < 1 or abs(steps * step - length) > _CLOSE * step:
         raise ValueError(f"{field} has {length}: it must be 1, 2, 3, ... times domain.step, {step}.")
-    return steps
+    return min(steps, _MOST_STEPS)
 
 
 def _inside(corner: tuple[float, ...], grid: Grid, to_int: Callable[[float], int]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -37,6 +37,9 @@ class LedgerRefusal(RuntimeError):
     """The ledger does not admit the run; nothing was charged, read or written by it."""
 
 
+Spent = Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +49,7 @@ class Entry(_Part):
 
     `job` is the hash of the job, `release` the SHA-256 of its visible release; `neighbors`, `epsilon` and
     `delta` are as the run guarantees them, and `draws` what it draws: (epsilon, delta, rho) each. `ledger` is
-    the id of the ledger that was charged.
+    the id of the ledger that was charged, `output_id` that of the folder that the run publishes in.
     """
 
     run_id: str
@@ -55,11 +58,12 @@ class Entry(_Part):
     output: str
     at: datetime
     neighbors: Name
-    epsilon: float
-    delta: float
-    draws: tuple[tuple[float, float, float], ...]
+    epsilon: Spent
+    delta: Spent
+    draws: tuple[tuple[Spent, Spent, Spent], ...]
     release: str | None = None
     ledger: str | None = None
+    output_id: str | None = None
 
     def covers(self, plan: Plan) -> bool:
         """Say whether what `plan` draws is what was charged, or costs less, but for rounding."""
@@ -105,6 +109,9 @@ class Ledger(_Part):
             Budget(self.epsilon, self.delta)
         except ValueError as error:
             raise ValueError(str(error).replace("privacy.", "")) from None
+        runs = [entry.run_id for entry in self.charges]
+        if len(set(runs)) < len(runs):
+            raise ValueError("charges has a run twice: a run is charged once.")
         if self.unit == "":
             raise ValueError("unit is empty: give the name of a column, or leave it out.")
         return self
@@ -176,8 +183,17 @@ def read_ledger(path: str) -> Ledger:
     return _parse(path, _read(path))
 
 
-def charge_run(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -> Entry:
+def charge_run(
+    path: str, job: Job, plan: Plan, clock: Callable[[], datetime], output_id: str | None = None
+) -> Entry:
     """Charge `job` to the ledger, unless its run id is charged already.
+
+    Args:
+        path: of the ledger.
+        job: the job.
+        plan: what it will draw.
+        clock: tells the time.
+        output_id: of the folder that the run publishes in.
 
     Returns:
         The charge as it stands in the ledger.
@@ -200,9 +216,15 @@ def charge_run(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -
                     f"privacy.ledger {path} has charged run {job.run_id} for other noise than this version "
                     "of Shoal plans: run it with the version that was charged, or give another run_id."
                 )
+            if known.release is None and known.output_id not in (None, output_id):
+                raise LedgerRefusal(
+                    f"privacy.ledger {path} has charged run {job.run_id} for another folder than the one now "
+                    f"at {job.output}, and that folder may hold a release: put it back, run where it is, or "
+                    "give another run_id, which is charged by itself."
+                )
             return known
         ledger = ledger.identified()
-        entry = _admit(path, ledger, job, plan, clock())
+        entry = _admit(path, ledger, job, plan, clock()).model_copy(update={"output_id": output_id})
         if _swap(path, raw, ledger.model_copy(update={"charges": (*ledger.charges, entry)})):
             return entry
     raise StorageError(f"{path} was changed by others for {_PATIENCE:.0f} s without a pause.")
@@ -334,7 +356,10 @@ def _read(path: str) -> bytes:
     folder, name = open_file(path)
     raw = folder.read(name)
     if raw is None:
-        raise JobError(f"privacy.ledger {path} does not exist: make it with `shoal ledger create {path}`.")
+        raise JobError(
+            f"privacy.ledger {path} does not exist: make it with `shoal ledger create {path} --epsilon E "
+            "--delta D`, and --unit COLUMN where the jobs have input.unit."
+        )
     return raw
 
 

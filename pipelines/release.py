@@ -3,6 +3,8 @@
 import json
 import math
 import platform
+import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -22,6 +24,7 @@ from pipelines.refusal import JobError
 RELEASE = "release.json"
 TABLE = "result.parquet"
 REPORT = "report.html"
+OUTPUT_ID = "output.id"
 _INSIDE = b"release"
 SCHEMA = 1
 
@@ -102,12 +105,37 @@ def _copy_out(folder: Folder) -> bytes | None:
     return folder.read(RELEASE)
 
 
+def identify_output(folder: Folder) -> str:
+    """Return the id of an output folder, which is made where it has none.
+
+    The path alone doesn't say which folder is meant: another machine may have another disk there. A charge
+    holds this id, so that the run it pays for publishes in one folder, and draws no noise for another one.
+
+    Raises:
+        JobError: something else has the name of that file.
+    """
+    folder.create(OUTPUT_ID, f"{uuid.uuid4().hex}\n".encode())
+    known = read_output_id(folder)
+    if known is None:
+        raise JobError(f"output: {folder.locate(OUTPUT_ID)} is there already, and not of a run.")
+    return known
+
+
+def read_output_id(folder: Folder) -> str | None:
+    """Return the id that `identify_output` gave a folder, or None where there is none."""
+    stored = folder.read(OUTPUT_ID) or b""
+    return stored.decode().strip() if re.fullmatch(rb"[0-9a-f]{32}\n", stored) else None
+
+
 def read_rows(folder: Folder) -> Rows:
     """Return the columns of the folder's result.parquet, or None where there is none."""
     stored = folder.read(TABLE)
     if stored is None:
         return None
-    table = pq.read_table(pa.BufferReader(stored))
+    try:
+        table = pq.read_table(pa.BufferReader(stored))
+    except (pa.ArrowException, OSError):
+        raise JobError(f"{folder.locate(TABLE)} is damaged: put back the one that the run wrote.") from None
     return {name: table.column(name).to_numpy() for name in table.column_names} or None
 
 
@@ -160,6 +188,6 @@ def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
     if release.get("job") != job:
         raise JobError(
             f"output: {folder.locate('')} already holds a release of another job (run "
-            f"{release.get('run_id')}); give another folder, for example with {{run_id}} in its name."
+            f"{release.get('run_id')}); give another run_id or another folder."
         )
     return release

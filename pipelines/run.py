@@ -15,13 +15,23 @@ from core.domain import Grid
 from core.noise import SecureNoise, secret_salt
 from core.plan import Finding, Plan
 from pipelines.events import Events
-from pipelines.folder import Folder
+from pipelines.folder import Folder, StorageError
 from pipelines.job import Job
 from pipelines.ledger import LedgerRefusal, charge_run, check_room, mark_released, now
 from pipelines.plan import make_plan
 from pipelines.progress import shown
 from pipelines.refusal import JobError
-from pipelines.release import RELEASE, REPORT, TABLE, draft_release, find_release, read_rows, write_release
+from pipelines.release import (
+    RELEASE,
+    REPORT,
+    TABLE,
+    draft_release,
+    find_release,
+    identify_output,
+    read_output_id,
+    read_rows,
+    write_release,
+)
 from pipelines.report import render
 from pipelines.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.storage import open_folder
@@ -47,6 +57,7 @@ class Delivery:
         job: the job's hash.
         ledger: path of the ledger that the run is charged to.
         charged: id of that ledger, once the run is charged.
+        output_id: id of the folder, which the charge holds.
     """
 
     folder: Folder
@@ -54,6 +65,7 @@ class Delivery:
     job: str
     ledger: str | None
     charged: str | None = None
+    output_id: str | None = None
 
     def find(self) -> dict[str, Any] | None:
         """Return the release that is there of this very job, or None; see `find_release`."""
@@ -217,8 +229,9 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
     """
     if delivery.ledger is None:
         return delivery, False
-    entry = charge_run(delivery.ledger, job, plan, clock)
-    delivery = replace(delivery, charged=entry.ledger)
+    output_id = identify_output(delivery.folder)
+    entry = charge_run(delivery.ledger, job, plan, clock, output_id)
+    delivery = replace(delivery, charged=entry.ledger, output_id=output_id)
     if entry.release is None:
         return delivery, False
     if delivery.find() is None:
@@ -252,6 +265,15 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
 
 @no_annotations  # Beam would check protocols as types
 def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
-    """Write the release where there is none; a step that is repeated leaves the first one."""
+    """Write the release where there is none; a step that is repeated leaves the first one.
+
+    Raises:
+        StorageError: the folder is not the one that the charge holds: this worker sees another disk.
+    """
+    if delivery.output_id not in (None, read_output_id(delivery.folder)):
+        raise StorageError(
+            f"{delivery.folder.locate('')} is another folder on the worker than where the run was submitted: "
+            "give an output that all workers share."
+        )
     write_release(delivery.folder, draft, state, grid)
     delivery.finish()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 
 from pipelines.job import Job
 from pipelines.known_options import check_known
@@ -67,6 +67,11 @@ def check_options(options: PipelineOptions) -> None:
         JobError: an option is missing or wrong.
         RunError: a cluster or a job server does not answer.
     """
+    threads = options.view_as(DirectOptions).direct_num_workers
+    if threads < 0:
+        raise JobError(
+            f"--direct_num_workers is {threads}: it must be at least 1, or 0 for one for each core."
+        )
     try:
         with quiet():
             open_pipeline(options)

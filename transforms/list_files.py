@@ -40,12 +40,13 @@ class File:
 
     Args:
         path: absolute, readable by every worker.
-        name: path below the folder or below the fixed part of the glob (for a single file its base
-            name), so that a record's identity does not depend on where the folder lies.
+        name: path below the folder or below the fixed part of the glob; for a single file its base name.
+        number: of the file among those that are listed, in order of their names.
     """
 
     path: str
     name: str
+    number: int = 0
 
 
 def list_files(path: str) -> list[File]:
@@ -73,7 +74,8 @@ def list_files(path: str) -> list[File]:
         missing = "is a folder without *.parquet files" if pattern is FOLDER else "matches no files"
         skipped = ", and links below it are not followed" if links else ""
         raise InputError(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
-    return [File(scheme + posixpath.join(root, name), name) for name in sorted(names)]
+    listed = enumerate(sorted(names))
+    return [File(scheme + posixpath.join(root, name), name, number) for number, name in listed]
 
 
 def lies_within(path: str, place: str) -> bool:

@@ -132,7 +132,10 @@ def unit_kind(kind: pa.DataType) -> str | None:
     written as several, and nested values.
     """
     if isinstance(kind, pa.BaseExtensionType):
-        return unit_kind(kind.storage_type)
+        stored = unit_kind(kind.storage_type)
+        return (
+            None if stored == "text" else stored
+        )  # such as JSON, where one value may be written in many ways
     if pa.types.is_dictionary(kind):
         return unit_kind(kind.value_type)
     families = {

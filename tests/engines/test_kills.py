@@ -72,11 +72,12 @@ class Runs:
         """Check what is to be seen after a kill; return what is published, or None."""
         files = self.files()
         known = {"books/ledger.json", "books/.ledger.json.lock", "books/.ledger.json.draft"}
-        known |= {f"out/{name}" for name in ("result.parquet", "release.json", "report.html")}
+        known |= {f"out/{name}" for name in ("result.parquet", "release.json", "report.html", "output.id")}
         assert set(files) <= known, set(files) - known
         self.look_at_rights()
         published = files.get(f"out/{self.published}")
-        assert published is not None or not any(name.startswith("out/") for name in files)
+        begun = {name for name in files if name.startswith("out/")} - {"out/output.id"}
+        assert published is not None or not begun
         return published
 
     def look_at_rights(self) -> None:

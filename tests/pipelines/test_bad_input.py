@@ -131,12 +131,15 @@ def test_truncated_parquet(bench, refused):
     assert "part.parquet is truncated" in refused(bench.run())
 
 
-def test_parquet_damaged_in_the_middle(bench, refused):
-    """Found while reading, not at the footer: still a sentence about the file, and no release."""
+def test_parquet_damaged_in_the_middle(bench):
+    """Found while reading, not at the footer: a sentence about the file, exit code 1, and no release."""
     data = bytearray(bench.rows.read_bytes())
     data[4:2000] = bytes(1996)
     bench.rows.write_bytes(data)
-    assert "part.parquet" in refused(bench.run())
+    result = bench.run()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "shoal: input.path: part.parquet is not readable any more, or is damaged.\n"
+    assert not (bench.folder / "out").exists()
 
 
 def test_missing_column(bench, refused):
@@ -258,3 +261,56 @@ def test_numbers_without_a_dot_are_numbers(bench):
     text = yaml.safe_dump(bench.changed({})).replace("delta: 1.0e-06", "delta: 1e-6")
     assert "delta: 1e-6" in text
     assert bench.shoal("plan", bench.write(text)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("gs://foo", "gs://foo is a folder: give a file's name."),
+        ("s3://foo/ledger.json", "has a scheme that is not served"),
+        ("s3://foo", "s3://foo is a folder: give a file's name."),
+        ("", "The path of a file is empty"),
+        ("~nobody_xyz/ledger.json", "begins with the home folder of nobody who is known here"),
+    ],
+)
+def test_a_ledger_is_never_made_at_another_place_than_was_asked(bench, path, says):
+    made = bench.shoal("ledger", "create", path, "--epsilon", "1", "--delta", "0")
+    assert made.exit_code == 2
+    assert says in made.stderr
+    assert bench.shoal("ledger", "show", path).exit_code == 2
+
+
+def test_a_number_of_threads_that_no_runner_has(bench, refused):
+    said = refused(bench.run({}, "--", "--direct_num_workers=-1"))
+    assert "--direct_num_workers is -1: it must be at least 1, or 0 for one for each core." in said
+
+
+@pytest.mark.parametrize("width", [1e300, 2.0**63, 2.0**64, 1e30])
+def test_a_part_wider_than_any_domain_is_all_of_it(bench, width):
+    changes = {
+        "task": "histogram",
+        "params": {"cells": 4},
+        "domain.step": 0.25,
+        "privacy.neighbors": "replace_one",
+        "privacy.policy": {"partition": [width, width]},
+    }
+    planned = bench.shoal("plan", bench.write(bench.changed(changes)))
+    assert planned.exit_code == 0, planned.output
+
+
+def test_a_damaged_table_of_a_release_is_one_sentence(bench):
+    given = {"task": "histogram", "params": {"cells": 4}}
+    assert bench.run(given).exit_code == 0
+    table = bench.folder / "out" / "result.parquet"
+    table.write_bytes(table.read_bytes()[:-100])
+    said = bench.shoal("report", str(bench.folder / "out"))
+    assert said.exit_code == 2
+    assert "result.parquet is damaged" in said.stderr
+
+
+def test_units_that_may_be_written_in_many_ways_are_refused(bench, refused):
+    rows = pq.read_table(bench.rows)
+    texts = pa.array(["{}"] * len(rows), pa.string())
+    pq.write_table(rows.append_column("u", pa.ExtensionArray.from_storage(pa.json_(), texts)), bench.rows)
+    said = refused(bench.run({"input.unit": "u"}))
+    assert "input.unit: u is " in said

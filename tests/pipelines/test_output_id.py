@@ -1,0 +1,91 @@
+"""A charge pays for one draw in one folder: where another folder came in its place, nothing is drawn again."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines import run as runs
+from pipelines.folder import StorageError
+from pipelines.job import check_job
+from pipelines.ledger import Ledger, LedgerRefusal, create_ledger, read_ledger
+from pipelines.refusal import JobError
+from pipelines.release import OUTPUT_ID, identify_output, read_output_id
+from pipelines.storage import open_folder
+
+
+@pytest.fixture
+def job(bench):
+    path = str(bench.folder / "ledger.json")
+    create_ledger(path, Ledger(epsilon=5.0, delta=1e-5))
+    return check_job(bench.changed({"privacy.ledger": path, "run_id": "monday"}))
+
+
+def fail(*_: object) -> None:
+    raise StorageError("The ledger does not answer.")
+
+
+def test_a_release_that_was_seen_before_its_charge_was_marked_is_not_drawn_again(bench, job, monkeypatch):
+    """The run dies between the release and the mark; then its folder is moved away."""
+    out = bench.folder / "out"
+    with monkeypatch.context() as dying:
+        dying.setattr(runs, "mark_released", fail)
+        with pytest.raises(StorageError):
+            runs.run_job(job)
+    assert (out / "release.json").exists()
+    assert read_ledger(job.privacy.ledger).charges[0].release is None
+    out.rename(bench.folder / "seen")
+    with pytest.raises(LedgerRefusal, match="for another folder than the one now at"):
+        runs.run_job(job)
+    assert [path.name for path in out.iterdir()] == [OUTPUT_ID]
+    shutil.rmtree(out)
+    (bench.folder / "seen").rename(out)
+    release = (out / "release.json").read_bytes()
+    runs.run_job(job)
+    assert (out / "release.json").read_bytes() == release
+    assert read_ledger(job.privacy.ledger).charges[0].release is not None
+
+
+def test_two_machines_with_disks_of_their_own_draw_once(bench, job, monkeypatch):
+    """Both are charged before either releases: the second one's folder is not the one that was charged."""
+    out, first = bench.folder / "out", bench.folder / "first"
+
+    def meanwhile(*_: object) -> bool:
+        out.rename(first)
+        with pytest.raises(LedgerRefusal, match="for another folder"):
+            runs.run_job(job)
+        shutil.rmtree(out)
+        first.rename(out)
+        return True
+
+    with monkeypatch.context() as slow:
+        slow.setattr(runs, "submit", meanwhile)
+        with pytest.raises(runs.RunError, match="cannot be seen from here"):
+            runs.run_job(job)
+    assert runs.run_job(job) is not None
+    assert len(read_ledger(job.privacy.ledger).charges) == 1
+
+
+def test_a_worker_with_another_disk_writes_nothing(bench, job, tmp_path):
+    delivery = runs.Delivery(open_folder(str(tmp_path / "disk")), "monday", job.hash(), None, None, "0" * 32)
+    with pytest.raises(
+        StorageError, match="is another folder on the worker than where the run was submitted"
+    ):
+        runs._write(None, {}, job.grid, delivery)
+    assert not (tmp_path / "disk").exists()
+
+
+def test_a_folder_keeps_its_id(tmp_path):
+    folder = open_folder(str(tmp_path / "out"))
+    assert read_output_id(folder) is None
+    first = identify_output(folder)
+    assert identify_output(folder) == read_output_id(folder) == first
+    assert identify_output(open_folder(str(tmp_path / "other"))) != first
+    Path(folder.locate(OUTPUT_ID)).write_text("mine")
+    with pytest.raises(JobError, match=r"output\.id is there already, and not of a run\.$"):
+        identify_output(folder)
+
+
+def test_a_run_without_a_ledger_leaves_no_id(bench):
+    assert bench.run().exit_code == 0
+    assert not (bench.folder / "out" / OUTPUT_ID).exists()
