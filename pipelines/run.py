@@ -22,6 +22,7 @@ from pipelines.plan import make_plan
 from pipelines.progress import shown
 from pipelines.refusal import JobError
 from pipelines.release import (
+    OUTPUT_ID,
     RELEASE,
     REPORT,
     TABLE,
@@ -83,7 +84,7 @@ class Delivery:
                 mark_released(self.ledger, self.run_id, digest, self.charged)
             if self.folder.read(REPORT) is None:
                 self.folder.create(REPORT, render(release, read_rows(self.folder)).encode())
-            for name in (RELEASE, TABLE, REPORT):
+            for name in (OUTPUT_ID, RELEASE, TABLE, REPORT):
                 self.folder.sweep(name)
         return release
 

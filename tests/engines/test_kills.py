@@ -87,7 +87,7 @@ class Runs:
         """Check that there is one release, the one that was seen, with one charge, and nothing else."""
         files = self.files()
         files.pop("books/.ledger.json.lock", None)
-        names = {"release.json", "report.html", self.published}
+        names = {"output.id", "release.json", "report.html", self.published}
         assert set(files) == {"books/ledger.json", *(f"out/{name}" for name in names)}
         assert seen in (None, files[f"out/{self.published}"])
         self.look_at_rights()

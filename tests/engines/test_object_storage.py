@@ -184,17 +184,17 @@ def test_a_run_with_everything_on_object_storage(cloud):
     first = cloud.run()
     assert first.exit_code == 0, first.output
     assert "gs://" in first.stdout
-    folder = ["releases/monday/release.json", "releases/monday/report.html"]
+    folder = [f"releases/monday/{name}" for name in ("output.id", "release.json", "report.html")]
     assert cloud.names() == ["books/ledger.json", "job.yaml", *folder, "rows/part.parquet"]
     assert cloud.release()["outcome"] == "released"
     assert [entry.release is not None for entry in cloud.charges()] == [True]
     before = cloud.release()
     cloud.bucket.blob("rows/part.parquet").delete()
-    cloud.bucket.blob(folder[1]).delete()
+    cloud.bucket.blob(folder[2]).delete()
     again = cloud.run()
     assert (again.exit_code, again.stdout) == (0, first.stdout)
     assert cloud.release() == before
-    assert folder[1] in cloud.names()
+    assert folder[2] in cloud.names()
     assert cloud.shoal("report", f"{cloud.root}/releases/monday").exit_code == 0
 
 
@@ -213,6 +213,7 @@ def test_two_processes_of_one_run_leave_one_release(cloud, server):
     assert said[0] == said[1]
     assert len(cloud.charges()) == 1
     assert [name for name in cloud.names() if name.startswith("releases")] == [
+        "releases/monday/output.id",
         "releases/monday/release.json",
         "releases/monday/report.html",
     ]

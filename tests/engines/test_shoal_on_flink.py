@@ -74,7 +74,7 @@ def one_release_one_charge(bench: Bench) -> bytes:
     charges = read_ledger(bench.job["privacy"]["ledger"]).charges
     assert [entry.release is not None for entry in charges] == [True]
     folder = bench.folder / "out"
-    assert sorted(path.name for path in folder.iterdir()) == ["release.json", "report.html"]
+    assert sorted(path.name for path in folder.iterdir()) == ["output.id", "release.json", "report.html"]
     return (folder / "release.json").read_bytes()
 
 

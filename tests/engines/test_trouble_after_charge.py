@@ -44,7 +44,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def outputs(bench: Bench) -> set[str]:
     """Return the names of what a run leaves."""
     table = {"result.parquet"} if bench.job["task"] == "histogram" else set()
-    return {"release.json", "report.html"} | table
+    return {"output.id", "release.json", "report.html"} | table
 
 
 def after_charge(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -66,7 +66,7 @@ def fails_and_finishes(bench: Bench, says: str, mend: Callable[[], object], outp
     assert failed.exit_code == 1, failed.output
     assert says in failed.stderr
     assert failed.stderr.strip().count("\n") == 0
-    assert not output.exists() or not list(output.iterdir())
+    assert [path.name for path in output.iterdir()] == ["output.id"]
     assert [entry.release for entry in read_ledger(bench.job["privacy"]["ledger"]).charges] == [None]
     mend()
     again = bench.run()
@@ -149,7 +149,7 @@ def test_a_network_that_is_cut(bench, connect, monkeypatch):  # noqa: F811
         assert failed.exit_code == 1, failed.output
         assert "bucket cut did not answer in 2 s" in failed.stderr
         connect(server.url)
-        assert list(bucket.list_blobs()) == []
+        assert [blob.name for blob in bucket.list_blobs()] == ["out/output.id"]
         again = bench.run()
         assert again.exit_code == 0, again.output
         names = {blob.name.removeprefix("out/") for blob in bucket.list_blobs()}

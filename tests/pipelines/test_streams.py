@@ -25,10 +25,9 @@ class Gone(io.StringIO):
 
 
 def test_a_stream_that_fails_says_so_in_a_sentence() -> None:
+    says = r"^The standard output stream cannot be written \(Broken pipe\)\.$"
     for act in (lambda stream: stream.write("x"), lambda stream: stream.flush()):
-        with pytest.raises(
-            StreamError, match=r"^The standard output stream cannot be written \(Broken pipe\)\.$"
-        ):
+        with pytest.raises(StreamError, match=says):
             act(Steady(Gone(), "output"))
     kept = io.StringIO()
     Steady(kept, "output").write("text")
