@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from core.mechanisms.a_dist import ADist
 from core.rec_concave import (
     Search,
     Steps,
@@ -177,3 +178,15 @@ def test_it_draws_what_is_charged():
         assert len([c for c in calls if c[0] == "select_run"]) <= search.quality.times
         assert all(scale == 2.0 for _, _, scale in calls)
         assert len(search.draws()) == (2 if last > 32 else 1)
+
+
+def test_points_are_chosen_from_the_released_blocks():
+    """Block 0 is released although the peak is elsewhere: nothing but that block is looked at."""
+
+    class Told(SeededNoise):
+        def answer(self, draw, sample, unit=1.0):
+            return 0 if isinstance(draw, ADist) else sample()
+
+    quality = Steps(np.array([0, 900, 901]), np.array([0, 4000, 0]), 1000)
+    search = Search.of(1.0, 1e-3, levels(1000, 2))
+    assert rec_concave(quality, 4000, 0.5, search, 2, Told(0, factor=0)) < 8
