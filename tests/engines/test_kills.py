@@ -6,6 +6,7 @@ right at every moment.
 """
 
 import json
+import math
 import os
 import random
 import time
@@ -188,10 +189,16 @@ def test_a_kill_after_every_request(runs: CloudRuns, forks: Forks) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_kills_at_random_moments(runs: Runs, forks: Forks) -> None:
-    """The real pipeline. Moments are uniform over the time that a run takes, which is measured first."""
-    start = time.monotonic()
-    forks.run(runs.begin(), beam=True)
-    takes = time.monotonic() - start
+    """The real pipeline. Moments are uniform over the time that a run takes, which is measured first.
+
+    The shorter of two runs counts, so that most moments come before the end: if two in three do, all of 15
+    miss once in 10^7 times.
+    """
+    takes = math.inf
+    for _ in range(2):
+        start = time.monotonic()
+        forks.run(runs.begin(), beam=True)
+        takes = min(takes, time.monotonic() - start)
     seed = int.from_bytes(os.urandom(4), "big")
     moments, killed = random.Random(seed), 0
     for _ in range(KILLS):

@@ -110,7 +110,7 @@ def test_a_replaced_unit_is_charged_as_two_answers(bench, neighbors):
     def scale(relation):
         text = bench.write(bench.changed({**BASE, "privacy.neighbors": relation, "params": average}))
         planned = json.loads(bench.shoal("plan", text, "--json").stdout)
-        return next(m["scale"] for m in planned["mechanisms"] if "sum of axis" in m["mechanism"])
+        return next(m["scale"] for m in planned["mechanisms"] if m["kind"] == "discrete Laplace")
 
     average = {**BASE["params"], "aggregator": "average"}
     ratio = scale(neighbors) / scale("add_or_remove_one")

@@ -71,4 +71,4 @@ def test_every_name_can_be_written(bench) -> None:
             timeout=300,
         )
         assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout.isascii()
+        assert b"one_cluster" in done.stdout
