@@ -132,9 +132,10 @@ def plan_paper(
         the smallest target.
 
     Raises:
-        ValueError: another relation, delta 0, epsilon above 16, or shares.
+        ValueError: another relation, known counts, delta 0, epsilon above 16, or shares.
     """
     grid.check_distances()
+    neighbors.count()  # refuses known counts, under which neighbors differ in more than one record
     if neighbors.name != "replace_one":
         raise ValueError(
             f"privacy.neighbors is {neighbors.name}: method paper uses the number of records as a public "
