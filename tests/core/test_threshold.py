@@ -376,3 +376,40 @@ def test_bad_parameters_are_named(values, message):
 def test_columns_that_are_no_value_and_label_are_refused(upper, message):
     with pytest.raises(ValueError, match=message):
         plan_threshold(Grid((0.0,) * len(upper), upper, 1.0), Threshold(), Budget(1.0, 0.0), ADD, b"")
+
+
+class AnswersRank(SeededNoise):
+    """Answers one rank, and draws all else with hardly any noise."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__(0, 1e-6)
+        self.rank = rank
+
+    def answer(self, draw, sample, unit=1.0):
+        return self.rank if getattr(draw, "what", "") == "rank" else sample()
+
+
+@pytest.mark.parametrize("rank", [30, 500, 960])
+def test_the_point_is_found_around_the_rank_that_was_drawn(rank):
+    """Not around the best one, which only the exact errors tell: here all labels before 500 are 0, then 1."""
+    size, window = 1000, 20
+    points = among(1.0, 2, "rank"), among(1.0, 2, "choice")
+    learner = AmongRanks(
+        size, None, 0, points[0], 1, AmongPoints(size, among(1.0, 2, "point")), window, points[1]
+    )
+    seen = []
+    finder = learner.finder
+
+    class Watched:
+        def find(self, order, noise):
+            seen.append(order)
+            return finder.find(order, noise)
+
+        def draws(self):
+            return finder.draws()
+
+    keys = np.array([2 * x + (x >= 500) for x in range(size)], dtype=np.int64)
+    LearnThreshold(1, replace(learner, finder=Watched())).release(Counts.of(keys), None, AnswersRank(rank))
+    (order,) = seen
+    assert order.total == 2 * window
+    assert (order.values[0], order.values[-1]) == (rank - window, rank + window - 1)
