@@ -15,7 +15,7 @@ from scipy import stats
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.noise import SecureNoise
+from core.noise import Noise, SecureNoise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical import Found, Located, NotFound
 from core.one_cluster.practical_plan import plan_practical
@@ -30,7 +30,7 @@ GRID = Grid((0.0,), (1.0,), 2.0**-10)
 
 
 @dataclass(frozen=True)
-class Halved:
+class Halved(Noise):
     """The real noise at half its scale: what a factor of two gone wrong would draw."""
 
     noise: SecureNoise
