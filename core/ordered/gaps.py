@@ -1,4 +1,4 @@
-"""The exponential mechanism over an ordered universe of any size: one run per record and per gap between."""
+"""An ordered universe of any size in runs of points of equal rank: one per record and one per gap between."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.noise import Noise
 
 Ints = NDArray[np.int64]
 Points = Ints | NDArray[np.object_]
@@ -101,25 +100,6 @@ class Runs:
             np.concatenate([ranks[:-1], ranks[open_]]),
             np.concatenate([ranks[1:], ranks[open_]]),
         )
-
-    def choose(self, scores: Ints, scale: float, noise: Noise) -> int:
-        """Choose a point with probability proportional to exp(score / scale): exponential mechanism.
-
-        The privacy loss is at most the range of the score's change between neighbors (the largest minus
-        the smallest, over all points of the universe) divided by `scale`: a weight changes by at most a
-        factor of exp(largest / scale), and their sum by at least exp(smallest / scale). That the runs
-        depend on the data costs nothing: a point's probability depends on the scores alone.
-
-        With probability 1 - failure the chosen score is at least the best minus
-        scale ln(points / failure).
-
-        Args:
-            scores: shape (m,), score of each run.
-            scale: see above.
-            noise: where randomness comes from.
-        """
-        run = noise.select_run(scores, self.lengths, scale)
-        return int(self.starts[run]) + noise.below(int(self.lengths[run]))
 
 
 def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints:

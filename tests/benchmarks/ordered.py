@@ -26,6 +26,7 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import SecureNoise
 from core.ordered.gaps import Order, Runs
@@ -151,7 +152,8 @@ def plain_recursion(records: Records, probabilities: Probabilities, epsilon: flo
         here = records.order.within(low, high)
         runs = Runs.between(here, low, high)
         scores = -np.abs((UNIT - down) * runs.below - down * (here.total - runs.upto))
-        value = runs.choose(scores, 2 * max(down, UNIT - down) / level, NOISE)
+        draw = Exponential(what="quantile", scale=2 / level, spread=2)
+        value = draw.point(runs.starts, runs.lengths, scores, NOISE, unit=max(down, UNIT - down))
         out[middle] = value
         split(first, middle, low, max(value, low + 1), before, probabilities[middle])
         split(middle + 1, last, min(value, high - 1), high, probabilities[middle], after)

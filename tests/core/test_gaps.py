@@ -9,12 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.aggregate import Counts
+from core.mechanisms.exponential import Exponential
 from core.noise import SecureNoise
 from core.ordered.gaps import Order, Runs, rank_scores
 from tests.core.exact import fits
 from tests.core.seeded import SeededNoise
 
 SIZE = 7
+
+
+def point_of(runs, scores, scale, noise):
+    draw = Exponential(what="point", scale=scale, spread=1)
+    return draw.point(runs.starts, runs.lengths, scores, noise)
+
+
 databases = st.lists(st.integers(0, SIZE - 1), max_size=12)
 
 
@@ -84,7 +92,7 @@ def test_points_are_chosen_by_the_exponential_mechanism(noise):
     scores = rank_scores(runs, len(points), 0, 1, 1)
 
     def drawn(factor):
-        chosen = [runs.choose(scores, scale * factor, noise) for _ in range(6000)]
+        chosen = [point_of(runs, scores, scale * factor, noise) for _ in range(6000)]
         return np.bincount(chosen, minlength=SIZE)
 
     expected = np.exp(scores_of(points, 0, 1, 1) / scale)
@@ -133,6 +141,6 @@ def test_runs_of_the_widest_axes_are_exact(high):
     assert order.below(high) == 4
     assert order.below(2**62 - 1) == 3
     scores = np.zeros(len(runs.lengths), dtype=np.int64)
-    drawn = [runs.choose(scores, 1.0, SeededNoise(seed)) for seed in range(40)]
+    drawn = [point_of(runs, scores, 1.0, SeededNoise(seed)) for seed in range(40)]
     assert all(0 <= point < high for point in drawn)
     assert {point > high // 2 for point in drawn} == {True, False}  # but for 2^-39
