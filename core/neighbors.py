@@ -33,7 +33,7 @@ class Neighbors:
     A `policy` refines `replace_one`: only records that form a secret pair are replaced by one another.
     Whatever holds for `replace_one` holds for every policy without constraints (Lemma 5.2). With
     constraints a neighbor may differ in many records, so the sensitivities here refuse them;
-    `core.ordered.constraints` has those.
+    `core.histogram.constraints` has those.
 
     Raises:
         ValueError: `name` is not one of the two relations, or a policy is given to the first.

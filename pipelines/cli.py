@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.leave import leave_after
-from pipelines.streams import steady_streams
+from pipelines.console.leave import leave_after
+from pipelines.console.streams import steady_streams
 
 if TYPE_CHECKING:
-    from pipelines.events import Events
+    from pipelines.console.events import Events
 
 app = typer.Typer(
     name="shoal",
@@ -62,12 +62,12 @@ def run(
     ] = False,
 ) -> None:
     """Run a job and write its release. The same run id again returns the same release."""
-    from pipelines.events import Events
-    from pipelines.ledger import now
+    from pipelines.console.events import Events
+    from pipelines.ledger.ledger import now
 
     events = Events(sys.stderr if json_logs else None, now)
     with _exit_codes(events):
-        from pipelines.job import load_job
+        from pipelines.job.job import load_job
 
         checked = load_job(job, overrides or [])
         events = events.of(run_id=checked.run_id, task=checked.task)
@@ -91,9 +91,9 @@ def plan(
 ) -> None:
     """Show rounds, noise, promises and the smallest workable target. Reads no rows."""
     with _exit_codes():
-        from pipelines.job import load_job
+        from pipelines.console.printable import as_json, printable, terminal
+        from pipelines.job.job import load_job
         from pipelines.plan import describe, make_plan, show
-        from pipelines.printable import as_json, printable, terminal
         from pipelines.release import finite
 
         checked = load_job(job, overrides or [])
@@ -108,7 +108,7 @@ def plan(
 def check_function(job: JobFile, overrides: Overrides = None) -> None:
     """Try the function of sample_and_aggregate on made-up rows. Reads no rows, spends nothing."""
     with _exit_codes():
-        from pipelines.job import load_job
+        from pipelines.job.job import load_job
 
         checks = _with_beam("check_function")
         findings = checks.check(load_job(job, overrides or []))
@@ -125,10 +125,10 @@ def report(
 ) -> None:
     """Make report.html beside a release, from the release alone."""
     with _exit_codes():
-        from pipelines.refusal import JobError
+        from pipelines.errors import JobError
         from pipelines.release import RELEASE, REPORT, parse_release, read_rows
-        from pipelines.report import render
-        from pipelines.storage import absolute, open_folder
+        from pipelines.report.report import render
+        from pipelines.storage.locate import absolute, open_folder
 
         folder = open_folder(absolute(release).removesuffix(f"/{RELEASE}"))
         data = folder.read(RELEASE)
@@ -171,8 +171,8 @@ def screen(
 def schema() -> None:
     """Print the JSON schema of the job file."""
     with _exit_codes():
-        from pipelines.job import schema as job_schema
-        from pipelines.printable import as_json
+        from pipelines.console.printable import as_json
+        from pipelines.job.job import schema as job_schema
 
         typer.echo(as_json(job_schema(), indent=2))
 
@@ -184,7 +184,7 @@ def demo(
     """Find the densest small region of the world's airports, privately."""
     with _exit_codes():
         from pipelines.demo import write_demo
-        from pipelines.job import load_job
+        from pipelines.job.job import load_job
 
         checked = load_job(write_demo(out))
         _summarize(_with_beam("run").run_job(checked), checked.output)
@@ -211,8 +211,8 @@ def create(
 ) -> None:
     """Make a dataset's ledger, once."""
     with _exit_codes():
-        from pipelines.ledger import create_ledger, new_ledger
-        from pipelines.storage import absolute
+        from pipelines.ledger.ledger import create_ledger, new_ledger
+        from pipelines.storage.locate import absolute
 
         fields = {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
         create_ledger(absolute(path), new_ledger(fields, accountant))
@@ -226,10 +226,10 @@ def show_ledger(
 ) -> None:
     """Show what is left, and every charge."""
     with _exit_codes():
-        from pipelines.ledger import describe_ledger, read_ledger
-        from pipelines.ledger_table import show_charges
-        from pipelines.printable import as_json, printable, terminal
-        from pipelines.storage import absolute
+        from pipelines.console.printable import as_json, printable, terminal
+        from pipelines.ledger.ledger import describe_ledger, read_ledger
+        from pipelines.ledger.table import show_charges
+        from pipelines.storage.locate import absolute
 
         described = describe_ledger(read_ledger(absolute(path)))
         if json:
@@ -239,16 +239,16 @@ def show_ledger(
 
 
 def _with_beam(module: str) -> Any:
-    """Import a module of pipelines, and Beam with it, which logs while it is imported."""
+    """Import a module of pipelines.run, and Beam with it, which logs while it is imported."""
     import logging
     from importlib import import_module
 
     logging.disable(logging.CRITICAL)
-    return import_module(f"pipelines.{module}")
+    return import_module(f"pipelines.run.{module}")
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
-    from pipelines.summary import summary
+    from pipelines.report.summary import summary
     from pipelines.tasks import TASKS
 
     if release is None:
@@ -260,7 +260,7 @@ def _summarize(release: dict[str, Any] | None, output: str) -> None:
 
 def _say(*lines: str) -> None:
     """Print lines that may hold names from elsewhere."""
-    from pipelines.printable import printable
+    from pipelines.console.printable import printable
 
     for line in lines:
         typer.echo(printable(line))
@@ -278,7 +278,7 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        from pipelines.printable import sentences
+        from pipelines.console.printable import sentences
 
         name = type(error).__name__
         if name in _CODES:

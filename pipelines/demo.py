@@ -8,9 +8,9 @@ import airportsdata
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.local_folder import LocalFolder
-from pipelines.refusal import JobError
-from pipelines.storage import absolute
+from pipelines.errors import JobError
+from pipelines.storage.local_folder import LocalFolder
+from pipelines.storage.locate import absolute
 
 _JOB = """\
 # The smallest region that holds about 1,500 of the world's airports.

@@ -12,10 +12,10 @@ from rich.text import Text
 from core.budget import Budget, spend
 from core.draws import Charged, charged
 from core.plan import Plan
-from pipelines.job import Job
-from pipelines.refusal import JobError
+from pipelines.answers.text import confidence, hides, number
+from pipelines.errors import JobError
+from pipelines.job.job import Job
 from pipelines.tasks import TASKS
-from pipelines.words import confidence, hides, number
 
 _ROUNDING = 1e-9
 _KEPT = {

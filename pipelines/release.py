@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from core.domain import Grid
 from core.plan import Finding, Plan, Tabular
 from pipelines.answers.answer import Rows
-from pipelines.folder import Folder
-from pipelines.job import Job
+from pipelines.errors import JobError
+from pipelines.job.job import Job
 from pipelines.plan import hidden, notes
-from pipelines.refusal import JobError
+from pipelines.storage.folder import Folder
 
 RELEASE = "release.json"
 TABLE = "result.parquet"

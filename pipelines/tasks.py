@@ -67,31 +67,27 @@ def _task(params_at: str, plan_at: str, answers: str, **more: Any) -> Task:
 
 TASKS = {
     "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
-    "k_cover": _task("one_cluster.cover_params:KCover", "one_cluster.cover_plan:plan_k_cover", "k_cover"),
-    "histogram": _task(
-        "ordered.histogram_plan:Histogram", "ordered.histogram_plan:plan_histogram", "histogram"
-    ),
-    "cdf": _task("ordered.cdf_plan:Cdf", "ordered.cdf_plan:plan_cdf", "cdf"),
-    "quantiles": _task(
-        "ordered.quantiles_plan:Quantiles", "ordered.quantiles_plan:plan_quantiles", "quantiles"
-    ),
+    "k_cover": _task("k_cover.params:KCover", "k_cover.plan:plan_k_cover", "k_cover"),
+    "histogram": _task("histogram.plan:Histogram", "histogram.plan:plan_histogram", "histogram"),
+    "cdf": _task("cdf.plan:Cdf", "cdf.plan:plan_cdf", "cdf"),
+    "quantiles": _task("quantiles.plan:Quantiles", "quantiles.plan:plan_quantiles", "quantiles"),
     "interior_point": _task(
-        "ordered.interior_plan:InteriorPoint", "ordered.interior_plan:plan_interior_point", "interior_point"
+        "interior_point.plan:InteriorPoint", "interior_point.plan:plan_interior_point", "interior_point"
     ),
     "threshold": _task(
-        "ordered.threshold:Threshold", "ordered.threshold:plan_threshold", "threshold", keeps=("one",)
+        "threshold.plan:Threshold", "threshold.plan:plan_threshold", "threshold", keeps=("one",)
     ),
-    "k_means": _task("clustering.params:KMeans", "clustering.plan:plan_k_means", "centers"),
-    "k_median": _task("clustering.params:KMedian", "clustering.plan:plan_k_median", "centers"),
-    "median": _task("smooth.params:Median", "smooth.median_plan:plan_median", "single_value"),
-    "minimum": _task("smooth.params:Minimum", "smooth.median_plan:plan_minimum", "single_value"),
+    "k_means": _task("centers.params:KMeans", "centers.plan:plan_k_means", "centers"),
+    "k_median": _task("centers.params:KMedian", "centers.plan:plan_k_median", "centers"),
+    "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),
+    "minimum": _task("graphs.params:Minimum", "quantiles.median_plan:plan_minimum", "single_value"),
     "triangles": _task(
-        "smooth.params:Triangles", "smooth.triangles:plan_triangles", "single_value", keeps=()
+        "graphs.params:Triangles", "graphs.triangles:plan_triangles", "single_value", keeps=()
     ),
-    "mst_cost": _task("smooth.params:MstCost", "smooth.mst:plan_mst_cost", "single_value", keeps=()),
+    "mst_cost": _task("graphs.params:MstCost", "graphs.mst:plan_mst_cost", "single_value", keeps=()),
     "sample_and_aggregate": Task(
-        "pipelines.job_subsamples:Analysis",
-        "core.subsample.plan:plan_sample_and_aggregate",
+        "pipelines.job.subsamples:Analysis",
+        "core.sample_and_aggregate.plan:plan_sample_and_aggregate",
         "pipelines.answers.sample_and_aggregate",
         subsamples=True,
     ),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from core.one_cluster.screen import Balls
+from core.balls import Balls
 from transforms.list_files import filesystem
 from transforms.read_batches import read_batches, read_schema
 from transforms.read_blocks import Descriptor, Reader, to_block

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from core.draws import Cost
 from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.tree_paths import Node, heavier, path
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.tree_paths import Node, heavier, path
 
 _REPLACE = Neighbors("replace_one")
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from core.draws import Cost, Draw
+from core.mechanisms.tree_paths import Node, path, path_to
 from core.noise import Noise
-from core.tree_paths import Node, path, path_to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +18,8 @@ class RandomPath(Draw):
 
     Neighbors (`replace_one`) need not stop at the same level. What is private is the way down as far as both
     go: for a set of paths, count those of the other database that continue them or are continued by them.
-    Paths one of which continues the other embed as neighbors (`core.tree_paths.embed`), and nothing but what
-    is drawn from that embedding may be released.
+    Paths one of which continues the other embed as neighbors (`core.mechanisms.tree_paths.embed`), and
+    nothing but what is drawn from that embedding may be released.
 
     With n the most records, epsilon is rate (3 + e^rate + log_{4/3}(n / trim)) for trim >= 2 ln(n) / rate:
     neighbors differ in one record's way down. A step whose other child has no less than the chosen one's

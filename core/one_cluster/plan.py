@@ -5,9 +5,9 @@ from dataclasses import replace
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.one_cluster.paper_plan import plan_paper
+from core.one_cluster.paper.plan import plan_paper
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical_plan import plan_practical
+from core.one_cluster.practical.plan import plan_practical
 from core.plan import Plan
 
 

@@ -50,7 +50,7 @@ def has_graph(beam: Sequence[str]) -> bool:
     """Return whether the graph that Dataflow waits for was written."""
     from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-    from pipelines.storage import open_file
+    from pipelines.storage.locate import open_file
 
     location = PipelineOptions(list(beam)).view_as(GoogleCloudOptions).template_location
     if location is None:

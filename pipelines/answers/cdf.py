@@ -1,8 +1,8 @@
 """A distribution: how the cdf speaks."""
 
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
-from pipelines.plots import draw_curve
-from pipelines.words import confidence, number
+from pipelines.answers.plots import draw_curve
+from pipelines.answers.text import confidence, number
 
 ROUNDS = {"cdf": "how many rows have at most each value"}
 

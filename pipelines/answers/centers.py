@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
-from pipelines.drawing import draw_centers, draw_profiles
-from pipelines.words import confidence, number, on_grid
+from pipelines.answers.drawing import draw_centers, draw_profiles
+from pipelines.answers.text import confidence, number, on_grid
 
 ROUNDS = {
     "moments": "along which directions the rows spread",

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
-from pipelines.plots import draw_bars, draw_map
-from pipelines.words import confidence, number
+from pipelines.answers.plots import draw_bars, draw_map
+from pipelines.answers.text import confidence, number
 
 ROUNDS = {"histogram": "how many rows lie in each cell"}
 _SHOWN = 12

@@ -1,7 +1,7 @@
 """A point between the smallest and the largest row: how it speaks."""
 
 from pipelines.answers.answer import Answer, Fact, Release, Rows
-from pipelines.words import on_grid
+from pipelines.answers.text import on_grid
 
 ROUNDS = {"interior_point": "a point that is neither below nor above all rows"}
 

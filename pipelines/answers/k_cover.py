@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.one_cluster.cover_params import MAX_K
+from core.k_cover.params import MAX_K
 from pipelines.answers import one_cluster
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
-from pipelines.drawing import LEFT, TOP, WIDTH, Axis, Window, axes, frame, svg, tag
-from pipelines.words import confidence, number, on_grid
+from pipelines.answers.drawing import LEFT, TOP, WIDTH, Axis, Window, axes, frame, svg, tag
+from pipelines.answers.text import confidence, number, on_grid
 
 ROUNDS = {
     "rows": "how many rows there are",

@@ -1,8 +1,8 @@
 """A small ball, or none: how the 1-cluster speaks."""
 
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows
-from pipelines.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
-from pipelines.words import confidence, number, on_grid
+from pipelines.answers.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
+from pipelines.answers.text import confidence, number, on_grid
 
 ROUNDS = {
     "good_radius": "how wide a box must be to hold the target",

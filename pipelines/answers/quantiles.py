@@ -3,8 +3,8 @@
 import numpy as np
 
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
-from pipelines.plots import draw_curve
-from pipelines.words import number, on_grid
+from pipelines.answers.plots import draw_curve
+from pipelines.answers.text import number, on_grid
 
 ROUNDS = {"quantiles": "where the quantiles lie"}
 _FEW = 9

@@ -1,7 +1,7 @@
 """What most subsamples answer: how sample and aggregate speaks."""
 
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table
-from pipelines.words import number, on_grid
+from pipelines.answers.text import number, on_grid
 
 ROUNDS = {"aggregate": "what the answers of the blocks have in common, and how far they are from it"}
 _FEW = 6

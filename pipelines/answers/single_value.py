@@ -1,7 +1,7 @@
 """One number: how medians, extremes and graph statistics speak."""
 
 from pipelines.answers.answer import Answer, Fact, Release, Rows
-from pipelines.words import number, on_grid
+from pipelines.answers.text import number, on_grid
 
 ROUNDS = {
     "window": "a range of values around the wanted rank",

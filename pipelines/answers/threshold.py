@@ -1,7 +1,7 @@
 """A learned threshold: how it speaks."""
 
 from pipelines.answers.answer import Answer, Fact, Release, Rows
-from pipelines.words import number, on_grid
+from pipelines.answers.text import number, on_grid
 
 ROUNDS = {"threshold": "from which value on rows are labeled 1"}
 

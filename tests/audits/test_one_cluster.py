@@ -17,8 +17,8 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise, SecureNoise
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical import Found, Located, NotFound
-from core.one_cluster.practical_plan import plan_practical
+from core.one_cluster.practical.plan import plan_practical
+from core.one_cluster.practical.rounds import Found, Located, NotFound
 from core.rounds import Block
 
 pytestmark = pytest.mark.audit

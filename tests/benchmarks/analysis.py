@@ -21,21 +21,21 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.graphs.mst import Cuts, SmoothCost, plan_mst_cost
+from core.graphs.params import Median, MstCost, Triangles
+from core.graphs.triangles import count_wedges, plan_triangles
 from core.mechanisms.admissible import Admissible
+from core.mechanisms.smooth_noise import Answer, SmoothNoise
 from core.neighbors import Neighbors
 from core.noise import SecureNoise, secret_salt
+from core.order_statistics import Rank, order_statistic
 from core.plan import Plan
+from core.quantiles.median_plan import plan_median
+from core.quantiles.smooth import SmoothQuantile
 from core.rounds import Block, run_in_memory
-from core.smooth.median import SmoothQuantile
-from core.smooth.median_plan import plan_median
-from core.smooth.mst import Cuts, SmoothCost, plan_mst_cost
-from core.smooth.order_statistics import Rank, order_statistic
-from core.smooth.params import Median, MstCost, Triangles
-from core.smooth.release import Answer, SmoothNoise
-from core.smooth.triangles import count_wedges, plan_triangles
-from core.subsample.outputs import Stable
-from core.subsample.params import SampleAndAggregate
-from core.subsample.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.outputs import Stable
+from core.sample_and_aggregate.params import SampleAndAggregate
+from core.sample_and_aggregate.plan import plan_sample_and_aggregate
 
 BUDGET = Budget(1.0, 1e-6)
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")

@@ -32,9 +32,9 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.cluster import MiniBatchKMeans
 
-from core.clustering.solver import squared_distances
-from pipelines.job import check_job
-from pipelines.run import run_job
+from core.centers.solver import squared_distances
+from pipelines.job.job import check_job
+from pipelines.run.run import run_job
 
 K = 10
 MOST_TIMES, MOST_MEGABYTES = 2.0, 1000.0

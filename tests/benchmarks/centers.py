@@ -22,9 +22,9 @@ from sklearn.cluster import KMeans as NonPrivate
 from sklearn.datasets import make_blobs
 
 from core.budget import Budget
-from core.clustering.params import KMeans, KMedian
-from core.clustering.plan import plan_k_means, plan_k_median
-from core.clustering.solver import Solver, squared_distances
+from core.centers.params import KMeans, KMedian
+from core.centers.plan import plan_k_means, plan_k_median
+from core.centers.solver import Solver, squared_distances
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from core.noise import SecureNoise, secret_salt

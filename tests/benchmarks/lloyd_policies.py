@@ -21,14 +21,14 @@ from rich.table import Table
 from sklearn.cluster import KMeans as NonPrivate
 
 from core.budget import Budget
-from core.clustering.params import KMeans
-from core.clustering.plan import plan_k_means
+from core.centers.params import KMeans
+from core.centers.plan import plan_k_means
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise, SecureNoise, secret_salt
 from core.policy import Distance, Partition, Policy
 from core.rounds import Block, run_in_memory
-from pipelines.drawing import LEFT, TOP, Window, frame
+from pipelines.answers.drawing import LEFT, TOP, Window, frame
 from tests.benchmarks.centers import columns, cost
 from tests.core.seeded import SeededNoise
 

@@ -28,8 +28,8 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import SecureNoise, secret_salt
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical import FitRadius, Found, Located
-from core.one_cluster.practical_plan import plan_practical
+from core.one_cluster.practical.plan import plan_practical
+from core.one_cluster.practical.rounds import FitRadius, Found, Located
 from core.rounds import Block, run_in_memory
 
 BUDGET = Budget(1.0, 1e-6)

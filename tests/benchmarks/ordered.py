@@ -26,17 +26,17 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.gaps import Order, Runs
+from core.interior_point.plan import Candidate, candidate
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import SecureNoise
-from core.ordered.gaps import Order, Runs
-from core.ordered.interior_plan import Candidate, candidate
-from core.ordered.quantiles import MOST_POINTS, UNIT
-from core.ordered.quantiles_plan import Quantiles, plan_quantiles
-from core.ordered.threshold import Threshold, plan_threshold
-from core.ordered.threshold_learners import Examples
 from core.plan import Plan
+from core.quantiles.plan import Quantiles, plan_quantiles
+from core.quantiles.recursive import MOST_POINTS, UNIT
 from core.rounds import Block, run_in_memory
+from core.threshold.learners import Examples
+from core.threshold.plan import Threshold, plan_threshold
 from tests.core.seeded import SeededNoise
 
 Ints = NDArray[np.int64]

@@ -21,13 +21,13 @@ from rich.table import Table
 
 from core.aggregate import Counts
 from core.budget import Budget
+from core.cdf.hierarchical import OrderedHierarchical
+from core.cdf.plan import Cdf, plan_cdf
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.ordered.cdf_plan import Cdf, plan_cdf
-from core.ordered.hierarchical import OrderedHierarchical
 from core.plan import Plan
 from core.policy import Distance, Policy
-from pipelines.drawing import ticks
+from pipelines.answers.drawing import ticks
 from tests.core.seeded import SeededNoise
 
 THETAS = [None, 1000, 500, 100, 50, 10, 1]

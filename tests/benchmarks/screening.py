@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from core.balls import Balls
 from core.budget import Budget
 from core.domain import Grid
+from core.k_cover.cover import Cover, CoverRound
+from core.k_cover.params import KCover
+from core.k_cover.plan import Step, plan_k_cover
 from core.neighbors import Neighbors
 from core.noise import SecureNoise, secret_salt
-from core.one_cluster.cover import Cover, CoverRound
-from core.one_cluster.cover_params import KCover
-from core.one_cluster.cover_plan import Step, plan_k_cover
-from core.one_cluster.screen import Balls
 from core.rounds import Block, Round, run_in_memory
 from tests.core.seeded import SeededNoise
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.aggregate import Counts
+from core.gaps import Order, Runs, rank_scores
 from core.mechanisms.exponential import Exponential
 from core.noise import SecureNoise
-from core.ordered.gaps import Order, Runs, rank_scores
 from tests.core.exact import fits
 from tests.core.seeded import SeededNoise
 

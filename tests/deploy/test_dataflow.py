@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.job import load_job
-from pipelines.runners import make_options
+from pipelines.job.job import load_job
+from pipelines.run.runners import make_options
 from tests.deploy.manifests import DEPLOY, ROOT
 from tests.deploy.scripts import load_script
 from tests.engines.conftest import parts_are_here

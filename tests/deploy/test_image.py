@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.job import load_job
+from pipelines.job.job import load_job
 from tests.deploy.manifests import DEPLOY, ROOT
 
 IMAGE = DEPLOY / "image" / "Dockerfile"

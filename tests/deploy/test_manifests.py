@@ -6,8 +6,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from pipelines.job import load_job
-from pipelines.runners import make_options
+from pipelines.job.job import load_job
+from pipelines.run.runners import make_options
 from tests.deploy.manifests import APPLIED, DEPLOY, built, containers, pod_spec
 from tests.engines.conftest import parts_are_here
 from tests.engines.fetch import have

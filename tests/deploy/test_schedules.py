@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pipelines.job import load_job
+from pipelines.job.job import load_job
 from tests.deploy.manifests import DEPLOY, built
 from tests.deploy.scripts import load_script
 from tests.deploy.workflow import Raised, Workflow

@@ -18,11 +18,11 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical_plan import plan_practical
+from core.one_cluster.practical.plan import plan_practical
 from core.plan import Plan
 from core.rounds import run_in_memory
-from pipelines.leave import leave_after
-from pipelines.runners import open_pipeline
+from pipelines.console.leave import leave_after
+from pipelines.run.runners import open_pipeline
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.engines.services import PYTHON_WORKER

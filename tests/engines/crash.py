@@ -13,9 +13,9 @@ from apache_beam.runners.portability.portable_runner import PipelineResult
 
 from pipelines import run
 from pipelines.cli import app
-from pipelines.local_folder import LocalFolder
-from pipelines.object_storage import ObjectFolder
 from pipelines.release import RELEASE, REPORT
+from pipelines.storage.local_folder import LocalFolder
+from pipelines.storage.object_storage import ObjectFolder
 
 
 def die(*arguments: Any) -> None:

@@ -11,9 +11,9 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.one_cluster.paper_plan import plan_paper
+from core.one_cluster.paper.plan import plan_paper
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical_plan import plan_practical
+from core.one_cluster.practical.plan import plan_practical
 from core.rounds import Block, Round, State
 from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION

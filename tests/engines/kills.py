@@ -32,7 +32,7 @@ from pipelines import (
     object_storage,  # noqa: F401  (imported before the forks)
     run,
 )
-from pipelines.job import load_job
+from pipelines.job.job import load_job
 from pipelines.tasks import TASKS
 from tests.engines.fetch import ROOT
 from transforms import whole_file

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ledger import Ledger, create_ledger, read_ledger
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from tests.engines.crash import MOMENTS
 from tests.pipelines.conftest import Bench
 

@@ -14,11 +14,11 @@ from google.api_core.exceptions import PreconditionFailed
 from google.cloud import storage
 
 from pipelines import object_storage
-from pipelines.folder import StorageError
-from pipelines.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
+from pipelines.errors import JobError
+from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import make_plan
-from pipelines.refusal import JobError
-from pipelines.storage import open_file, open_folder
+from pipelines.storage.folder import StorageError
+from pipelines.storage.locate import open_file, open_folder
 from tests.engines.faulty import FaultyProxy
 from tests.engines.services import FakeGcs
 from tests.pipelines.conftest import Bench
@@ -169,7 +169,7 @@ def test_room_for_7_of_20_runs(place, bench):
 
 
 def runs_job(bench, ledger: str, run_id: str):
-    from pipelines.job import check_job
+    from pipelines.job.job import check_job
 
     changes = {"privacy.ledger": ledger, "run_id": run_id, "privacy.epsilon": 5.0}
     return check_job(bench.changed(changes))

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from google.cloud import storage
 
-from pipelines.ledger import Ledger, create_ledger, read_ledger
-from pipelines.local_folder import LocalFolder
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.storage.local_folder import LocalFolder
 from tests.engines.flink import FlinkCluster, JobServer
 from tests.engines.services import PYTHON_WORKER, FakeGcs, wait_until
 from tests.engines.test_object_storage import Cloud, connect  # noqa: F401 (a fixture)

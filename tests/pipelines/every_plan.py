@@ -10,9 +10,9 @@ import numpy as np
 
 from core.plan import Plan
 from core.rounds import Block
-from pipelines.job import Job, check_job
+from pipelines.errors import JobError
+from pipelines.job.job import Job, check_job
 from pipelines.plan import make_plan
-from pipelines.refusal import JobError
 from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
 

@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 import yaml
 
-from pipelines.job_params import params_model
-from pipelines.ledger import Ledger, create_ledger
+from pipelines.job.params import params_model
+from pipelines.ledger.ledger import Ledger, create_ledger
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes

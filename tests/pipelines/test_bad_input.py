@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.ledger import Ledger, create_ledger, read_ledger
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from tests.pipelines.conftest import write_rows
 from tests.pipelines.jobs import changes
 

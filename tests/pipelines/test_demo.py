@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.demo import write_demo
-from pipelines.job import load_job
-from pipelines.refusal import JobError
+from pipelines.errors import JobError
+from pipelines.job.job import load_job
 from tests.transforms.tables import write
 
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.job import check_job
-from pipelines.run import build_pipeline, delivery_of, prepare_run
-from pipelines.runners import quiet
+from pipelines.job.job import check_job
+from pipelines.run.run import build_pipeline, delivery_of, prepare_run
+from pipelines.run.runners import quiet
 from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
 

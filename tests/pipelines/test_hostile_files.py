@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.balls import Balls
 from core.domain import Grid
-from core.one_cluster.screen import Balls
-from pipelines.ledger import Ledger, create_ledger, read_ledger
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from tests.pipelines.hostile import SEED, beside, broken, columns, whole, written
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.open_source import InputError, open_source

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from pipelines import run as runs
-from pipelines.folder import StorageError
-from pipelines.job import check_job
-from pipelines.ledger import Ledger, LedgerRefusal, create_ledger, read_ledger
-from pipelines.refusal import JobError
+from pipelines.errors import JobError
+from pipelines.job.job import check_job
+from pipelines.ledger.ledger import Ledger, LedgerRefusal, create_ledger, read_ledger
 from pipelines.release import OUTPUT_ID, identify_output, read_output_id
-from pipelines.storage import open_folder
+from pipelines.storage.folder import StorageError
+from pipelines.storage.locate import open_folder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.printable import CONTROL
+from pipelines.console.printable import CONTROL
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import planted
 from tests.pipelines.jobs import JOBS

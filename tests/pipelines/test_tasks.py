@@ -7,17 +7,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.ordered.histogram import Table
-from pipelines.job import check_job
+from core.histogram.counts import Table
+from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.release import draft_release, read_rows, write_release
-from pipelines.report import render
-from pipelines.run import Delivery, build_pipeline, prepare_run
-from pipelines.storage import open_folder
+from pipelines.report.report import render
+from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import write_rows
 from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
-from tests.pipelines.test_runners import CLOUD, TEN_MEGABYTES
+from tests.pipelines.run.test_runners import CLOUD, TEN_MEGABYTES
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.job import check_job
-from pipelines.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
+from pipelines.job.job import check_job
+from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import make_plan
-from pipelines.run import Delivery, build_pipeline, prepare_run
-from pipelines.storage import open_folder
+from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import CENTER, RADIUS, planted
 from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
-from tests.pipelines.test_runners import CLOUD, TEN_MEGABYTES
+from tests.pipelines.run.test_runners import CLOUD, TEN_MEGABYTES
 
 UNIT = {"input.unit": "person"}
 PEOPLE = 4000

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.job import check_job
+from pipelines.job.job import check_job
 from pipelines.release import read_rows
-from pipelines.storage import open_folder
+from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.core.exact import FLAKE
 from tests.pipelines.jobs import JOBS, changes

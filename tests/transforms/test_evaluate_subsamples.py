@@ -17,8 +17,8 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.rounds import run_in_memory
-from core.subsample.params import SampleAndAggregate
-from core.subsample.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.params import SampleAndAggregate
+from core.sample_and_aggregate.plan import plan_sample_and_aggregate
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import write, write_points

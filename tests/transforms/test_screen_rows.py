@@ -9,8 +9,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
+from core.balls import Balls
 from core.domain import Grid
-from core.one_cluster.screen import Balls
 from tests.transforms.tables import UNIT_SQUARE, write, write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import InputError, open_source

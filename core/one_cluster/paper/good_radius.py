@@ -1,0 +1,220 @@
+"""GoodRadius as published: a radius within a factor 4 of the best, by RecConcave."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid
+from core.draws import Draw, Laplace
+from core.mechanisms.rec_concave import (
+    Search,
+    Steps,
+    levels,
+    log_star,
+    quality_promise,
+    rec_concave,
+)
+from core.noise import Noise
+from core.one_cluster.paper.weighted import Weighted
+from core.one_cluster.practical.rounds import NotFound
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+
+_CELLS = 1 << 22  # ball counts held at a time
+
+
+@dataclass(frozen=True)
+class Radius:
+    """A released radius.
+
+    Args:
+        half_steps: the radius in halves of a grid step.
+    """
+
+    half_steps: int
+
+
+@dataclass(frozen=True)
+class RadiusScales:
+    """Constants of GoodRadius at its own (epsilon, delta); Nissim, Stemmer and Vadhan 2016, Algorithm 1.
+
+    Args:
+        grid: the universe; |X| is the number of grid points on its longest axis.
+        epsilon: what GoodRadius spends.
+        delta: what GoodRadius spends.
+        beta: failure probability.
+    """
+
+    grid: Grid
+    epsilon: float
+    delta: float
+    beta: float
+
+    @property
+    def solutions(self) -> float:
+        """Number of candidate radii |F| = 2 |X| sqrt(d)."""
+        return 2 * (max(self.grid.extents) + 1) * math.sqrt(self.grid.dimension)
+
+    @property
+    def last(self) -> int:
+        """Largest candidate radius, in half steps: no two grid points are farther apart."""
+        return 2 * math.ceil(self.solutions / 2)
+
+    @property
+    def gamma(self) -> int:
+        """Gamma = 8^log*|F| 144 log*|F| / epsilon ln(24 log*|F| / (beta delta)), rounded up.
+
+        What RecConcave needs with alpha 1/2 at (epsilon / 2, delta) and failure beta / 2.
+        """
+        return math.ceil(quality_promise(self.solutions, 0.5, self.epsilon / 2, self.delta, self.beta / 2))
+
+    @property
+    def zero(self) -> Laplace:
+        """Noise of L(0), which has sensitivity 2: epsilon / 2."""
+        return Laplace.of("records at one point, L(0)", self.epsilon / 2, 2)
+
+    @property
+    def depth(self) -> int:
+        """Bound on RecConcave's recursion, log*|F|."""
+        return log_star(self.solutions)
+
+    @property
+    def levels(self) -> int:
+        """How often RecConcave calls itself."""
+        return levels(self.last, self.depth)
+
+    @property
+    def search(self) -> Search:
+        """The draws inside RecConcave, which spends (epsilon / 2, delta) in all.
+
+        The theorem allows 3 log*|F| draws; those really made, 3 levels + 1, share the epsilon, and the
+        2 levels that are A_dist the delta.
+        """
+        levels = self.levels
+        return Search.of(self.epsilon / 2 / (3 * levels + 1), self.delta / max(1, 2 * levels), levels)
+
+
+@dataclass(frozen=True)
+class GoodRadius:
+    """Find a radius z such that some ball of radius z holds nearly the target and z <= 4 r_opt.
+
+    With B_r(p) the number of records within r of p, capped at the target t, let
+
+        L(r) = 1/t max over t distinct records of the sum of their B_r.
+
+    Replacing one record moves the B_r of each other record by at most 1 and its own by at most t: the sum
+    over any t records moves by at most (t - 1) + t, so L has sensitivity below 2, and so has floor(L): the
+    floors of two numbers at most 2 apart are at most 2 apart. Adding a record can only raise L. Hence
+    Q(r) = floor(1/2 min{t - floor(L(r / 2)), floor(L(r)) - t + 4 Gamma}) has sensitivity 1; it is
+    quasi-concave, as L grows with r. `replace_one` only: n >= t is checked, and n is public there.
+
+    With probability 1 - beta some ball of radius z about a record holds t - 3 Gamma records, and
+    z <= 4 r_opt (Lemma 4.6; rounding down Q loses nothing, as Gamma is an integer).
+
+    Args:
+        target: t.
+        scales: constants.
+    """
+
+    target: int
+    scales: RadiusScales
+    name: str = "good_radius"
+    floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.scales.zero, *self.scales.search.draws())
+
+    def summarize(self, block: Block, state: object) -> Weighted:
+        """Return the block's distinct points and their multiplicities."""
+        return Weighted.of(block.points)
+
+    def release(self, aggregate: Weighted, state: object, noise: Noise) -> Radius | NotFound:
+        """Release the radius; NotFound where RecConcave does, or where there are fewer records than t."""
+        t, scales = self.target, self.scales
+        if aggregate.total < t:  # public: the number of records is
+            return NotFound()
+        averages = ball_averages(aggregate, t)
+        zero = int(scales.zero.add(averages.values[:1], noise)[0])
+        if zero > t - 2 * scales.gamma - scales.zero.scale * math.log(2 / scales.beta):
+            return Radius(0)
+        quality = radius_quality(averages, t, scales.gamma, scales.last)
+        found = rec_concave(quality, scales.gamma, 0.5, scales.search, scales.depth, noise)
+        return NotFound() if found is None else Radius(found)
+
+
+def ball_averages(data: Weighted, target: int) -> Steps:
+    """Compute floor(L(r)) for all r, as a step function of the squared radius in grid steps.
+
+    Time O(m^3 log m) for m distinct points: every distance between two of them is a step.
+
+    Args:
+        data: at least `target` records.
+        target: t.
+    """
+    squares = np.zeros((len(data.points), len(data.points)), dtype=np.int64)
+    for axis in data.points.T:
+        squares += (axis[:, None] - axis[None, :]) ** 2
+    radii = np.unique(squares)
+    order = np.argsort(squares, axis=1, kind="stable")
+    sorted_squares = np.take_along_axis(squares, order, axis=1)
+    within = np.cumsum(data.counts[order], axis=1)
+    chunk = max(1, _CELLS // len(data.points))
+    values = [
+        _average(data.counts, _ball_counts(sorted_squares, within, part), target)
+        for part in np.split(radii, range(chunk, len(radii), chunk))
+    ]
+    return Steps(radii, np.concatenate(values), int(radii[-1])).merged()
+
+
+def _ball_counts(sorted_squares: Ints, within: Ints, radii: Ints) -> Ints:
+    """Count the records in the ball of each point (m) and squared radius (u): shape (m, u)."""
+    rows = zip(sorted_squares, within, strict=True)
+    return np.stack([row[np.searchsorted(at, radii, side="right") - 1] for at, row in rows])
+
+
+def _average(counts: Ints, balls: Ints, target: int) -> Ints:
+    """Average the t largest capped ball counts, each point as often as its multiplicity, rounded down.
+
+    Args:
+        counts: shape (m,).
+        balls: shape (m, u).
+        target: t.
+
+    Returns:
+        Shape (u,); exact, in limbs, as the sums may exceed int64.
+    """
+    capped = np.minimum(balls, target)
+    order = np.argsort(-capped, axis=0, kind="stable")
+    capped = np.take_along_axis(capped, order, axis=0)
+    copies = counts[order]
+    taken = np.clip(target - (np.cumsum(copies, axis=0) - copies), 0, copies)
+    bits = 62 - target.bit_length()
+    total = np.zeros(balls.shape[1], dtype=object)
+    for low in range(0, target.bit_length(), bits):
+        limb = (capped >> low) & ((1 << bits) - 1)
+        total += (taken * limb).sum(axis=0).astype(object) << low
+    return (total // target).astype(np.int64)
+
+
+def radius_quality(averages: Steps, target: int, gamma: int, last: int) -> Steps:
+    """Q of GoodRadius as a step function of the radius in half steps, 0, ..., last.
+
+    Radius i / 2 reaches squared distance s from i = ceil(sqrt(4 s)) on, half of it from ceil(sqrt(16 s)).
+    """
+    whole = _reached(averages.starts, 4)
+    half = _reached(averages.starts, 16)
+    starts = np.unique(np.concatenate([whole, half]))
+    starts = starts[starts <= last]
+    at_radius = averages.values[np.searchsorted(whole, starts, side="right") - 1]
+    at_half = averages.values[np.searchsorted(half, starts, side="right") - 1]
+    quality = np.minimum(target - at_half, at_radius - target + 4 * gamma) // 2
+    return Steps(starts, quality, last).merged()
+
+
+def _reached(squares: Ints, factor: int) -> Ints:
+    roots = [math.isqrt(factor * s - 1) + 1 if s else 0 for s in squares.tolist()]
+    return np.array(roots, dtype=np.int64)

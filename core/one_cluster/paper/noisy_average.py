@@ -1,0 +1,103 @@
+"""NoisyAVG as published, on integers: the private mean of the records inside a public ball."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.draws import Draw, Gaussian, Laplace
+from core.noise import Noise
+from core.one_cluster.paper.weighted import Weighted
+
+Ints = NDArray[np.int64]
+
+_SUM_BITS = 60
+_MAX_SQUARE = 2**62  # no two grid points are farther apart
+
+
+@dataclass(frozen=True)
+class AverageScales:
+    """Constants of NoisyAVG at its own (epsilon, delta); Nissim, Stemmer and Vadhan 2016, Algorithm 5.
+
+    Published: m = count + Lap(2 / epsilon) - (2 / epsilon) ln(2 / delta), and the mean plus a Gaussian of
+    scale 8 R / (epsilon m) sqrt(2 ln(8 / delta)) per coordinate, where R is the ball's radius.
+    """
+
+    epsilon: float
+    delta: float
+
+    @property
+    def count(self) -> Laplace:
+        """Noise of the count, of scale 2 / epsilon: epsilon / 2."""
+        return Laplace.of("count", self.epsilon / 2, 1)
+
+    @property
+    def sum(self) -> Gaussian:
+        """Noise of the sum, per unit of the ball's radius, of scale 8 / epsilon sqrt(2 ln(8 / delta)).
+
+        The sum's L2 sensitivity is 2 under `replace_one`, per unit of the radius.
+        """
+        scale = 8 / self.epsilon * math.sqrt(2 * math.log(8 / self.delta))
+        return Gaussian(what="sum, per step of the ball's radius", scale=scale, sensitivity=2)
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw."""
+        return self.count, self.sum
+
+
+@dataclass(frozen=True)
+class Average:
+    """A released mean.
+
+    Args:
+        mean: shape (d,), grid steps from the ball's center.
+        count: noisy number of records.
+        error: but for probability 2 beta, the mean is this close to the true one, grid steps.
+    """
+
+    mean: NDArray[np.float64]
+    count: int
+    error: float
+
+
+def noisy_average(
+    data: Weighted, center: Ints, radius: int, records: int, scales: AverageScales, beta: float, noise: Noise
+) -> Average | None:
+    """Release the mean of the records within `radius` of `center`.
+
+    The published Gaussian is continuous and added to the mean. Here the sum of x - center gets discrete
+    Gaussian noise of scale (published scale times m), which no longer depends on the data, and is divided
+    by the released count. One record adds a vector of norm at most R to the sum, so under `replace_one`
+    the sum has L2 sensitivity 2 R, half of the 4 R that the published scale allows for. The count has
+    sensitivity 1. Where n R could exceed 2^60, x - center is first rounded to a multiple of a public unit.
+
+    Args:
+        data: the records; n of all records, not of these, is public.
+        center: public, shape (d,), grid steps.
+        radius: R, public, grid steps.
+        records: n, public.
+        scales: noise scales.
+        beta: failure probability of each half of the error bound.
+        noise: where randomness comes from.
+
+    Returns:
+        The mean, or None where the count is too small to be told from 0.
+    """
+    dimension = len(center)
+    moved = data.points - center
+    inside = (moved**2).sum(axis=1) <= min(radius**2, _MAX_SQUARE)
+    unit = (records * radius >> _SUM_BITS) + 1
+    rounding = math.sqrt(dimension) / 2 if unit > 1 else 0.0
+    steps = (moved[inside] + unit // 2) // unit
+    total = (steps * data.counts[inside, None]).sum(axis=0, dtype=np.int64)
+    reach = radius / unit + rounding
+    noisy = scales.sum.add(total, noise, reach)
+    held = np.array([data.counts[inside].sum()], dtype=np.int64)
+    count = int(scales.count.add(held, noise)[0])
+    if count - scales.count.scale * math.log(2 / scales.delta) <= 0:
+        return None
+    gaussian = scales.sum.scale * reach * unit * (math.sqrt(dimension) + math.sqrt(2 * math.log(1 / beta)))
+    miscounted = radius * math.ceil(scales.count.scale * math.log(1 / beta))
+    mean = noisy.astype(np.float64) * (unit / count)
+    return Average(mean, count, (gaussian + miscounted) / count + unit * rounding)

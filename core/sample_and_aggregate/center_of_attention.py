@@ -1,0 +1,107 @@
+"""The center of attention: the center of a small ball that holds a majority of the blocks' answers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Points
+from core.draws import Draw
+from core.mechanisms.admissible import Admissible
+from core.mechanisms.smooth_bound import smooth_bound
+from core.noise import Noise
+from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable, StableRadius
+
+Ints = NDArray[np.int64]
+
+_DISTANCES = 1 << 22  # distances held at a time
+
+
+def majority(answers: int) -> int:
+    """t0 = floor((m + 1) / 2) + 1: two sets of t0 answers share one even after one answer changed."""
+    return (answers + 1) // 2 + 1
+
+
+def attention(points: Points, diameter: int) -> tuple[Ints, Ints]:
+    """Find the center of attention, and a bound of its local sensitivity within 0, 1, ... changes.
+
+    Distances are L1, in grid steps. With r_i(t) the distance of answer i to its t-th nearest (itself first)
+    and rho_j(t) the j-th smallest of these, the center is the answer of radius rho_1(t0), and
+
+        A(k) = min(diameter, 2 rho_(k+2)(t0 + k + 1)),   diameter where there are too few answers.
+
+    Proof. Let z' differ from z in one answer. Of the k + 2 answers with the smallest r(t + 1) in z, k + 1
+    stay, and lose at most one of t + 1: rho_(k+1) of z' at t is at most rho_(k+2) of z at t + 1. So
+    A(k)(z') <= A(k + 1)(z). The balls about both centers hold t0 answers each, share an unchanged one, and
+    have radii of at most rho_2(t0 + 1) of z: the center moves by at most A(0). On a line the center may be
+    any grid point: the middle of the shortest interval of t0 answers, and rho(t) half the shortest
+    interval of t, rounded up, for every j; the same proof holds.
+    Source: Nissim, Raskhodnikova and Smith 2007, Section 5, with centers at answers.
+
+    Args:
+        points: shape (m, d), m >= 3.
+        diameter: L1 diameter of the universe.
+
+    Returns:
+        Center (d,) and A(0), A(1), ..., until the answers run out.
+    """
+    t0, answers = majority(len(points)), len(points)
+    if points.shape[1] == 1:
+        line = np.sort(points[:, 0])
+        widths = [line[t - 1 :] - line[: answers - t + 1] for t in range(t0, answers + 1)]
+        start = int(np.argmin(widths[0]))
+        center = np.array([(line[start] + line[start + t0 - 1]) // 2])
+        radii = np.array([(int(width.min()) + 1) // 2 for width in widths[1:]], dtype=np.int64)
+        return center, np.minimum(2 * radii, diameter)
+    nearest = np.empty((answers, answers - t0 + 1), dtype=np.int64)
+    chunk = max(1, _DISTANCES // answers)
+    for first in range(0, answers, chunk):
+        some = slice(first, first + chunk)
+        distances = np.zeros((len(points[some]), answers), dtype=np.int64)
+        for axis in points.T:
+            distances += np.abs(axis[some, None] - axis[None, :])
+        distances.sort(axis=1)
+        nearest[some] = distances[:, t0 - 1 :]
+    center = points[int(np.argmin(nearest[:, 0]))]
+    radii = np.array(
+        [np.partition(nearest[:, k + 1], k + 1)[k + 1] for k in range(answers - t0)], dtype=np.int64
+    )
+    return center, np.minimum(2 * radii, diameter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CenterOfAttention(Aggregation):
+    """Release the center of attention, each axis with noise by its smooth sensitivity in L1.
+
+    Args:
+        noise: of all axes.
+        radius: how the radius is released.
+    """
+
+    noise: Admissible
+    radius: StableRadius
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.noise, self.radius.choice
+
+    @property
+    def diameter(self) -> int:
+        """L1 diameter of the universe, grid steps."""
+        return sum(self.grid.extents)
+
+    def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable:
+        """Release the center and the radius about it."""
+        points = self.table(aggregate)
+        center, local = attention(points, self.diameter)
+        moved = self.noise.add(center.tolist(), self.sensitivity(local), noise)
+        ends = zip(moved, self.grid.extents, strict=True)
+        value = np.array([min(max(at, 0), extent) for at, extent in ends], dtype=np.int64)
+        return Stable(value, self.radius.release(points, value, noise))
+
+    def sensitivity(self, local: Ints) -> float:
+        """Compute the smooth sensitivity from the local ones, grid steps."""
+        within = local.tolist()
+        return smooth_bound(
+            lambda k, _: within[k] if k < len(within) else self.diameter, self.diameter, self.noise.beta
+        )

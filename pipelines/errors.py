@@ -1,0 +1,126 @@
+"""Say in one sentence what is wrong with a job: which field, its value, and what is allowed."""
+
+from collections.abc import Sequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from pipelines.console.printable import CONTROL
+
+_TYPES = {
+    "string": "text (in quotes, where YAML would read it as something else)",
+    "float": "a number",
+    "finite": "a number",
+    "int": "a whole number",
+    "bool": "true or false",
+    "tuple": "a list",
+    "list": "a list",
+    "mapping": "a mapping (key: value)",
+    "dict": "a mapping (key: value)",
+    "model": "a mapping (key: value)",
+}
+
+
+class JobError(ValueError):
+    """The job is wrong, and nothing was read, written or spent: one sentence for each problem."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
+
+
+class RunError(RuntimeError):
+    """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
+
+
+def say(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """Return one sentence for each problem that pydantic found in a job of `model`."""
+    said: dict[str, dict[str, None]] = {}  # a field of several kinds has a problem with each of them
+    for problem in error.errors():
+        wrong, allowed = _sentence(problem, model)
+        said.setdefault(wrong, {})[allowed] = None
+    return [
+        f"{wrong}: it must be {', or '.join(kinds)}." if any(kinds) else f"{wrong}."
+        for wrong, kinds in said.items()
+    ]
+
+
+def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
+    """Check that no text in a job's raw values has control characters, which would steer a terminal.
+
+    Raises:
+        JobError: one has.
+    """
+    if isinstance(value, str) and CONTROL.search(value):
+        raise JobError(
+            f"{_name(path)} is {shown(value)}: it has control characters, which no text in a job may have."
+        )
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if CONTROL.search(str(key)):
+                raise JobError(f"The key {_name([*path, str(key)])} has control characters: leave them out.")
+            check_text(item, [*path, key])
+    if isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            check_text(item, [*path, i])
+
+
+def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
+    """Return what is wrong, and what it must be; nothing for the latter where the former says all."""
+    path = [part for part in problem["loc"] if not _is_kind(part)]
+    name = _name(path)
+    value = shown(problem["input"])
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        parent = _model_at(model, path[:-1])
+        keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
+        return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}", ""
+    # these are of lists of fixed length, which in a job are pairs
+    if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
+        where = path if kind == "too_long" else path[:-1]
+        return f"{_name(where)} is {value}", "a list of two values"
+    if kind == "missing":
+        parent = _model_at(model, path[:-1])
+        needed = [key for key, field in parent.model_fields.items() if field.is_required()]
+        return f"{name} is missing: {_name(path[:-1]) or 'a job'} needs {', '.join(needed)}", ""
+    if kind == "value_error":
+        return str(problem["ctx"]["error"]).rstrip("."), ""
+    if kind == "literal_error":
+        return f"{name} is {value}", problem["ctx"]["expected"]
+    if kind == "string_pattern_mismatch":
+        return (
+            f"{name} is {value}",
+            "1 to 128 letters, digits, dots, dashes and underscores, of which the first is a letter or digit",
+        )
+    allowed = _TYPES.get(kind.split("_")[0])
+    if allowed is None:
+        return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
+    return f"{name} is {value}", allowed
+
+
+def _is_kind(part: str | int) -> bool:
+    """Say whether pydantic means a kind of value that is allowed here, and not a key."""
+    return part in ("[key]", "bool", "int", "float", "str") or str(part).startswith("tuple[")
+
+
+def _name(path: Sequence[str | int]) -> str:
+    """Return the field's dotted name, with list positions in brackets: `domain.lower[1]`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def shown(value: object) -> str:
+    """Return a value as a sentence shows it: on one line, and cut where it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _model_at(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:
+    """Return the model that validates what lies at `path` below `model`."""
+    for part in path:
+        if isinstance(part, int):  # the list's field gave the model of its entries
+            continue
+        kinds = [model.model_fields[part].annotation]
+        while any(get_origin(kind) in (Union, UnionType, tuple) for kind in kinds):
+            kinds = [inner for kind in kinds for inner in get_args(kind) or (kind,)]
+        model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+    return model

@@ -1,0 +1,376 @@
+"""The job file: what to find, in which data, at what price, and where the release goes."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    computed_field,
+    create_model,
+    model_validator,
+)
+
+from core.budget import Budget
+from core.domain import Ball, Grid
+from core.neighbors import Name, Neighbors
+from pipelines.errors import JobError, check_text, say, shown
+from pipelines.job.params import params_model
+from pipelines.job.policy import JobPart, JobPolicy
+from pipelines.job.text import read_job_text
+from pipelines.storage.locate import absolute, open_file, open_folder
+from pipelines.tasks import TASKS, Keep
+
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise would not fit into int64; above, it is none
+_LEAST_DELTA = 1e-100  # below it, the parts of delta might not be told from 0
+_RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+
+
+class Input(JobPart):
+    """Where the rows are."""
+
+    path: Annotated[str, AfterValidator(absolute)] = Field(
+        description="A Parquet file, a folder of them or a glob: gs://... or local."
+    )
+    columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.path:
+            raise ValueError("input.path is empty: give a Parquet file, a folder of them or a glob.")
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"input.columns is {list(self.columns)}: give at least one column, each once.")
+        return self
+
+
+def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Take an integer as it is where float64 would round it."""
+    large = type(value) is int and 2**53 < abs(value) < 2**64
+    return value if large else handler(value)
+
+
+Bound = Annotated[float, WrapValidator(_keep_integer), PlainSerializer(lambda value: value)]
+
+
+class DomainBall(JobPart):
+    """A public L2 ball that rows are moved onto: it helps in many dimensions."""
+
+    center: tuple[float, ...] = Field(description="Data units, one value per column.")
+    radius: float = Field(description="Data units.")
+
+
+class Domain(JobPart):
+    """The finite universe: public, chosen without looking at the data. Rows are clamped and rounded to it."""
+
+    lower: tuple[Bound, ...] = Field(description="Lower bound of each column, data units.")
+    upper: tuple[Bound, ...] = Field(description="Upper bound of each column, data units.")
+    step: Bound = Field(description="Distance between neighboring grid points, data units.")
+    ball: DomainBall | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.grid()
+        return self
+
+    def grid(self) -> Grid:
+        """Return the universe as core knows it."""
+        ball = Ball(self.ball.center, self.ball.radius) if self.ball else None
+        return Grid(self.lower, self.upper, self.step, ball)
+
+
+class Privacy(JobPart):
+    """What the run may spend, and on which promise."""
+
+    epsilon: float = Field(description="Above 0; 1 is common.")
+    delta: float = Field(description="From 0 to below 1; well below 1 / number of rows.")
+    neighbors: Name = Field(
+        default="add_or_remove_one",
+        description="What the promise hides: one row more or less, or one row replaced (n is then public).",
+    )
+
+    policy: JobPolicy | None = Field(
+        default=None,
+        description="A Blowfish policy, which refines replace_one: what is secret, what is known.",
+    )
+    ledger: Annotated[str, AfterValidator(absolute)] | None = Field(
+        default=None, description="The dataset's ledger, gs://... or local, which the run is charged to."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.budget()
+        if not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
+            raise ValueError(
+                f"privacy.epsilon is {self.epsilon}: it must be from {_LEAST_EPSILON} to {_MOST_EPSILON}."
+            )
+        if 0 < self.delta < _LEAST_DELTA:
+            raise ValueError(f"privacy.delta is {self.delta}: it must be 0, or at least {_LEAST_DELTA}.")
+        if self.ledger is not None:
+            open_file(self.ledger)
+        return self
+
+    def budget(self) -> Budget:
+        """Return the budget as core knows it."""
+        return Budget(self.epsilon, self.delta)
+
+
+class Job(JobPart):
+    """A job of Shoal."""
+
+    task: str
+    input: Input
+    privacy: Privacy
+    params: Any
+    output: Annotated[str, AfterValidator(absolute)] = Field(
+        description="Folder of the release, made once; {run_id} is filled in."
+    )
+    run_id: str | None = Field(
+        default=None, pattern=f"^{_RUN_ID}$", description="Default: the hash of the job."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.unit == "":
+            raise ValueError("input.unit is empty: give the name of a column, or leave it out.")
+        self.check_records()
+        if not self.output:
+            raise ValueError("output is empty: give the folder of the release.")
+        unfilled = re.sub(r"\{run_id\}", "", self.output)
+        if "{" in unfilled or "}" in unfilled:
+            raise ValueError(f"output is {self.output}: only {{run_id}} is filled in.")
+        open_folder(self.output)
+        _ = self.neighbors
+        return self
+
+    @property
+    def grid(self) -> Grid:
+        """The universe of the records."""
+        raise NotImplementedError
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says whose row it is; None where every row is one person's."""
+        return None
+
+    @property
+    def keep(self) -> Keep | None:
+        """What becomes of the rows of a unit, where they become one record; None otherwise."""
+        return None
+
+    def check_records(self) -> None:
+        """Check that rows can become records; a ValueError is one sentence that names the field."""
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """The neighbor relation as core knows it."""
+        policy = self.privacy.policy
+        return Neighbors(self.privacy.neighbors, None if policy is None else policy.build(self.grid))
+
+    @property
+    def task_params(self) -> Any:
+        """The task's parameters as core knows them."""
+        return self.params.build()
+
+    def hash(self) -> str:
+        """Return what tells this job from every other: SHA-256 of its canonical JSON, 64 hex digits."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def named(self) -> Self:
+        """Return the job with its run id (by default from its hash), and the output folder with it."""
+        run_id = self.run_id or self.hash()[:16]
+        return self.model_copy(update={"run_id": run_id, "output": self.output.replace("{run_id}", run_id)})
+
+
+class RowsInput(Input):
+    """Where the rows are that become records."""
+
+    unit: str | None = Field(
+        default=None,
+        description="Column that says whose row it is: all rows of a unit become one record, and a row "
+        "without one is none. Without it, each row is a person.",
+    )
+    keep: Keep = Field(
+        default="one",
+        description="What becomes of the rows of a unit: one of them, by a secret hash, or their mean.",
+    )
+
+
+class RowsJob(Job):
+    """A job whose records are rows, or one for each unit, as points of its domain."""
+
+    input: RowsInput
+    domain: Domain
+
+    @property
+    def grid(self) -> Grid:
+        """See `Job.grid`."""
+        return self.domain.grid()
+
+    @property
+    def unit(self) -> str | None:
+        """See `Job.unit`."""
+        return self.input.unit
+
+    @property
+    def keep(self) -> Keep | None:
+        """See `Job.keep`."""
+        return self.input.keep if self.unit is not None else None
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        columns, axes = len(self.input.columns), len(self.domain.lower)
+        if columns != axes:
+            raise ValueError(
+                f"input.columns has {columns} columns and domain.lower {axes} values: "
+                "give one value per column."
+            )
+        self._check_unit()
+
+    def _check_unit(self) -> None:
+        unit, keep, keeps = self.unit, self.input.keep, TASKS[self.task].keeps
+        if unit is None and "keep" in self.input.model_fields_set:
+            raise ValueError(
+                f"input.keep is {keep}, but without input.unit each row is a person: give that column, "
+                "or leave input.keep out."
+            )
+        if unit is not None and not keeps:
+            raise ValueError(
+                f"input.unit is {unit}: the rows of {self.task} are edges of a graph, and what is hidden is "
+                "one edge, not all edges of a unit, so leave it out."
+            )
+        if unit is not None and self.privacy.policy is not None:
+            raise ValueError(
+                f"input.unit is {unit} and privacy.policy is given: a policy speaks of the value of a row, "
+                "and the record of a unit is made of several, so leave out one of them."
+            )
+        if unit is not None and keep not in keeps:
+            raise ValueError(
+                f"input.keep is {keep}: a mean of labels is no label, so for {self.task} it must be one."
+            )
+
+
+class SubsamplesInput(Input):
+    """Where the rows are that a function sees."""
+
+    columns: tuple[str, ...] = Field(description="Numeric columns that the function sees, nulls and all.")
+    unit: str | None = Field(
+        default=None,
+        description="Column that says whose row it is: all rows of a unit are in one block, and a row "
+        "without one in none. Without it, each row is a person.",
+    )
+    bounds: tuple[tuple[float, float], ...] | None = Field(
+        default=None,
+        description="Public [lower, upper] of each column, from which check-function makes up rows; nothing "
+        "else uses them.",
+    )
+
+
+class SubsamplesJob(Job):
+    """A job whose records are the answers of a function to disjoint subsamples."""
+
+    input: SubsamplesInput
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def domain(self) -> dict[str, Any]:
+        """The universe of the answers, as it stands in the release."""
+        outputs = self.task_params.outputs
+        names = [f"value_{axis}" for axis in range(len(outputs.lower))]
+        return {"columns": names, **outputs.model_dump(mode="json"), "ball": None}
+
+    @property
+    def grid(self) -> Grid:
+        """See `Job.grid`."""
+        return cast(Grid, self.task_params.outputs.grid())
+
+    @property
+    def unit(self) -> str | None:
+        """See `Job.unit`."""
+        return self.input.unit
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        if self.privacy.policy is not None:
+            raise ValueError(
+                "privacy.policy speaks of points of a domain, but a function sees rows as they are: "
+                "leave it out."
+            )
+        bounds = self.input.bounds
+        if bounds is not None and len(bounds) != len(self.input.columns):
+            raise ValueError(
+                f"input.bounds has {len(bounds)} entries for {len(self.input.columns)} columns: "
+                "give one each."
+            )
+        for low, high in bounds or ():
+            if not -math.inf < low < high < math.inf:
+                raise ValueError(f"input.bounds has [{low}, {high}]: give two finite numbers that ascend.")
+
+
+@cache
+def _model(name: str) -> type[Job]:
+    """Return the model of a task's jobs."""
+    return create_model(
+        f"Job of {name}",
+        __base__=SubsamplesJob if TASKS[name].subsamples else RowsJob,
+        task=(cast(Any, Literal[name]), ...),
+        params=(params_model(TASKS[name].params), ...),
+    )
+
+
+def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
+    """Read, override and check a job file; nothing else is looked at.
+
+    Args:
+        path: the YAML file.
+        overrides: each `dotted.key=value`.
+
+    Returns:
+        The job, with its run id and with absolute paths.
+
+    Raises:
+        JobError: one sentence for each problem.
+    """
+    return check_job(read_job_text(path, overrides))
+
+
+def check_job(raw: dict[str, Any]) -> Job:
+    """Check a job given as a mapping; see `load_job`."""
+    check_text(raw)
+    task = raw.get("task")
+    tasks = f"the tasks are {', '.join(TASKS)}"
+    if task is None:
+        raise JobError(f"task is missing: {tasks}.")
+    if not isinstance(task, str) or task not in TASKS:
+        raise JobError(f"task is {shown(task)}: {tasks}.")
+    try:
+        # As JSON, because there strict means: no text for a number, no true for 1, but a list for a tuple.
+        job = _model(task).model_validate_json(json.dumps(raw), strict=True)
+    except ValidationError as error:
+        raise JobError(*say(error, _model(task))) from None
+    except (TypeError, ValueError):
+        raise JobError("The job file holds something that is no text, number, list or mapping.") from None
+    return job.named()
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the job file."""
+    kinds = tuple(_model(name) for name in TASKS)
+    union: Any = kinds[0]
+    for kind in kinds[1:]:
+        union |= kind
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Shoal job",
+        **TypeAdapter(union).json_schema(),
+    }

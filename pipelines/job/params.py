@@ -1,0 +1,39 @@
+"""The model of a task's own parameters in a job file, made from what core says of them."""
+
+import inspect
+import re
+from dataclasses import MISSING, fields
+from typing import Any, Self, get_type_hints
+
+from pydantic import BaseModel, Field, create_model, model_validator
+
+from pipelines.job.policy import JobPart
+
+
+def params_model(cls: type[Any]) -> type[BaseModel]:
+    """Return the model of a task's parameters: keys, types and descriptions from the dataclass of core."""
+    docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
+    lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)
+    words = {name: " ".join(text.split()) for name, text in lines}
+    hints = get_type_hints(cls)
+    known: dict[str, Any] = {
+        field.name: (
+            hints[field.name],
+            Field(
+                default=... if field.default is MISSING else field.default, description=words.get(field.name)
+            ),
+        )
+        for field in fields(cls)
+    }
+
+    class Params(JobPart):
+        def build(self) -> Any:
+            return cls(**{name: getattr(self, name) for name in known})
+
+        @model_validator(mode="after")
+        def _check(self) -> Self:
+            self.build()
+            return self
+
+    doc = inspect.cleandoc(cls.__doc__ or "").split("\n")[0]
+    return create_model(cls.__name__, __base__=Params, __doc__=doc, **known)

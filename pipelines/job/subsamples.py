@@ -1,0 +1,102 @@
+"""The parameters of sample and aggregate in a job file: a function, what it may answer and may take."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from core.domain import Grid
+from core.sample_and_aggregate.params import SampleAndAggregate
+from pipelines.job.policy import JobPart
+from transforms.run_function import Function
+
+_PLACE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
+Argument = bool | int | float | str | tuple[float, ...] | tuple[tuple[float, ...], ...]
+
+_LONGEST, _LARGEST = 86_400, 1_000_000
+
+
+class Outputs(JobPart):
+    """The finite universe of the answers: public. They are clamped and rounded to it."""
+
+    lower: tuple[float, ...] = Field(description="Lower bound of each value that the function returns.")
+    upper: tuple[float, ...] = Field(description="Upper bound of each.")
+    step: float = Field(description="Distance between neighboring grid points.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            self.grid().check_distances()
+        except ValueError as error:
+            said = str(error).replace("domain", "params.outputs").replace("per column", "per value")
+            raise ValueError(said) from None
+        return self
+
+    def grid(self) -> Grid:
+        """Return the universe as core knows it."""
+        return Grid(self.lower, self.upper, self.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis(SampleAndAggregate):
+    """Release what a function of anyone's answers on most blocks of the data.
+
+    Args:
+        function: `module:callable`, importable on the workers; it takes one subsample as a pyarrow.Table and
+            returns as many numbers as `outputs` has axes. It need be neither right nor private.
+        arguments: further arguments of the function, by name: plain values, lists of numbers, lists of those.
+        outputs: the universe of its answers.
+        default: what stands for an answer where it fails, public; the middle of `outputs` otherwise.
+        time_limit: seconds per subsample; several times what check-function shows.
+        memory_limit: megabytes per subsample.
+        constant_time: whether each subsample takes all of its time limit, so that time tells nothing of it.
+
+    Raises:
+        ValueError: one sentence that names the field, its value and what is allowed.
+    """
+
+    function: str
+    outputs: Outputs
+    arguments: dict[str, Argument] | None = None
+    default: tuple[float, ...] | None = None
+    time_limit: float = 60.0
+    memory_limit: int = 1000
+    constant_time: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not re.fullmatch(_PLACE, self.function):
+            raise ValueError(
+                f"params.function is {self.function}: it must be module:callable, such as "
+                "pipelines.analyses.regression:linear."
+            )
+        axes = len(self.outputs.lower)
+        if self.default is not None and not (
+            len(self.default) == axes and all(map(math.isfinite, self.default))
+        ):
+            raise ValueError(
+                f"params.default is {list(self.default)}: it must be as many finite numbers as "
+                f"params.outputs has axes, {axes}."
+            )
+        if not 0 < self.time_limit <= _LONGEST:
+            raise ValueError(
+                f"params.time_limit is {self.time_limit}: it must be above 0 and at most {_LONGEST:,}."
+            )
+        if not 1 <= self.memory_limit <= _LARGEST:
+            raise ValueError(
+                f"params.memory_limit is {self.memory_limit}: it must be from 1 to {_LARGEST:,} megabytes."
+            )
+
+    def untrusted(self) -> Function:
+        """Return the function as workers know it."""
+        return Function(
+            self.function,
+            self.outputs.grid(),
+            self.arguments or {},
+            self.default,
+            self.time_limit,
+            self.memory_limit,
+            self.constant_time,
+        )

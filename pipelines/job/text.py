@@ -1,0 +1,167 @@
+"""Read a job's text: YAML 1.2, where 1e-6 is a number and 2026-11-20 is text."""
+
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import yaml
+
+from pipelines.errors import JobError
+from pipelines.storage.locate import absolute, open_file
+
+_INTEGERS_BELOW = 2**53  # beyond it, 1e16 may not be the number that was meant
+_MOST_BYTES = 1_000_000
+_MOST_LEVELS = 20
+_TEXT = "tag:yaml.org,2002:str"
+
+
+class _Loader(yaml.SafeLoader):
+    """The core schema of YAML 1.2 (section 10.3), where every key stands once and a run id is text.
+
+    What only serves to say something else than stands there is refused: tags, anchors and aliases.
+    """
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    _level = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose a node that is plain and not too deep."""
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise _refusal("anchors and aliases (& and *) are not allowed: write the value out", event)
+        if getattr(event, "tag", None) is not None:
+            raise _refusal("tags such as !!set are not allowed: leave the tag out", event)
+        if self._level == _MOST_LEVELS:
+            raise _refusal(f"values may be nested {_MOST_LEVELS} levels deep, and no deeper", event)
+        self._level += 1
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Refuse a key that is no text, and one that stands twice; YAML would keep the last one."""
+        seen = set()
+        for key, value in node.value:
+            if key.tag != _TEXT:
+                raise _refusal("a key must be text: put it in quotes, if it is text", key)
+            if key.value in seen:
+                raise _refusal(f"the key {key.value} is given twice", key)
+            seen.add(key.value)
+            if key.value == "run_id":
+                _as_text(value)
+        return super().construct_mapping(node, deep)
+
+
+def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+
+def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
+    """Return 1e3 as 1000, so that it may stand for a whole number."""
+    text = node.value.lower().replace(".inf", "inf").replace(".nan", "nan")
+    value = float(text)
+    exact = "e" in text and value.is_integer() and abs(value) < _INTEGERS_BELOW
+    return int(value) if exact else value
+
+
+def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    try:
+        return int(node.value)
+    except ValueError:  # Python reads a few thousand digits, and no more
+        raise _refusal(f"a number of {len(node.value)} digits is too long", node) from None
+
+
+def _as_text(node: yaml.Node) -> None:
+    if isinstance(node, yaml.ScalarNode) and node.tag != "tag:yaml.org,2002:null":
+        node.tag = _TEXT
+
+
+for _tag, _pattern, _starts in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"({_pattern})$"), _starts)
+_Loader.add_constructor("tag:yaml.org,2002:float", _float)
+_Loader.add_constructor("tag:yaml.org,2002:int", _int)
+
+
+def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Read the job file at `path`, `gs://...` or local, and apply the overrides.
+
+    Args:
+        path: the YAML file.
+        overrides: each `dotted.key=value`, with a YAML value.
+
+    Raises:
+        JobError: no such file, a large one, not YAML, a key that stands twice, or an override that is none.
+    """
+    job = _parse(_read(path), f"The job file {path}")
+    if not isinstance(job, dict):
+        raise JobError(
+            f"The job file {path} is not a mapping: its first line should be like `task: one_cluster`."
+        )
+    for override in overrides:
+        _override(job, override)
+    return job
+
+
+def _read(path: str) -> str:
+    """Return the text of a regular file; a pipe would block, and a device might never end."""
+    folder, name = open_file(absolute(path))
+    size = folder.size(name)
+    if size is not None and size > _MOST_BYTES:
+        raise JobError(f"The job file {path} has {size:,} bytes: it may have at most {_MOST_BYTES:,}.")
+    try:
+        data = folder.read(name)
+        if data is None:
+            raise JobError(f"The job file {path} does not exist.")
+        return data.decode()
+    except (OSError, UnicodeDecodeError):
+        raise JobError(f"The job file {path} cannot be read: give a YAML file in UTF-8.") from None
+
+
+def _parse(text: str, where: str, key: str = "") -> Any:
+    loader = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if key == "run_id" and node is not None:
+            _as_text(node)
+        return None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        raise JobError(f"{where} is not valid YAML:{place} {said}.") from None
+    except yaml.reader.ReaderError as error:
+        raise JobError(
+            f"{where} is not valid YAML: it has the control character U+{error.character:04X}."
+        ) from None
+    except (yaml.YAMLError, ArithmeticError, ValueError):
+        raise JobError(f"{where} is not valid YAML.") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _override(job: dict[str, Any], override: str) -> None:
+    name, equals, text = override.partition("=")
+    *parents, key = name.strip().split(".")
+    if not equals or not all([*parents, key]):
+        raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
+    if len(parents) >= _MOST_LEVELS:
+        raise JobError(f"--set {override}: values may be nested {_MOST_LEVELS} levels deep, and no deeper.")
+    where: Any = job
+    for parent in parents:
+        if where.get(parent) is None:
+            where[parent] = {}
+        where = where[parent]
+        if not isinstance(where, dict):
+            raise JobError(f"--set {override}: {parent} is not a mapping, so nothing can be set below it.")
+    where[key] = _parse(text, f"--set {override}", key)

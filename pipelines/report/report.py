@@ -1,0 +1,132 @@
+"""The report: one HTML file that holds everything it shows, made from the release alone."""
+
+import math
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from pipelines.answers.answer import Rows
+from pipelines.answers.text import confidence, hides, number
+from pipelines.plan import cost, grouped
+from pipelines.tasks import TASKS
+
+_COVERS = (
+    "Everything on this page, and everything that anyone will ever work out from it.",
+    "Every row alike, also one that is far from all others.",
+    "Against anyone: whatever they know of the other rows, whatever they have, now or later.",
+    "Also whether anything was found at all: an empty answer is protected the same way.",
+)
+_SEVERAL = {
+    "row": "<b>A person with several rows.</b> The promise is for one row, and fades with every further row "
+    "of the same person.",
+    "unit": "<b>A person who is several units.</b> The promise is for one unit, and fades with every further "
+    "one of the same person.",
+}
+_COVERS_NOT = (
+    "<b>Several releases together.</b> Each run on the same data spends its own budget; the budgets add up.",
+    "<b>What is true of many.</b> That this place is dense may say something about those who belong there, "
+    "whether or not their rows were used; nor does it hide what rows of others tell about them.",
+    "<b>What is public.</b> That the run took place, and its settings: columns, bounds, step, target and "
+    "budget. They must have been chosen without looking at the data.",
+    "<b>The machine.</b> Rows and memory are as safe as the place the run was made in, and the time it took "
+    "is not hidden.",
+)
+
+
+def render(release: Mapping[str, Any], rows: Rows = None) -> str:
+    """Return the report as one HTML page without outside parts.
+
+    Args:
+        release: a value as in release.json.
+        rows: the columns of its result.parquet, where there is one.
+    """
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = number
+    environment.filters["cost"] = cost
+    page = files("pipelines.report").joinpath("report.html")
+    template = environment.from_string(page.read_text(encoding="utf-8"))
+    privacy, answers = release["privacy"], TASKS[release["task"]].answers
+    one = "row" if privacy["unit"] is None else "unit"
+    return template.render(
+        release=release,
+        privacy=privacy,
+        domain=release["domain"],
+        answer=answers.answer(release, rows),
+        confidence=confidence(release),
+        promises=answers.promises(release),
+        rounds=_rounds(release, answers.ROUNDS),
+        hides=privacy["hides"],
+        hides_less=privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
+        one=one,
+        unpromised=answers.unpromised(release),
+        factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
+        odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
+        sure=_sure(privacy["epsilon"]),
+        covers=[sentence.replace("row", one) for sentence in _COVERS],
+        covers_not=[Markup(sentence) for sentence in (_SEVERAL[one], *_COVERS_NOT)],
+        settings=_settings(release),
+    )
+
+
+def _rounds(release: Mapping[str, Any], said: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return per round its draws of noise and its part of the costs, each draw taken by itself."""
+    delta = release["privacy"]["delta"]
+    rounds: dict[str, dict[str, Any]] = {}
+    for draw, times in grouped(release["mechanisms"]):
+        entry = rounds.setdefault(draw["round"], {"name": draw["round"], "cost": 0.0, "draws": []})
+        entry["cost"] += times * _alone(draw, delta)
+        entry["draws"].append((draw, times))
+    total = sum(entry["cost"] for entry in rounds.values()) or 1.0
+    return [
+        {**entry, "what": said.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
+        for entry in rounds.values()
+    ]
+
+
+def _alone(draw: Mapping[str, Any], delta: float) -> float:
+    """Return the epsilon of one draw at `delta`; for zCDP rho + 2 sqrt(rho ln(1 / delta))."""
+    rho = draw["rho"]
+    return float(rho + 2 * math.sqrt(rho * math.log(1 / delta)) if rho else draw["epsilon"])
+
+
+def _sure(epsilon: float) -> str:
+    """Return how sure an even guess can become, in percent."""
+    percent = 100 / (1 + math.exp(-min(epsilon, 700)))
+    return f"{percent:.0f}%" if percent < 99 else f"{min(percent, 99.99):.2f}%"
+
+
+def _unit(privacy: Mapping[str, Any]) -> str:
+    if privacy["unit"] is None:
+        return "none: each row is a person"
+    kept = {"one": ", of whose rows one is kept", "mean": ", of whose rows the mean is kept"}
+    return f"{privacy['unit']}{kept.get(privacy['keep'], '')}"
+
+
+def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
+    domain, privacy = release["domain"], release["privacy"]
+    bounds = [
+        f"{name} from {number(low)} to {number(high)}"
+        for name, low, high in zip(domain["columns"], domain["lower"], domain["upper"], strict=True)
+    ]
+    shown = bounds if len(bounds) <= 6 else [*bounds[:5], f"and {len(bounds) - 5} more"]
+    params = [f"{name} {value}" for name, value in release["params"].items() if value is not None]
+    settings = [
+        ("Task and method", f"{release['task']}, {release['method']}"),
+        ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
+        ("Parameters", ", ".join(params)),
+        ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
+        ("Privacy unit", _unit(privacy)),
+        ("Composed by", privacy["accountant"]),
+        ("Software", ", ".join(f"{name} {number_}" for name, number_ in release["software"].items())),
+        ("Run", release["run_id"]),
+        ("Job (SHA-256)", release["job"]),
+    ]
+    if domain.get("ball"):
+        ball = domain["ball"]
+        settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
+    return settings

@@ -1,0 +1,122 @@
+"""Try a job's function on made-up rows, and tell its problems before any budget is spent on it.
+
+The rows come from the public bounds alone and are no one's, so here errors may be told word for word.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.answers.text import number
+from pipelines.errors import JobError
+from pipelines.job.job import Job, SubsamplesJob
+from transforms.run_function import Function, FunctionError, FunctionRunner
+from transforms.split_units import stream
+
+_ROWS = 1000
+_SLOW = 0.5
+"""Part of the time limit that leaves too little room for a busier machine."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one kind of rows showed.
+
+    Args:
+        rows: the kind.
+        answer: the function's answer as it came, data units; None where it gave none.
+        seconds: how long it took.
+        problem: a sentence, empty where there is none.
+    """
+
+    rows: str
+    answer: tuple[float, ...] | None
+    seconds: float
+    problem: str
+
+
+def check(job: Job) -> list[Finding]:
+    """Run the job's function on made-up rows of several kinds, under the job's limits.
+
+    Float64 columns within `input.bounds`, or from 0 to 1 without them: what should work, and what a random
+    block may turn out to be. Neither the input nor the ledger is looked at.
+
+    Raises:
+        JobError: the task has no function, or it cannot be imported.
+    """
+    if not isinstance(job, SubsamplesJob):
+        raise JobError(f"task is {job.task}: only sample_and_aggregate has a function to check.")
+    function: Function = job.task_params.untrusted()
+    bounds = np.array(job.input.bounds or [(0.0, 1.0)] * len(job.input.columns))
+    try:
+        with FunctionRunner(function, tell=True) as runner:
+            return [_try(runner, kind, table) for kind, table in _made_up(job.input.columns, bounds)]
+    except FunctionError as error:
+        raise JobError(str(error)) from None
+
+
+def _made_up(columns: tuple[str, ...], bounds: NDArray[np.float64]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    rng = np.random.default_rng(0)
+    low, high = bounds.T
+    values = rng.uniform(low, high, (_ROWS, len(columns)))
+    holes = rng.uniform(size=values.shape) < 0.1
+
+    def batch(rows: NDArray[np.float64], nulls: NDArray[np.bool_] | None = None) -> pa.RecordBatch:
+        arrays = [
+            pa.array(rows[:, i], mask=None if nulls is None else nulls[:, i]) for i in range(len(columns))
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+    yield f"{_ROWS:,} uniform rows", batch(values)
+    yield f"{_ROWS:,} uniform rows again", batch(values)
+    yield "a tenth of the values null", batch(values, holes)
+    yield "every value at a bound", batch(np.where(rng.uniform(size=values.shape) < 0.5, low, high))
+    yield "all rows the same", batch(np.tile(values[:1], (_ROWS, 1)))
+    yield "one row", batch(values[:1])
+
+
+def _try(runner: FunctionRunner, kind: str, batch: pa.RecordBatch) -> Finding:
+    began = time.monotonic()
+    raw = runner.ask(stream(batch))
+    seconds = time.monotonic() - began
+    return Finding(kind, *_judge(runner.function, raw, seconds))
+
+
+def _judge(function: Function, raw: bytes, seconds: float) -> tuple[tuple[float, ...] | None, float, str]:
+    size = 8 * function.grid.dimension
+    if len(raw) > size:
+        return None, seconds, f"It raised {raw[size:].decode(errors='replace').strip()}."
+    if len(raw) < size:
+        late = seconds >= function.seconds and not function.constant_time
+        why = "It took longer than params.time_limit" if late else "Its process ended without an answer"
+        return None, seconds, f"{why}; it may also need more than params.memory_limit."
+    answer = tuple(np.frombuffer(raw, dtype=np.float64).tolist())
+    if not all(map(math.isfinite, answer)):
+        return answer, seconds, "The answer is not finite, so the default stands for it."
+    grid = function.grid
+    outside = [i for i, value in enumerate(answer) if not grid.lower[i] <= value <= grid.upper[i]]
+    if outside:
+        return answer, seconds, f"Values {outside} lie outside params.outputs, and are moved to its bounds."
+    if seconds > _SLOW * function.seconds and not function.constant_time:
+        return answer, seconds, "It took more than half of params.time_limit: a busier machine may end it."
+    return answer, seconds, ""
+
+
+def show(findings: list[Finding]) -> list[str]:
+    """Return what was found as lines for a terminal."""
+    width = max(len(finding.rows) for finding in findings) + 2
+    lines = []
+    for finding in findings:
+        answer = "none" if finding.answer is None else ", ".join(number(value) for value in finding.answer)
+        lines.append(f"{finding.rows:<{width}}{answer} in {number(finding.seconds, 2)} s")
+        if finding.problem:
+            lines.append(f"{'':<{width}}{finding.problem}")
+    first, second = (finding.answer for finding in findings[:2])
+    if first is not None and first != second:
+        lines.append("It answers the same rows differently: that is allowed, and each block answers once.")
+    return lines

@@ -1,0 +1,99 @@
+"""Run a Beam pipeline, quietly: what goes wrong in it is told without anything that depends on rows."""
+
+import errno
+import io
+import os
+import re
+import traceback
+from collections.abc import Callable
+from contextlib import redirect_stderr
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.runners.runner import PipelineState
+
+from pipelines.errors import JobError, RunError
+from pipelines.run.runners import quiet
+from pipelines.storage.folder import StorageError
+from transforms.open_source import InputError
+
+_SAID = re.compile(
+    r"(InputError|JobError|OutputError|RoundError|StorageError): (.+?)(?: \[while running|\n|$)"
+)
+_SAYS = {
+    "InputError": RunError,
+    "JobError": JobError,
+    "OutputError": RunError,
+    "RoundError": RunError,
+    "StorageError": StorageError,
+}
+"""Errors whose text holds nothing that depends on rows, so that it may be said."""
+
+_OF_THE_SYSTEM = re.compile(r"^[\w.]*Error: \[Errno (\d+)\]", re.MULTILINE)
+_MEMORY = re.compile(r"^[\w.]*MemoryError\b", re.MULTILINE)
+_LOST = re.compile(
+    r"Heartbeat of TaskManager|TaskManager with id \S+ is no longer reachable|closed by remote task manager"
+    r"|Process died with exit code|Worker subprocess exited|lost contact with the service"
+)
+"""What Flink, Beam's own workers and Dataflow say of a worker that is gone."""
+
+_SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
+
+
+def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
+    """Build a pipeline and run it to its end; return False where it was only submitted.
+
+    Args:
+        build: makes the pipeline, with its options.
+        left: what a pipeline that fails leaves, for the error: "nothing was released".
+
+    Raises:
+        InputError: `build` found the input to be wrong.
+        JobError, StorageError: what a step said of itself.
+        RunError: anything else. What a worker says of the input is among these: the input was as the job
+            says when it was checked, so a later run of the same job may succeed.
+    """
+    pipeline = None
+    try:
+        with quiet(), redirect_stderr(io.StringIO()):
+            pipeline = build()
+            running = pipeline.run()
+            if pipeline.options.view_as(StandardOptions).no_wait_until_finish:
+                return False
+            ended = running.wait_until_finish()
+    except Exception as error:
+        if pipeline is None and isinstance(error, InputError):
+            raise
+        raise _translated(error, left) from None
+    if ended in _SUBMITTED:
+        return False
+    if ended not in (None, PipelineState.DONE):
+        raise RunError(f"The pipeline ended as {ended}; {left}.")
+    return True
+
+
+def _translated(error: Exception, left: str) -> Exception:
+    """Return what may be said of an error in the pipeline: its plain cause, or else its kind and place.
+
+    Its text is never said, because it may quote rows; those of `_SAYS` cannot.
+    """
+    text = f"{error}\n{type(error).__name__}: {error}"
+    said = _SAID.search(text)
+    if said:
+        return _SAYS[said[1]](said[2])
+    cause = _cause(text)
+    if cause is not None:
+        return RunError(f"The pipeline failed: {cause}; {left}.")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
+    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return RunError(f"The pipeline failed with {type(error).__name__}{place}; {left}.")
+
+
+def _cause(text: str) -> str | None:
+    """Return what a machine lacked, in words of the system or ours; None for all else."""
+    if _MEMORY.search(text):
+        return "the worker ran out of memory"
+    if _LOST.search(text):
+        return "a worker was lost"
+    number = _OF_THE_SYSTEM.search(text)
+    return os.strerror(int(number[1])) if number and int(number[1]) in errno.errorcode else None

@@ -1,0 +1,262 @@
+"""Cells, second moments and the coreset: exactness, sensitivity against what the plan charges, totality."""
+
+import math
+
+import numpy as np
+import pytest
+
+from core.aggregate import Counts
+from core.budget import Budget
+from core.centers.cells import Frame
+from core.centers.centers import Centers
+from core.centers.moments import MAX_DIMENSION, random_frame
+from core.centers.params import KMeans, KMedian
+from core.centers.plan import plan_k_means, plan_k_median
+from core.centers.solver import Solver
+from core.centers.space import Space, nearest
+from core.domain import Ball, Grid
+from core.neighbors import Neighbors
+from core.noise import Noise
+from core.rounds import Block
+from tests.core.seeded import SeededNoise
+
+BUDGET = Budget(1.0, 1e-6)
+ONE = Neighbors("add_or_remove_one")
+RELATIONS = [ONE, Neighbors("replace_one")]
+SALT = b"a salt of 16 byt"
+
+
+def cube(d, step=2.0**-10):
+    return Grid((-1.0,) * d, (1.0,) * d, step)
+
+
+def block(points):
+    points = np.asarray(points, dtype=np.int64)
+    return Block(points, np.arange(len(points), dtype=np.uint64))
+
+
+class Replay(Noise):
+    """Answers as scripted, or with noise; keeps the exact values and the scales of each draw."""
+
+    def __init__(self, answers=None):
+        self.given, self.answers, self.drawn = answers, [], []
+        self.inner = SeededNoise(0)
+
+    def answer(self, draw, sample, unit=1.0):
+        self.drawn.append([])
+        own = sample()
+        if not self.drawn[-1]:  # without noise, the answer is all of the exact values
+            self.drawn[-1].append((own, None))
+        self.answers.append(own if self.given is None else self.given[len(self.answers)])
+        return self.answers[-1]
+
+    def gaussian(self, values, scale):
+        self.drawn[-1].append((np.array(values), scale))
+        return self.inner.gaussian(values, scale)
+
+
+def losses(step, first, second, state):
+    """zCDP loss of every draw of `step`, given that both databases are seen to give the same answers."""
+    before = Replay()
+    step.release(step.summarize(block(first), state), state, before)
+    after = Replay(before.answers)
+    step.release(step.summarize(block(second), state), state, after)
+    return np.array([loss(*pair) for pair in zip(before.drawn, after.drawn, strict=True)])
+
+
+def loss(before, after):
+    """zCDP loss of one draw, from its exact values and scales on two databases."""
+    total = 0.0
+    for (a, scale), (b, other) in zip(before, after, strict=True):
+        assert scale == other
+        difference = (np.array(a) - np.array(b)).astype(float)
+        total += (difference**2).sum() / (2 * scale**2) if scale else np.inf if difference.any() else 0.0
+    return total
+
+
+def charged(plan, name):
+    return np.array([m.rho for m in plan.mechanisms if m.round == name])
+
+
+def neighbor(database, relation, before, after):
+    if relation.name == "add_or_remove_one":
+        return database, np.concatenate([database, [after]])
+    return np.concatenate([database, [before]]), np.concatenate([database, [after]])
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("ball", [None, 0.7])
+@pytest.mark.parametrize("d", [4, 9, 60])
+def test_moments_cost_what_the_plan_charges(relation, ball, d):
+    """Nearly met: the sum by opposite far records, the squares by orthogonal ones; never exceeded."""
+    grid = cube(d) if ball is None else Grid((-1.0,) * d, (1.0,) * d, 2.0**-10, Ball((0.0,) * d, ball))
+    plan = plan_k_means(grid, KMeans(3), BUDGET, relation, SALT)
+    step = plan.rounds[0]
+    signs = np.where(np.arange(d) % 2 == 0, 1.0, -1.0)
+    far = np.full(d, 1.0) if ball is None else np.full(d, ball / math.sqrt(d))
+    ends = grid.quantize(np.array([far, -far, far * signs, np.zeros(d)]))
+    database = grid.quantize(np.random.default_rng(0).uniform(-0.2, 0.2, (50, d)))
+    worst = np.zeros(2)
+    for i, before in enumerate(ends):
+        for after in ends[i + 1 :]:
+            worst = np.maximum(worst, losses(step, *neighbor(database, relation, before, after), None))
+    charge = charged(plan, "moments")
+    assert (worst <= charge * (1 + 1e-9)).all()
+    orthogonal = 0.9 if d % 2 == 0 or relation is ONE else 0.8
+    assert (worst >= [0.9 * charge[0], orthogonal * charge[1]]).all()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+def test_coreset_costs_what_the_plan_charges(relation, d):
+    """Every level's counts change by one in the record's cell; deep in the tree the charge is met."""
+    grid = cube(d)
+    plan = plan_k_means(grid, KMeans(3), BUDGET, relation, SALT)
+    step = next(r for r in plan.rounds if r.name == "coreset")
+    rng = np.random.default_rng(1)
+    heaps = np.repeat(grid.quantize(np.array([[0.51] * d, [-0.51] * d])), 100_000, axis=0)
+    database = np.concatenate([heaps, grid.quantize(rng.uniform(-1, 1, (500, d)))])
+    state = None
+    if d > 3:
+        state = plan.rounds[0].release(plan.rounds[0].summarize(block(database), None), None, SeededNoise(0))
+    charge = charged(plan, "coreset")
+    met = losses(step, *neighbor(database, relation, heaps[0], heaps[-1]), state)
+    assert met[: len(charge)] == pytest.approx(charge[: len(met)])
+    assert len(met) == len(charge) or d == 8
+    for after in database[rng.choice(len(database), 5)]:
+        loss = losses(step, *neighbor(database, relation, heaps[0], after), state)
+        assert (loss <= charge[: len(loss)] * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 100])
+def test_cells_nest_and_hold_their_records(d):
+    grid = cube(d)
+    space = Space(grid)
+    frame = Frame.of_grid(space) if d <= 3 else random_frame(space)
+    points = grid.quantize(np.random.default_rng(2).uniform(-1, 1, (300, d)))
+    keys = frame.keys(points)
+    assert keys.min() >= 0
+    assert keys.max() < 1 << len(frame.order)
+    moved = next(space.chunks(points, 1)) - frame.center
+    along = moved if frame.axes is None else moved @ frame.axes / (1 << 16)
+    along = np.clip(along, -frame.half, frame.half)
+    for level in frame.levels:
+        side = 2.0 * frame.half / (1 << np.bincount(frame.order[:level], minlength=frame.dimension))
+        middles = frame.centers(keys >> (len(frame.order) - level), level)
+        assert (np.abs(along - middles) <= side / 2 * 1.001 + 2).all()
+
+
+def test_keys_of_records_on_all_edges_are_cells():
+    grid = Grid((0.0, 0.0), (7.0, 300.0), 1.0)
+    frame = Frame.of_grid(Space(grid))
+    corners = np.array([[0, 0], [7, 300], [0, 300], [7, 0], [3, 150]])
+    assert len(np.unique(frame.keys(corners))) == 5
+    assert frame.keys(corners)[0] == 0
+    assert frame.keys(np.empty((0, 2), dtype=np.int64)).shape == (0,)
+
+
+@pytest.mark.parametrize("d", [2, 6])
+def test_aggregates_do_not_depend_on_the_split(d):
+    grid = cube(d)
+    points = grid.quantize(np.random.default_rng(3).normal(0, 0.3, (997, d)))
+    plan = plan_k_median(grid, KMedian(4), BUDGET, ONE, SALT)
+    state = plan.start
+    for number, step in enumerate(plan.rounds):
+        whole = step.summarize(block(points), state)
+        parts = [step.summarize(block(p), state) for p in (points[600:], points[:1], points[1:600])]
+        assert parts[0] + parts[1] + parts[2] == whole
+        assert step.summarize(block(points[:0]), state) + whole == whole
+        state = step.release(whole, state, SeededNoise(number))
+
+
+def test_axes_are_found():
+    """Variance 100 times larger along one hidden direction: the first axis is within 5 degrees of it."""
+    grid, rng = cube(20), np.random.default_rng(4)
+    direction = rng.normal(size=20)
+    direction /= np.linalg.norm(direction)
+    values = rng.normal(0, 0.01, (100_000, 20)) + rng.normal(0, 0.4, (100_000, 1)) * direction
+    plan = plan_k_means(grid, KMeans(3), BUDGET, ONE, SALT)
+    step = plan.rounds[0]
+    frame = step.release(step.summarize(block(grid.quantize(values)), None), None, SeededNoise(0))
+    first = frame.axes[:, 0] / np.linalg.norm(frame.axes[:, 0])
+    assert abs(first @ direction) >= math.cos(math.radians(5))
+    assert frame.half[0] > 1.5 * frame.half[1]
+
+
+def test_assignment_is_exact_at_the_largest_domain():
+    """Two centers at almost the same distance, with coordinates near 2^22: integer arithmetic decides."""
+    records = np.array([[2**21 + 1, 2**21], [2**21 - 1, 2**21]], dtype=np.int64)
+    centers = np.array([[2**21 + 5, 2**21 - 7], [2**21 - 5, 2**21 - 7]], dtype=np.int64)
+    exact = ((records[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(nearest(records.astype(float), centers), exact)
+
+
+@pytest.mark.parametrize("d", [1, 2, 784])
+def test_sums_of_2_to_the_40_records_fit(d):
+    space = Space(Grid((0.0,) * d, (1.0,) * d, 2.0**-17 if d < 784 else 2.0**-16))
+    assert space.reach * 2**40 < 2**62
+    plan = plan_k_means(Grid((0.0,) * 784, (255.0,) * 784, 1.0), KMeans(2), BUDGET, ONE, SALT)
+    assert plan.rounds[0].longest ** 2 * 2**40 <= 2**62
+
+
+def test_too_wide_domains_are_refused():
+    with pytest.raises(ValueError, match=r"domain: .* use a larger domain\.step"):
+        plan_k_means(Grid((0.0,), (2.0**24,), 1.0), KMeans(2), BUDGET, ONE, SALT)
+
+
+def test_grown_weights_are_those_of_the_cells():
+    """Without noise, the tree's weights sum to the records of cells that are not lost to the threshold."""
+    grid = cube(2)
+    plan = plan_k_means(grid, KMeans(3), BUDGET, ONE, SALT)
+    step = plan.rounds[0]
+    values = np.random.default_rng(5).normal(0, 0.1, (50_000, 2))
+    aggregate = step.summarize(block(grid.quantize(values)), None)
+    points, weights = step.grown(step.frame, aggregate, SeededNoise(0, factor=0))
+    assert weights.sum() == pytest.approx(50_000, rel=1e-9)
+    mean = (weights @ points / weights.sum()) * 2.0**-20  # 2^-10 data units a step, 2^-10 steps a unit
+    assert np.abs(mean).max() < 0.01
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_solver_finds_separate_groups(power):
+    rng = np.random.default_rng(6)
+    middles = rng.uniform(-100, 100, (12, 3)) * 10
+    points = (middles[:, None] + rng.normal(size=(12, 40, 3))).reshape(-1, 3)
+    centers = Solver(power).centers(points, np.ones(len(points)), 12)
+    gaps = np.linalg.norm(middles[:, None] - centers[None], axis=2).min(axis=1)
+    assert gaps.max() < 1
+
+
+def test_solver_takes_few_points_and_no_weight():
+    points = np.array([[0.0], [1.0], [5.0]])
+    assert Solver(2).centers(points, np.zeros(3), 2).shape == (0, 1)
+    assert Solver(1).centers(points, np.array([1.0, 0.0, 2.0]), 5).tolist() == [[0.0], [5.0]]
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_solver_takes_nearly_as_many_centers_as_points(power):
+    points = np.arange(40.0)[:, None] * 1000
+    centers = Solver(power).centers(points, np.full(40, 1e6), 39)
+    assert centers.shape == (39, 1)
+    assert Solver(power).cost(points, np.ones(40), centers) <= 1000**power
+
+
+def test_many_columns_need_no_moments():
+    d = MAX_DIMENSION + 1
+    grid = Grid((0.0,) * d, (1.0,) * d, 2.0**-6)
+    plan = plan_k_means(grid, KMeans(2), BUDGET, ONE, SALT)
+    assert plan.rounds[0].name == "coreset"
+    assert any("random axes" in note for note in plan.notes)
+    state = None
+    points = grid.quantize(np.random.default_rng(7).uniform(size=(200, d)))
+    for step in plan.rounds:
+        state = step.release(step.summarize(block(points), state), state, SeededNoise(0))
+    assert isinstance(state, Centers)
+
+
+def test_coreset_merges_like_counts():
+    plan = plan_k_means(cube(2), KMeans(2), BUDGET, ONE, SALT)
+    assert plan.rounds[0].floor == 0
+    aggregate = plan.rounds[0].summarize(block(np.zeros((3, 2))), None)
+    assert aggregate == Counts(np.array([0]), np.array([3]))
+    assert aggregate.above(0) == aggregate

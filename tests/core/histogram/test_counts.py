@@ -1,0 +1,363 @@
+"""Cells, the exact privacy of both histograms, and their plan, result and refusals."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from core.aggregate import Counts
+from core.budget import Budget
+from core.domain import Grid
+from core.histogram.counts import Cells, SparseHistogram, shape_of
+from core.histogram.plan import Histogram, plan_histogram
+from core.mechanisms.stability import StabilityHistogram
+from core.neighbors import Neighbors
+from core.policy import Attribute, Distance, KnownCount, Partition, Policy
+from core.rounds import Block, run_in_memory
+from tests.core.exact import at_least, excess, fits, laplace_mass
+from tests.core.recording import RecordingNoise
+from tests.core.seeded import SeededNoise
+
+BUDGET = Budget(0.7, 1e-6)
+ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
+SQUARE = Grid((0.0, 0.0), (6.0, 4.0), 1.0)
+
+
+def block(points):
+    points = np.asarray(points, dtype=np.int64)
+    points = points.reshape(-1, 2) if points.size == 0 else points
+    return Block(points, np.arange(len(points), dtype=np.uint64))
+
+
+def under(secrets, *constraints, semantics="literal"):
+    return Neighbors("replace_one", Policy(secrets, constraints, semantics))
+
+
+def test_cells_hold_what_they_say():
+    grid = Grid((-1.0, 10.0), (1.0, 13.0), 0.25)
+    cells = Cells(grid, (4, 5))
+    points = np.array(list(product(range(9), range(13))))
+    keys = cells.keys(points)
+    table = cells.table(np.arange(20), np.zeros(20))
+    values = grid.restore(points)
+    for axis, last in ((0, 1.0), (1, 13.0)):
+        low, high = table[f"lower_{axis}"][keys], table[f"upper_{axis}"][keys]
+        assert (low <= values[:, axis] + 1e-9).all()
+        assert ((values[:, axis] < high - 1e-9) | (np.abs(values[:, axis] - last) < 1e-9)).all()
+        assert table[f"upper_{axis}"].max() == pytest.approx(last)
+    places = [np.searchsorted(cut, points[:, axis], "right") for axis, cut in enumerate(cells.cuts)]
+    assert np.array_equal(np.ravel_multi_index(places, (4, 5)), keys)
+    assert [table["cell_0"][7], table["cell_1"][7]] == [1, 2]
+
+
+def test_as_many_cells_as_points_are_one_point_each():
+    grid = Grid((17.0,), (90.0,), 1.0)
+    cells = Cells(grid, (74,))
+    assert np.array_equal(cells.keys(np.arange(74)[:, None]), np.arange(74))
+    table = cells.table(np.arange(74), np.zeros(74))
+    assert np.array_equal(table["lower_0"], np.arange(17.0, 91.0))
+    assert np.array_equal(table["lower_0"], table["upper_0"])
+
+
+RELATIONS = {
+    "add or remove": (ONE, None),
+    "replace": (REPLACE, lambda x, y: True),
+    "attribute": (under(Attribute()), lambda x, y: sum(a != b for a, b in zip(x, y, strict=True)) == 1),
+    "distance": (under(Distance(1)), lambda x, y: sum(abs(a - b) for a, b in zip(x, y, strict=True)) <= 1),
+    "parts inside cells": (
+        under(Partition((3, 2))),
+        lambda x, y: (x[0] // 3, x[1] // 2) == (y[0] // 3, y[1] // 2),
+    ),
+    "parts across cells": (
+        under(Partition((2, 2))),
+        lambda x, y: (x[0] // 2, x[1] // 2) == (y[0] // 2, y[1] // 2),
+    ),
+}
+
+
+def released(plan, points):
+    """Return what is released, in units of its noise, or as it is where there is none."""
+    noise = RecordingNoise(SeededNoise(0, factor=0.0))
+    step = plan.rounds[0]
+    table = step.release(step.summarize(block(points), None), None, noise)
+    if not noise.calls:
+        return table.counts.astype(float)
+    return np.concatenate([values / scale for _, values, scale in noise.calls])
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_privacy_loss_is_what_is_charged(relation):
+    """Over all pairs of values; it is met, so the scale could not be smaller."""
+    neighbors, hidden = RELATIONS[relation]
+    plan = plan_histogram(SQUARE, Histogram(cells=2, method="dense"), BUDGET, neighbors, b"")
+    values = list(product(range(7), range(5)))
+    if hidden is None:
+        losses = [np.abs(released(plan, [x]) - released(plan, [])).sum() for x in values]
+    else:
+        losses = [
+            np.abs(released(plan, [x]) - released(plan, [y])).sum()
+            for x, y in product(values, repeat=2)
+            if hidden(x, y)
+        ]
+    charged = sum(mechanism.epsilon for mechanism in plan.mechanisms)
+    assert max(losses) == pytest.approx(charged)
+    assert charged == (0 if relation == "parts inside cells" else BUDGET.epsilon)
+    assert plan.spend.epsilon == charged
+
+
+def test_what_costs_nothing_is_exact():
+    plan = plan_histogram(SQUARE, Histogram(cells=2), Budget(0.1, 0.0), under(Partition((3, 2))), b"")
+    table = run_in_memory(plan.rounds, [block([[0, 0]] * 5 + [[6, 4]] * 3)], None, SeededNoise(1))
+    assert table.counts.tolist() == [5, 0, 0, 3]
+    assert "exact and cost nothing" in plan.notes[0]
+    huge = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
+    sparse = plan_histogram(huge, Histogram(cells=2**18), Budget(0.1, 0.0), under(Partition((4, 4))), b"")
+    assert sparse.method == "sparse"
+    found = run_in_memory(sparse.rounds, [block([[0, 0], [9, 9], [9, 8]])], None, SeededNoise(1))
+    assert sorted(found.counts.tolist()) == [1, 2]
+
+
+def test_constraints_cost_what_their_longest_change_moves():
+    """Two rectangles and the outside: three records of a neighbor change."""
+    known = KnownCount((0, 0), (2, 1), 4), KnownCount((3, 2), (6, 4), 2)
+    plan = plan_histogram(SQUARE, Histogram(cells=2), BUDGET, under(Attribute(), *known), b"")
+    assert plan.mechanisms[0].sensitivity == 6
+    assert plan.rounds[0].count.scale == pytest.approx(6 / BUDGET.epsilon)
+    moves = ([(0, 0), (3, 2), (0, 4)], [(3, 2), (6, 0), (0, 0)])
+    loss = np.abs(released(plan, moves[0]) - released(plan, moves[1])).sum()
+    assert loss <= BUDGET.epsilon
+    assert "any minimal set of changes" in " ".join(plan.notes)
+    assert "change by at most 6 in all" in " ".join(plan.notes)
+    edges = under(Attribute(), *known, semantics="edge_moves")
+    assert "each of them" in " ".join(plan_histogram(SQUARE, Histogram(cells=2), BUDGET, edges, b"").notes)
+
+
+def test_known_counts_are_kept():
+    known = KnownCount((0, 0), (2, 4), 40), KnownCount((3, 0), (6, 1), 7), KnownCount((1, 1), (1, 1), 0)
+    plan = plan_histogram(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), *known[:2]), b"")
+    points = [[0, 0]] * 30 + [[0, 4]] * 10 + [[6, 0]] * 7 + [[6, 4]] * 13
+    for seed in range(20):
+        counts = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(seed)).counts
+        assert (counts[0] + counts[1], counts[2], counts.sum()) == (40, 7, 60)
+        assert counts.min() >= 0
+    with pytest.raises(ValueError, match="overlap"):
+        plan_histogram(SQUARE, Histogram(cells=2), BUDGET, under(Distance(2), *known), b"")
+    part = KnownCount((1, 1), (1, 1), 0)
+    plan = plan_histogram(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), part), b"")
+    assert "not kept" in " ".join(plan.notes)
+
+
+@pytest.mark.parametrize("neighbors", [ONE, REPLACE])
+@pytest.mark.parametrize("budget", [Budget(1.0, 1e-5), Budget(0.5, 1e-3)])
+def test_sparse_privacy_is_exact(neighbors, budget):
+    """The distribution of one cell's release before and after, against epsilon and delta."""
+    plan = plan_histogram(SQUARE, Histogram(cells=2, method="sparse"), budget, neighbors, b"")
+    scale, threshold = plan.rounds[0].count.scale, plan.rounds[0].count.threshold
+    support, mass = laplace_mass(scale, 400)
+
+    def output(count):
+        """Probability of every noisy count from the threshold up, and of no release first."""
+        seen = np.zeros(1000)
+        if count == 0:
+            seen[0] = 1
+            return seen
+        seen[support + count + 450] = mass
+        seen[: threshold + 450] = 0
+        seen[0] = 1 - seen.sum()
+        return seen
+
+    each = budget.epsilon / neighbors.moves
+    losses = [excess(output(a), output(b), each) for a, b in ((1, 0), (0, 1), (2, 1), (5, 4), (4, 5))]
+    assert max(losses) <= budget.delta
+    assert max(losses) > budget.delta * math.exp(-1 / scale) * 0.999  # one lower would be too low
+    assert excess(output(60), output(59), 0.9 * each) > budget.delta  # and so would the scale
+    assert plan.mechanisms[0].delta == pytest.approx(max(losses))
+    assert plan.spend.epsilon == budget.epsilon
+
+
+def test_sparse_cells_appear_as_often_as_they_should():
+    """4000 cells of 20 records, flake rate 1e-6."""
+    grid = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
+    cells, scale, threshold, floor = Cells(grid, (2**16, 2**16)), 4.0, 12, 5
+    count = StabilityHistogram(what="cells", scale=scale, threshold=threshold, moves=1)
+    step = SparseHistogram(cells, count, floor)
+    keys = np.arange(4000) * 10**6
+    aggregate = Counts(keys, np.full(4000, 20)).above(floor)
+    found = step.release(aggregate, None, SeededNoise(7))
+    chance = float(at_least(np.array([threshold - 15]), scale)[0])
+    assert fits(np.array([len(found.keys), 4000 - len(found.keys)]), np.array([chance, 1 - chance]))
+    assert found.counts.min() >= threshold + floor
+    assert np.isin(found.keys, keys).all()
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
+def test_the_noise_has_the_scale_and_no_other(factor):
+    """10,000 cells at flake rate 1e-6; noise halved or doubled is told with certainty."""
+    grid = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
+    plan = plan_histogram(grid, Histogram(cells=100), Budget(0.5, 0.0), ONE, b"")
+    counts = run_in_memory(plan.rounds, [block([])], None, SeededNoise(3, factor=factor)).counts
+    support, mass = laplace_mass(2.0, 60)
+    bins = np.array([-61, -6, -3, -1, 0, 1, 2, 4, 7, 61])
+    assert fits(np.histogram(counts, bins)[0], np.histogram(support, bins, weights=mass)[0]) == (factor == 1)
+
+
+def test_billions_of_cells():
+    grid = Grid((-90.0, -180.0), (90.0, 180.0), 0.001)
+    plan = plan_histogram(grid, Histogram(cells=(180_000, 360_000)), Budget(1.0, 1e-6), ONE, b"")
+    assert plan.method == "sparse"
+    rng = np.random.default_rng(0)
+    points = np.concatenate([np.tile([123_456, 54_321], (500, 1)), rng.integers(0, 180_000, (20_000, 2))])
+    table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(1)).table(grid)
+    assert len(table["count"]) == 1
+    assert abs(table["count"][0] - 500) <= plan.promises["cell_error"]
+    assert table["lower_0"][0] <= 33.456 < table["upper_0"][0] + 1e-9
+    assert table["cell_1"][0] == 54_321
+
+
+@pytest.mark.parametrize("method", ["dense", "sparse"])
+@pytest.mark.parametrize("neighbors", [ONE, REPLACE])
+def test_the_promise_holds(method, neighbors):
+    params = Histogram(cells=(6, 4), method=method, failure=0.2, floor=2 if method == "sparse" else 0)
+    plan = plan_histogram(SQUARE, params, Budget(1.0, 1e-4), neighbors, b"")
+    points = np.random.default_rng(0).binomial([6, 4], 0.3, (600, 2))
+    true = np.bincount(Cells(SQUARE, (6, 4)).keys(points), minlength=24)
+    broken = 0
+    for seed in range(300):
+        table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(seed))
+        wrong = np.abs(table.counts - true[table.keys]).max(initial=0) > plan.promises["cell_error"]
+        missing = np.delete(true, table.keys).max(initial=0)
+        broken += wrong or missing >= plan.promises.get("released_from", math.inf)
+    assert broken <= 300 * 0.2 + 3 * math.sqrt(300 * 0.16)
+    assert broken >= 10 or method == "sparse"
+
+
+def test_the_promise_holds_with_known_counts():
+    points = np.random.default_rng(0).binomial([6, 4], 0.3, (600, 2))
+    known = KnownCount((0, 0), (2, 4), int((points[:, 0] <= 2).sum()))
+    neighbors = under(Distance(1), known)
+    plan = plan_histogram(SQUARE, Histogram(cells=2, failure=0.2), Budget(1.0, 0.0), neighbors, b"")
+    true = np.bincount(Cells(SQUARE, (2, 2)).keys(points), minlength=4)
+    broken = 0
+    for seed in range(300):
+        table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(seed))
+        broken += np.abs(table.counts - true).max() > plan.promises["cell_error"]
+    assert broken <= 300 * 0.2 + 3 * math.sqrt(300 * 0.16)
+
+
+def test_auto_lists_the_other_method():
+    plan = plan_histogram(SQUARE, Histogram(cells=2), BUDGET, ONE, b"")
+    assert plan.method == "dense"
+    assert plan.alternatives["sparse"]["released_from"] > plan.promises["cell_error"]
+    assert plan_histogram(SQUARE, Histogram(cells=2), Budget(1.0, 0.0), ONE, b"").alternatives == {}
+
+
+@pytest.mark.parametrize("neighbors", [ONE, REPLACE])
+@pytest.mark.parametrize("method", ["dense", "sparse"])
+@pytest.mark.parametrize("points", [[], [[0, 0]], [[6, 4]] * 3000])
+def test_extreme_databases_end_in_an_answer(neighbors, method, points):
+    plan = plan_histogram(SQUARE, Histogram(cells=2, method=method), BUDGET, neighbors, b"")
+    table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(1))
+    result = table.result(SQUARE)
+    if method == "sparse" and len(points) < 3000:
+        assert result is None
+        assert table.table(SQUARE) is None
+    else:
+        assert result["cells"] == [2, 2]
+        assert result["released"] == (4 if method == "dense" else 1)
+        assert abs(result["total"] - len(points)) < 60
+
+
+def test_thresholds_follow_the_relation():
+    one, two = (StabilityHistogram.of("any", 0.7, 1e-6, relation) for relation in (ONE, under(Distance(1))))
+    assert one.threshold < two.threshold
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Histogram(cells=0), r"params\.cells is 0"),
+        (lambda: Histogram(cells=()), r"params\.cells is \(\)"),
+        (lambda: Histogram(cells=2, failure=1), r"params\.failure is 1"),
+        (lambda: Histogram(cells=2, method="tree"), r"params\.method is 'tree'"),
+        (lambda: Histogram(cells=2, floor=-1), r"params\.floor is -1"),
+        (lambda: Histogram(cells=2, floor=1), r"params\.floor is 1"),
+        (lambda: plan_histogram(SQUARE, Histogram(cells=(2,)), BUDGET, ONE, b""), "1 values for 2 columns"),
+        (lambda: plan_histogram(SQUARE, Histogram(cells=8), BUDGET, ONE, b""), "axis of 7 grid points"),
+        (
+            lambda: plan_histogram(SQUARE, Histogram(cells=2, method="sparse"), Budget(1.0, 0.0), ONE, b""),
+            r"privacy\.delta is 0",
+        ),
+        (
+            lambda: plan_histogram(
+                Grid((0.0, 0.0), (1.0, 1.0), 1e-6), Histogram(cells=10**4, method="dense"), BUDGET, ONE, b""
+            ),
+            "dense takes at most",
+        ),
+        (
+            lambda: plan_histogram(
+                Grid((0.0, 0.0), (1.0, 1.0), 1e-6), Histogram(cells=10**4), Budget(1.0, 0.0), ONE, b""
+            ),
+            "dense takes at most",
+        ),
+        (
+            lambda: plan_histogram(
+                SQUARE,
+                Histogram(cells=2, method="sparse"),
+                BUDGET,
+                under(Distance(1), KnownCount((0, 0), (1, 1), 1)),
+                b"",
+            ),
+            "does not support privacy.policy.constraints",
+        ),
+        (
+            lambda: plan_histogram(
+                SQUARE,
+                Histogram(cells=2),
+                BUDGET,
+                under(Distance(1), KnownCount((0, 0), (1, 1), 1), KnownCount((0, 0), (1, 1), 2)),
+                b"",
+            ),
+            "contradict each other",
+        ),
+        (lambda: plan_histogram(SQUARE, Histogram(cells=2), BUDGET, under(Distance(11)), b""), "larger than"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("cells", [3, 1000, 2**40 + 1, 2**62 - 2])
+def test_cells_of_the_widest_axis_are_exact(cells):
+    low = 2**60 + 1
+    grid = Grid((low,), (low + 2**62 - 2,), 1)
+    whole, extent = Cells(grid, shape_of(cells, grid)), 2**62 - 2
+    points = [0, 1, 2**31, 2**53 + 1, 2**61 + 7, extent - 1, extent]
+    keys = whole.keys(np.array(points)[:, None])
+    assert keys.tolist() == [min(p * cells // extent, cells - 1) for p in points]
+    table = whole.table(keys, np.ones(len(keys), dtype=np.int64))
+    firsts = [[-(-(key + i) * extent // cells) for key in keys.tolist()] for i in (0, 1)]
+    assert table["lower_0"].tolist() == [low + first for first in firsts[0]]
+    assert table["upper_0"].tolist() == [low + first for first in firsts[1]]
+    if cells == 3:
+        assert [int(cut) for cut in whole.cuts[0]] == [-(-i * extent // 3) for i in (1, 2)]
+
+
+def test_a_cell_for_each_point_of_a_wide_axis():
+    grid = Grid((2**63,), (2**63 + 1000,), 1)
+    plan = plan_histogram(grid, Histogram(cells=1001), BUDGET, ONE, b"")
+    values = np.array([2**63 + 7] * 3, dtype=np.uint64)
+    block = Block(grid.quantize(values[:, None]), np.arange(3, dtype=np.uint64))
+    table = run_in_memory(plan.rounds, [block], plan.start, SeededNoise(0, 0)).table(grid)
+    assert table["lower_0"].tolist() == table["upper_0"].tolist() == [2**63 + i for i in range(1001)]
+    assert table["count"][7] == 3
+
+
+def test_many_cells_without_a_policy_are_not_listed():
+    grid = Grid((0,), (2**62 - 1,), 1)
+    for neighbors, sensitivity in ((ONE, 1), (REPLACE, 2)):
+        plan = plan_histogram(grid, Histogram(cells=2**61), BUDGET, neighbors, b"")
+        assert plan.method == "sparse"
+        assert plan.mechanisms[0].sensitivity == sensitivity
+    assert plan_histogram(grid, Histogram(cells=1), BUDGET, REPLACE, b"").mechanisms == ()

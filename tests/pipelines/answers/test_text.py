@@ -1,0 +1,76 @@
+"""Numbers and promises as a person reads them."""
+
+import pytest
+
+from core.budget import Budget, Mechanism, spend
+from core.draws import Laplace
+from core.k_cover.cover import CountRows
+from core.plan import Plan
+from pipelines.answers.one_cluster import promises, unpromised
+from pipelines.answers.text import number, on_grid
+from pipelines.errors import JobError
+from pipelines.plan import check_spend, grouped
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "0"),
+        (1.0, "1"),
+        (1e-9, "1e-9"),
+        (13.3333, "13.33"),
+        (1e6, "1,000,000"),
+        (-84.36, "-84.36"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_numbers(value, said):
+    assert number(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "said"), [(4.5, 0.01, "4.50"), (1234.4, 1, "1,234"), (51.48000004, 1e-3, "51.480")]
+)
+def test_values_have_the_decimals_of_the_step(value, step, said):
+    assert on_grid(value, step) == said
+
+
+def release(**said):
+    return {
+        "params": {"target": 500},
+        "accuracy": {"failure": 0.1, "promises": said, "smallest_target": 1336},
+    }
+
+
+def test_promises_that_are_made_are_said():
+    full = release(missing=120, radius_factor=11.3, resolution=0.01, count_error=75)
+    text = " ".join(promises(full))
+    assert "at least 380 rows" in text
+    assert "11.3 times" in text
+    assert "within 75" in text
+    assert unpromised(full) is None
+
+
+def test_promises_that_are_not_made_are_said_too():
+    none = release(missing=None, radius_factor=None, resolution=None, count_error=75)
+    assert promises(none) == ["The count is within 75 of the truth."]
+    assert "1,336" in str(unpromised(none))
+
+
+@pytest.mark.parametrize("listed", [0.5, 3.0])
+@pytest.mark.parametrize("held", [0.5, 3.0])
+def test_the_spend_is_recomputed_from_what_the_rounds_draw(held, listed):
+    """Both must fit the budget: what the rounds draw, and what the plan lists, by whatever name."""
+    rounds = (CountRows(Laplace.of("count", held, 1)),)
+    mechanisms = (Mechanism("rows", "by another name", 1 / listed, 1, epsilon=listed),)
+    plan = Plan("m", rounds, None, mechanisms, spend(mechanisms, 1e-6), {}, 0.1)
+    if max(held, listed) < 1:
+        check_spend(plan, Budget(1.0, 1e-6))
+    else:
+        with pytest.raises(JobError, match=r"privacy\.epsilon is 1\.0"):
+            check_spend(plan, Budget(1.0, 1e-6))
+
+
+def test_equal_draws_are_shown_once():
+    a, b = {"round": "r", "scale": 1.0}, {"round": "r", "scale": 2.0}
+    assert grouped([a, b, a, a]) == [(a, 3), (b, 1)]

@@ -1,0 +1,237 @@
+"""Runs from the command to the release."""
+
+import io
+import json
+import logging
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from pipelines.plan import show
+from pipelines.report.report import render
+from pipelines.storage.local_folder import LocalFolder
+from tests.pipelines.conftest import CENTER, RADIUS, write_rows
+
+
+def test_a_run_leaves_a_release_and_a_report(bench):
+    result = bench.run()
+    assert result.exit_code == 0, result.output
+    assert sorted(os.listdir(bench.folder / "out")) == ["release.json", "report.html"]
+    release = bench.release()
+    assert release["schema"] == 1
+    assert release["outcome"] == "released"
+    parts = {"task", "run_id", "privacy", "domain", "params", "mechanisms", "accuracy", "software"}
+    assert parts <= set(release)
+    assert release["privacy"]["neighbors"] == "add_or_remove_one"
+    assert release["privacy"]["spent"] <= 1.0
+    ball = release["result"]
+    assert np.linalg.norm(np.array(ball["center"]) - CENTER) < RADIUS
+    assert ball["radius"] < 2 * RADIUS
+    assert abs(ball["count"] - 1500) < 300
+    for draw in release["mechanisms"]:
+        assert draw["scale"] > 0
+        assert draw["sensitivity"] > 0
+
+
+def test_the_same_run_returns_the_same_release_and_reads_no_data(bench):
+    assert bench.run().exit_code == 0
+    before = (bench.folder / "out" / "release.json").read_bytes()
+    shutil.rmtree(bench.folder / "rows")
+    (bench.folder / "out" / "report.html").unlink()
+    again = bench.run()
+    assert again.exit_code == 0, again.output
+    assert (bench.folder / "out" / "release.json").read_bytes() == before
+    assert (bench.folder / "out" / "report.html").exists()
+
+
+def test_run_ids_name_folders(bench):
+    output = str(bench.folder / "releases" / "{run_id}")
+    text = bench.write(bench.changed({"output": output})) and Path(bench.folder / "job.yaml").read_text()
+    result = bench.shoal("run", bench.write(text + "run_id: 2026-11-20\n"))
+    assert result.exit_code == 0, result.output
+    assert bench.release("releases/2026-11-20")["run_id"] == "2026-11-20"
+    assert bench.run({"output": output}).exit_code == 0
+    others = set(os.listdir(bench.folder / "releases")) - {"2026-11-20"}
+    assert len(others) == 1
+    assert re.fullmatch("[0-9a-f]{16}", others.pop())
+
+
+def test_overrides(bench):
+    assert bench.run({}, "--set", "params.target=1200", "--set", "privacy.epsilon=2").exit_code == 0
+    assert bench.release()["params"]["target"] == 1200
+    assert bench.release()["privacy"]["epsilon"] == 2
+
+
+def test_repeated_bundles_leave_one_value(bench):
+    """Each bundle runs three times more, with fresh noise; what is released is what was drawn once."""
+    result = bench.run({}, "--", "--direct_runner_bundle_repeat=3", "--direct_running_mode=in_memory")
+    assert result.exit_code == 0, result.output
+    ball = bench.release()["result"]
+    shown = re.search(r"count +([\d,]+)", result.stdout)
+    assert int(shown[1].replace(",", "")) == ball["count"]
+    assert sorted(os.listdir(bench.folder / "out")) == ["release.json", "report.html"]
+
+
+def test_directrunner_is_the_embedded_one(bench):
+    assert bench.run({}, "--runner", "DirectRunner").exit_code == 0
+
+
+def test_nothing_of_the_rows_leaves_but_the_release(bench, caplog, capfd):
+    """Rows of one value that stands nowhere else: it is in no output, log or file but the rows' own."""
+    marked = np.full((2000, 2), 0.777_123_456)
+    write_rows(bench.rows, np.concatenate([marked, np.random.default_rng(0).uniform(size=(37, 2))]))
+    with caplog.at_level(logging.DEBUG):
+        result = bench.run({"domain.step": 0.25, "params.target": 10**6})
+    assert result.exit_code == 0, result.output
+    captured = capfd.readouterr()
+    left = result.output + caplog.text + captured.out + captured.err
+    left += "".join(p.read_text() for p in (bench.folder / "out").iterdir())
+    for trace in ("777123", "0.777", "2037", "2,037", "2000", "2,000"):
+        assert trace not in left
+
+
+def test_errors_of_rounds_are_not_quoted(bench, monkeypatch):
+    from core.one_cluster.practical.rounds import GoodRadius
+
+    def fail(self, block, state):
+        raise RuntimeError(f"secret row {block.points[0]}")
+
+    monkeypatch.setattr(GoodRadius, "summarize", fail)
+    result = bench.run({}, "--", "--direct_running_mode=in_memory")
+    assert result.exit_code == 1
+    assert "secret" not in result.output
+    assert "Traceback" not in result.output
+    assert not (bench.folder / "out" / "release.json").exists()
+
+
+def test_plan_reads_no_rows(bench):
+    shutil.rmtree(bench.folder / "rows")
+    path = bench.write(bench.job)
+    shown = bench.shoal("plan", path)
+    assert shown.exit_code == 0, shown.output
+    assert "good_radius" in shown.stdout
+    planned = json.loads(bench.shoal("plan", path, "--json").stdout)
+    assert planned["method"] == "practical"
+    assert planned["privacy"]["spent"] <= 1
+    assert not (bench.folder / "out").exists()
+
+
+def test_plan_release_and_report_name_each_draw(bench):
+    """The kind of draw and the whole label; the tables show the label alone."""
+    changes = {"task": "k_means", "params": {"k": 2}}
+    assert bench.run(changes).exit_code == 0
+    drawn = bench.release()["mechanisms"]
+    path = str(bench.folder / "job.yaml")
+    planned = json.loads(bench.shoal("plan", path, "--json").stdout)
+    assert planned["mechanisms"] == drawn
+    console = Console(width=200, file=io.StringIO())
+    show(planned, console)
+    shown, report = console.file.getvalue(), (bench.folder / "out" / "report.html").read_text()
+    assert {draw["kind"] for draw in drawn} == {"discrete Gaussian"}
+    for draw in drawn:
+        label = draw["mechanism"]
+        assert label.startswith(f"{draw['kind']}: ")
+        assert f"<td>{label}</td>" in report
+        assert label in shown
+
+
+def test_plan_of_the_published_method_says_how_large_it_must_be(bench):
+    changes = {"privacy.neighbors": "replace_one", "params.method": "paper"}
+    planned = bench.shoal("plan", bench.write(bench.changed(changes)), "--json")
+    assert planned.exit_code == 0, planned.output
+    assert json.loads(planned.stdout)["accuracy"]["smallest_target"] > 10**8
+
+
+@pytest.mark.parametrize("method", ["auto", "practical", "paper"])
+def test_replace_one_runs(bench, method):
+    changes = {"privacy.neighbors": "replace_one", "params.method": method, "domain.step": 2.0**-4}
+    result = bench.run(changes)
+    assert result.exit_code == 0, result.output
+    assert bench.release()["privacy"]["neighbors"] == "replace_one"
+
+
+def test_schema_is_json(bench):
+    schema = json.loads(bench.shoal("schema").stdout)
+    assert "one_cluster" in json.dumps(schema)
+
+
+def test_report_is_made_from_the_release_alone(bench):
+    assert bench.run().exit_code == 0
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert page == render(bench.release())
+    assert "<svg" in page
+    for outside in ("<script src", "<link", "@import", 'src="http', "url(http"):
+        assert outside not in page
+    moved = bench.folder / "elsewhere"
+    moved.mkdir()
+    shutil.copy(bench.folder / "out" / "release.json", moved)
+    assert bench.shoal("report", str(moved)).exit_code == 0
+    assert (moved / "report.html").read_text() == page
+    assert bench.shoal("report", str(bench.folder / "nowhere")).exit_code == 2
+
+
+def test_report_escapes(bench):
+    assert bench.run().exit_code == 0
+    release = bench.release()
+    release["domain"]["columns"] = ["<b>x</b>", "y"]
+    release["run_id"] = "<script>alert(1)</script>"
+    page = render(release)
+    assert "<b>x</b>" not in page
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_report_of_other_dimensions(bench, d):
+    assert bench.run().exit_code == 0
+    release = bench.release()
+    release["domain"].update(columns=[f"c{i}" for i in range(d)], lower=[0.0] * d, upper=[1.0] * d)
+    release["result"]["center"] = [0.5] * d
+    assert f"c{d - 1}" in render(release)
+
+
+def test_one_of_many_writers_creates(tmp_path):
+    folder = LocalFolder(str(tmp_path / "release"))
+    won: list[int] = []
+
+    def write(number: int) -> None:
+        if folder.create("release.json", str(number).encode() * 10_000):
+            won.append(number)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert folder.read("release.json") == str(won[0]).encode() * 10_000
+    assert os.listdir(tmp_path / "release") == ["release.json"]
+    assert pickle.loads(pickle.dumps(folder)) == folder
+
+
+def test_help_comes_at_once():
+    command = [os.path.join(os.path.dirname(sys.executable), "shoal"), "--help"]
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - start)
+    assert "demo" in done.stdout
+    assert min(seconds) < 0.5
+
+
+def test_demo_runs_twice(tmp_path, bench):
+    first = bench.shoal("demo", "--out", str(tmp_path / "demo"))
+    assert first.exit_code == 0, first.output
+    again = bench.shoal("demo", "--out", str(tmp_path / "demo"))
+    assert again.stdout == first.stdout
+    assert "radius" in first.stdout

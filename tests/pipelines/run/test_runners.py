@@ -1,0 +1,90 @@
+"""Runners and their options: names and labels, good defaults, and a job that Dataflow would take."""
+
+import json
+
+import pytest
+from apache_beam.options.pipeline_options import GoogleCloudOptions, StandardOptions, WorkerOptions
+
+from pipelines.errors import JobError
+from pipelines.job.job import check_job
+from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.run.runners import make_options
+from pipelines.storage.local_folder import LocalFolder
+
+TEN_MEGABYTES = 10 * 2**20
+CLOUD = (
+    "--project=project",
+    "--region=us-central1",
+    "--temp_location=gs://bucket/temp",
+    "--staging_location=gs://bucket/staging",
+    "--sdk_container_image=registry/shoal:1",
+    "--no_auth",
+    "--dry_run=True",
+)
+
+
+@pytest.fixture
+def job(bench):
+    return check_job(bench.changed({"run_id": "2026-11-20_Daily.1"}))
+
+
+def test_every_runner_names_the_job_by_task_and_run(job):
+    for runner in ("FnApiRunner", "FlinkRunner", "PrismRunner", "DataflowRunner"):
+        options = make_options(runner, job, [])
+        assert options.view_as(StandardOptions).runner == runner
+        assert options.view_as(GoogleCloudOptions).job_name == "shoal-one-cluster-2026-11-20-daily-1"
+
+
+def test_a_long_run_id_leaves_a_name_that_runners_take(bench):
+    options = make_options("DataflowRunner", check_job(bench.changed({"run_id": "x" * 128})), [])
+    cloud = options.view_as(GoogleCloudOptions)
+    assert len(cloud.job_name) <= 75
+    assert all(len(label.partition("=")[2]) <= 63 for label in cloud.labels)
+
+
+def test_dataflow_has_defaults_that_can_be_overridden(job):
+    options = make_options("DataflowRunner", job, [])
+    assert options.view_as(WorkerOptions).machine_type == "n2-standard-4"
+    assert options.view_as(GoogleCloudOptions).labels == [
+        "application=shoal",
+        "task=one-cluster",
+        "run=2026-11-20-daily-1",
+    ]
+    options = make_options("DataflowRunner", job, ["--machine_type=e2-small", "--max_num_workers=3"])
+    assert options.view_as(WorkerOptions).machine_type == "e2-small"
+    assert options.view_as(WorkerOptions).max_num_workers == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["direct_num_workers=1"], "not a Beam option"),
+        (["--runner=FlinkRunner"], "--runner stands after --"),
+        (["--direct_num_workers=many"], "Beam options after -- are wrong"),
+    ],
+)
+def test_wrong_options_are_refused(job, options, says):
+    with pytest.raises(JobError, match=says):
+        make_options("FnApiRunner", job, options)
+
+
+def test_a_runner_without_what_it_needs_is_refused_before_anything_is_charged(job):
+    with pytest.raises(
+        JobError, match="The Beam options after -- are wrong: Missing required option: region"
+    ):
+        prepare_run(job, "DataflowRunner", ["--temp_location=gs://bucket/temp", "--no_auth"])
+
+
+def test_dataflow_would_take_the_job(bench, monkeypatch, tmp_path):
+    """Built by Dataflow's own runner until it would be sent: all rounds in one small graph."""
+    monkeypatch.setattr("apache_beam.io.gcp.gcsio.GcsIO.is_soft_delete_enabled", lambda *_: False)
+    job = check_job(bench.changed({"run_id": "monday"}))
+    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    delivery = Delivery(LocalFolder(str(tmp_path / "out")), "monday", job.hash(), None)
+    described = json.loads(build_pipeline(prepared, delivery, prepared.plan.rounds).run().job.json())
+    assert described["name"] == "shoal-one-cluster-monday"
+    assert described["labels"] == {"application": "shoal", "task": "one-cluster", "run": "monday"}
+    graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
+    steps = {t.unique_name for t in graph.components.transforms.values()}
+    assert {f"Rounds/{step.name}/Release" for step in prepared.plan.rounds} <= steps
+    assert len(graph.SerializeToString()) < TEN_MEGABYTES / 10

@@ -1,0 +1,80 @@
+"""What is said of a pipeline that fails: its plain cause, never the text of its error."""
+
+import errno
+import os
+
+import pytest
+
+from pipelines.run.submit import RunError, submit
+from pipelines.storage.folder import StorageError
+from transforms.run_rounds import RoundError, untold
+
+LEFT = "nothing was released"
+SECRET = "row 0.777123"
+
+
+def said(error: Exception) -> str:
+    """Return what is said of a pipeline that fails with `error`."""
+
+    def build():
+        raise error
+
+    with pytest.raises(RunError) as caught:
+        submit(build, LEFT)
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EMFILE])
+def test_trouble_of_the_system_has_the_systems_word_and_no_path(number):
+    error = OSError(number, os.strerror(number), f"/{SECRET}")
+    assert said(error) == f"The pipeline failed: {os.strerror(number)}; {LEFT}."
+    remote = RuntimeError(f"Traceback\n  File x\nOSError: {error} [while running 'Write']")
+    assert said(remote) == f"The pipeline failed: {os.strerror(number)}; {LEFT}."
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("Traceback\nMemoryError", "the worker ran out of memory"),
+        (f"numpy._core._exceptions._ArrayMemoryError: {SECRET}", "the worker ran out of memory"),
+        ("org.apache.flink: Heartbeat of TaskManager with id 10.0.0.1:1 timed out.", "a worker was lost"),
+        ("TaskManager with id 10.0.0.1:1 is no longer reachable.", "a worker was lost"),
+        ("java.lang.IllegalStateException: Process died with exit code 137", "a worker was lost"),
+        ("Root cause: The worker lost contact with the service.", "a worker was lost"),
+    ],
+)
+def test_lost_machines_are_told(text, cause):
+    assert said(RuntimeError(text)) == f"The pipeline failed: {cause}; {LEFT}."
+
+
+def test_other_errors_are_told_by_kind_and_place():
+    assert said(ValueError(SECRET)).startswith("The pipeline failed with ValueError at test_submit.py:")
+    made_up = ValueError(f"{SECRET} OSError: [Errno 28] MemoryError")
+    assert said(made_up).startswith("The pipeline failed with ValueError at")
+    assert said(OSError(SECRET)).startswith("The pipeline failed with OSError at")
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (OSError(errno.ENOSPC, SECRET, f"/{SECRET}"), "Round r failed: No space left on device."),
+        (MemoryError(SECRET), "Round r failed: the worker ran out of memory."),
+        (OSError(SECRET), "Round r failed with OSError at test_submit.py:"),
+        (ValueError(SECRET), "Round r failed with ValueError at test_submit.py:"),
+    ],
+)
+def test_a_step_tells_its_cause_and_it_arrives(error, cause):
+    with pytest.raises(RoundError) as caught, untold("Round r"):
+        raise error
+    assert str(caught.value).startswith(cause)
+    remote = RuntimeError(f"Traceback\ntransforms.run_rounds.RoundError: {caught.value} [while running 'R']")
+    assert said(remote).startswith(cause)
+
+
+def test_what_storage_says_arrives():
+    def build():
+        raise RuntimeError("Traceback\npipelines.folder.StorageError: x cannot be written. [while running]")
+
+    with pytest.raises(StorageError, match=r"^x cannot be written\.$"):
+        submit(build, LEFT)

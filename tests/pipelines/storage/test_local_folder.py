@@ -1,0 +1,134 @@
+"""Local folders: links, rights and faults of the system."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import JobError
+from pipelines.storage.folder import StorageError
+from pipelines.storage.local_folder import LocalFolder
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "place"
+
+
+@pytest.fixture
+def folder(place: Path) -> LocalFolder:
+    return LocalFolder(str(place))
+
+
+def test_a_swap_through_links_changes_the_one_file(folder, place, tmp_path):
+    folder.create("file", b"one")
+    (place / "link").symlink_to("file")
+    (tmp_path / "way").symlink_to(place)
+    (tmp_path / "far").symlink_to(tmp_path / "way" / "link")
+    assert folder.swap("link", b"one", b"two")
+    assert LocalFolder(str(tmp_path / "way")).swap("file", b"two", b"three")
+    assert LocalFolder(str(tmp_path)).swap("far", b"three", b"four")
+    LocalFolder(str(tmp_path)).replace("far", b"five")
+    assert (place / "file").read_bytes() == b"five"
+    assert (tmp_path / "far").is_symlink()
+    assert (place / "link").is_symlink()
+    assert sorted(os.listdir(place)) == ["file", "link"]
+    assert sorted(os.listdir(tmp_path)) == ["far", "place", "way"]
+
+
+def test_links_that_lead_nowhere_are_refused(folder, place, tmp_path):
+    place.mkdir()
+    (place / "link").symlink_to("missing")
+    (place / "loop").symlink_to("loop")
+    (tmp_path / "way").symlink_to(tmp_path / "gone")
+    for attempt in (
+        lambda: folder.create("link", b""),
+        lambda: folder.replace("link", b""),
+        lambda: folder.create("loop", b""),
+        lambda: LocalFolder(str(tmp_path / "way")).create("file", b""),
+        lambda: LocalFolder(str(tmp_path / "way" / "below")).prepare(),
+    ):
+        with pytest.raises(JobError, match="which leads nowhere; remove the link"):
+            attempt()
+    assert not (place / "missing").exists()
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_file_of_several_names_is_not_swapped(folder, place):
+    folder.create("file", b"one")
+    os.link(place / "file", place / "other")
+    with pytest.raises(JobError, match="has 2 hard links"):
+        folder.swap("file", b"one", b"two")
+    assert folder.read("other") == folder.read("file") == b"one"
+    (place / "other").unlink()
+    assert folder.swap("file", b"one", b"two")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.EIO])
+@pytest.mark.parametrize("call", ["read", "create", "replace", "swap"])
+def test_trouble_of_the_system_is_not_the_jobs(folder, monkeypatch, number, call):
+    """One sentence with the system's word, which ends a run with exit code 1."""
+    folder.create("file", b"one")
+    path = folder.locate("file")
+
+    def fail(*arguments, **named):
+        raise OSError(number, os.strerror(number), path)
+
+    attempts = {
+        "read": lambda: folder.read("file"),
+        "create": lambda: folder.create("other", b""),
+        "replace": lambda: folder.replace("file", b""),
+        "swap": lambda: folder.swap("file", b"one", b""),
+    }
+    with monkeypatch.context() as broken:
+        broken.setattr("builtins.open", fail)
+        with pytest.raises(StorageError, match=rf"(read|written) \({os.strerror(number)}\).*\.$"):
+            attempts[call]()
+    assert folder.read("file") == b"one"
+    assert os.listdir(folder.path) in (["file"], [".file.lock", "file"], ["file", ".file.lock"])
+
+
+def test_a_path_that_holds_no_file_is_the_jobs(folder, place):
+    place.mkdir()
+    (place / "below").mkdir()
+    (place / "loop").symlink_to("loop")
+    assert folder.read("missing") is None
+    assert LocalFolder(str(place / "missing" / "more")).read("file") is None
+    for name, why in (("below", "Is a directory"), ("loop", "symbolic links"), ("x" * 300, "too long")):
+        with pytest.raises(JobError, match=rf"cannot be read \(.*{why}.*\): give another path\.$"):
+            folder.read(name)
+    (place / "file").write_text("")
+    with pytest.raises(JobError, match=r"cannot be written \(File exists\)"):
+        LocalFolder(str(place / "file")).create("below", b"")
+
+
+def test_what_cannot_be_prepared(folder, monkeypatch):
+    opens = os.open
+
+    def failing(number):
+        def fail(path, flags, *arguments, **named):
+            if flags & os.O_CREAT or flags & os.O_TMPFILE == os.O_TMPFILE:
+                raise OSError(number, os.strerror(number))
+            return opens(path, flags, *arguments, **named)
+
+        return fail
+
+    for number, kind in ((errno.EROFS, JobError), (errno.EACCES, JobError), (errno.ENOSPC, StorageError)):
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "open", failing(number))
+            with pytest.raises(kind, match=rf"no file can be created there \({os.strerror(number)}\)"):
+                folder.prepare()
+    folder.prepare()
+    assert not os.path.exists(folder.path)
+
+
+def test_what_killed_writers_left_is_swept(folder, place):
+    folder.create("file", b"one")
+    (place / ".file.closet").mkdir(0o700)
+    (place / ".file.closet" / "draft").write_bytes(b"two")
+    (place / ".file.draft").write_bytes(b"three")
+    (place / ".file.lock").touch()
+    (place / ".other").touch()
+    folder.sweep("file")
+    assert sorted(os.listdir(place)) == [".other", "file"]
