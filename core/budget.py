@@ -4,10 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dp_accounting import dp_event, privacy_accountant
-from dp_accounting.pld import pld_privacy_accountant
-from dp_accounting.rdp import rdp_privacy_accountant
-
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
 _GRID = 1e-4  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
@@ -127,6 +123,10 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
 
 
 def _pld(epsilons: Sequence[float], delta: float) -> float:
+    # Imported here, as below: it takes a second, and basic composition settles a single pure draw.
+    from dp_accounting import dp_event, privacy_accountant
+    from dp_accounting.pld import pld_privacy_accountant
+
     # Randomized response is defined for replaced records; here it only stands for its loss distribution.
     relation = privacy_accountant.NeighboringRelation.REPLACE_ONE
     accountant = pld_privacy_accountant.PLDAccountant(relation, value_discretization_interval=_GRID)
@@ -139,6 +139,9 @@ def _pld(epsilons: Sequence[float], delta: float) -> float:
 
 
 def _zcdp(rho: float, delta: float) -> float:
+    from dp_accounting import dp_event
+    from dp_accounting.rdp import rdp_privacy_accountant
+
     accountant = rdp_privacy_accountant.RdpAccountant(_ORDERS)
     accountant.compose(dp_event.ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))

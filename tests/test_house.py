@@ -65,7 +65,7 @@ def numpy_random(tree: ast.AST) -> list[tuple[int, str, bool]]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_numpy_randomness_is_public_and_seeded(path: Path) -> None:
-    """Noise comes from core.noise alone; numpy may only expand an explicit, public seed."""
+    """Noise comes from core.secure_noise alone; numpy may only expand an explicit, public seed."""
     tree = ast.parse(path.read_text())
     used = numpy_random(tree)
     assert not [(line, name) for line, name, bare in used if name not in GENERATORS or bare]
