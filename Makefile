@@ -12,7 +12,7 @@ INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test audit bench bench-start bench-one-cluster bench-pass bench-ordered \
+.PHONY: help install engines demo test test-engines audit bench bench-start bench-one-cluster bench-pass bench-ordered \
 	bench-centers bench-analysis bench-engines lint format lock clean
 
 help: ## show this list
@@ -41,8 +41,11 @@ engines: install ## fetch what the engine tests run on, once: Flink, its job ser
 demo: install ## find the densest small region of the world's airports, privately
 	$(BIN)/shoal demo
 
-test: lint engines ## lint, types, import contracts, then every test but the audits
-	$(BIN)/pytest -m "not audit and not engine" -n auto --maxprocesses 4 --dist loadfile
+test: lint ## lint, types, import contracts, then the fast tests: a few minutes, and no engine
+	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
+
+test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines
+	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
 	$(BIN)/pytest -m "engine and not audit"
 
 audit: install ## long statistical tests of privacy and accuracy
