@@ -82,10 +82,9 @@ def plan(
 ) -> None:
     """Show rounds, noise, promises and the smallest workable target. Reads no rows."""
     with _exit_codes():
-        from pipelines.console.printable import as_json, printable, terminal
+        from pipelines.console.printable import as_json, finite, printable, terminal
         from pipelines.job.job import load_job
         from pipelines.plan import describe, make_plan, show
-        from pipelines.release import finite
 
         checked = load_job(job, overrides or [])
         described = describe(checked, make_plan(checked, bytes(16)))

@@ -11,8 +11,6 @@ from functools import cache
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-import google.auth
-import google.auth.exceptions
 from pyarrow import fs
 
 from core.errors import ShoalError
@@ -207,6 +205,9 @@ def _object_storage() -> fs.FileSystem:
             endpoint_override=emulator.netloc,
             retry_time_limit=_RETRIED,
         )
+    import google.auth  # only here: local input needs no client of a cloud
+    import google.auth.exceptions
+
     try:
         google.auth.default()  # answers at once where there are none; pyarrow would go on trying
     except google.auth.exceptions.GoogleAuthError:

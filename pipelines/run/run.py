@@ -12,8 +12,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.typehints.decorators import no_annotations
 
 from core.domain import Grid
-from core.noise import SecureNoise, secret_salt
 from core.plan import Finding, Plan
+from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.errors import JobError
 from pipelines.job.job import Job
