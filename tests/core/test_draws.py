@@ -1,8 +1,8 @@
-"""What draws are charged on samples, in groups and on disjoint parts, against the worst that such draws can do.
+"""What draws are charged on samples, in groups and on disjoint parts, against the worst that they can cost.
 
-The worst (epsilon, delta) mechanism comes by linear programming: whatever event tells two databases apart best,
-only its probability on each database counts, and that of its complement. So a mechanism is one number per
-database, between 0 and 1, and what it promises are linear constraints between them.
+The worst (epsilon, delta) mechanism comes by linear programming. Only the event that tells two databases
+apart best counts. So a mechanism is one probability for each database, and its promise is a set of linear
+constraints on these and on the probabilities of the complement.
 """
 
 import itertools
@@ -128,7 +128,7 @@ def test_amplification_is_inverted_from_the_safe_side() -> None:
 def test_samples_compose_in_both_orders_of_neighbors(
     rate: float, epsilon: float, draws: int, delta: float
 ) -> None:
-    """Randomized response on independent samples: the record is kept in some of them, whose answers differ."""
+    """Randomized response on independent samples, of which only those that keep the record differ."""
     charge = Cost(epsilon).amplified(rate)
     draw = Laplace(what="x", scale=1 / epsilon, sensitivity=1, times=draws, rate=rate)
     mechanisms = draw.mechanisms("r")
