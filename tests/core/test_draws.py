@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from core.budget import Mechanism, before_sampling, sampled, spend
+from core.budget import Budget, Mechanism, before_sampling, sampled, spend
 from core.draws import Cost, Gaussian, Laplace
+from core.privacy_filter import Charge
 from tests.core.hockey_stick import (
     Draw,
     Normal,
@@ -86,6 +87,31 @@ def test_a_group_costs_what_the_worst_draw_makes_of_it(promise: tuple[float, flo
         assert found >= grouped.delta - SOLVER
     nearly = most(changes + 1, chain, promise, ends[-1], ends[0], 0.99 * grouped.epsilon)
     assert nearly > grouped.delta or grouped.delta > 0.1
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_what_a_ledger_of_replacements_counts_covers_the_worst_draw_and_the_worst_run(
+    promise: tuple[float, float],
+) -> None:
+    """Database 1 lacks the record that 0 and 2 have, each another one."""
+    draw = Mechanism("r", "m", 1.0, 1.0, *promise).under_replacement()
+    run = Charge(Budget(*promise), ()).under_replacement().budget
+    for epsilon, delta in ((draw.epsilon, draw.delta), (run.epsilon, run.delta)):
+        found = most(3, [(0, 1), (1, 2)], promise, (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), epsilon)
+        assert found == pytest.approx(delta, abs=SOLVER)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
+def test_two_records_of_a_sample_cost_what_they_cost_one_by_one(epsilon: float, rate: float) -> None:
+    """Each of two records is kept by itself: database i has i of them."""
+    draw = Laplace(what="x", scale=1 / epsilon, sensitivity=1, rate=rate, changes=2)
+    kept, without = ((1 - rate) ** 2, 2 * rate * (1 - rate), rate**2), (1.0, 0.0, 0.0)
+    worst = [
+        most(3, [(0, 1), (1, 2)], (epsilon, 0.0), kept, without, part * draw.cost.epsilon)
+        for part in (1.0, 0.99)
+    ]
+    assert worst[0] <= SOLVER < worst[1]
 
 
 @pytest.mark.parametrize("promise", PROMISES)

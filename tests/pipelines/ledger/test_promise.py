@@ -150,7 +150,7 @@ KINDS: dict[str, Callable[[Ledger], Run]] = {
 }
 
 USED = {"basic": 0.65, "renyi": 0.82}
-"""Part of its epsilon that a full ledger has truly spent, at least. Measured: 0.69 to 0.95, and 0.86 to 0.90."""
+"""Part of its epsilon that a full ledger has truly spent. Measured: 0.69 to 0.95, and 0.86 to 0.90."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
