@@ -166,3 +166,15 @@ def test_a_full_ledger_has_used_most_of_its_promise(
     assert charged.holds(worst)
     used = cost(worst, FINE).epsilon(ledger.delta)[0] / ledger.epsilon
     assert used >= USED[accountant]
+
+
+@pytest.mark.parametrize("accountant", USED)
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_deltas_of_draws_run_out_in_a_ledger(
+    tmp_path: Path, accountant: str, budget: tuple[float, float]
+) -> None:
+    """Runs of nearly no epsilon, and of an eighth of the delta each."""
+    ledger = new_ledger({"epsilon": budget[0], "delta": budget[1]}, accountant)
+    charged = charge(tmp_path, ledger, lambda: run([1], [ledger.delta / 8], 0.0, ledger.delta / 8))
+    assert len(charged.runs) == {"basic": 8, "renyi": 4}[accountant]
+    assert charged.holds(charged.worst_draws())
