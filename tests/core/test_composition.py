@@ -138,8 +138,11 @@ def gaussian_mixes() -> tuple[Mix, ...]:
 
 
 def is_sound(epsilon: float, worst: Cost, delta: float) -> bool:
-    """Say whether draws may be (epsilon, delta)-private, as far as the lower bound can tell."""
-    return epsilon == math.inf or worst.delta(epsilon)[0] <= delta * (1 + 1e-9)
+    """Say whether draws may be (epsilon, delta)-private, as far as the lower bound can tell.
+
+    The epsilon is a float: where all but delta of the mass is at one loss, its last digits move delta by 1e-8.
+    """
+    return epsilon == math.inf or worst.delta(epsilon * (1 + 1e-13))[0] <= delta * (1 + 1e-9)
 
 
 def test_pure_draws_spend_what_they_cost_and_no_more() -> None:
@@ -151,6 +154,16 @@ def test_pure_draws_spend_what_they_cost_and_no_more() -> None:
             assert said == mix.steps[0] * STEP  # a delta buys nothing for one draw
         else:
             assert said <= worst.epsilon(mix.delta)[1] + number * GRID, mix
+
+
+@pytest.mark.parametrize("epsilons", [(300.0, 200.0), (690.0, 5.0, 1.0), (20.0,) * 12, (100.0, 0.5, 0.5)])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_huge_epsilons_are_covered(epsilons: tuple[float, ...], delta: float) -> None:
+    mechanisms = [Mechanism("r", "m", 1.0, 1.0, epsilon=epsilon) for epsilon in epsilons]
+    worst = cost([randomized_response(epsilon) for epsilon in epsilons], 0.5)
+    said = spend(mechanisms, delta).epsilon
+    assert is_sound(said, worst, delta)
+    assert said <= worst.epsilon(delta)[1] + len(epsilons) * GRID
 
 
 def test_own_deltas_are_spent_beside_what_composition_takes() -> None:
