@@ -140,7 +140,7 @@ def gaussian_mixes() -> tuple[Mix, ...]:
 def is_sound(epsilon: float, worst: Cost, delta: float) -> bool:
     """Say whether draws may be (epsilon, delta)-private, as far as the lower bound can tell.
 
-    The epsilon is a float: where all but delta of the mass is at one loss, its last digits move delta by 1e-8.
+    The epsilon is a float, whose last digits move delta by 1e-8 where nearly all mass is at one loss.
     """
     return epsilon == math.inf or worst.delta(epsilon * (1 + 1e-13))[0] <= delta * (1 + 1e-9)
 
