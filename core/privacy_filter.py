@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.budget import Budget, Mechanism, Spend
+from core.errors import InvalidValue
 
 _ORDERS = tuple(1 + 10 ** (i / 100) for i in range(-300, 601))
 """Orders that `best_order` tries, from 1.001 to a million."""
@@ -95,7 +96,7 @@ def best_order(budget: Budget) -> float:
     So the best order maximizes `allowed_divergence` / a.
 
     Raises:
-        ValueError: delta is 0, or so small beside epsilon that no order allows anything.
+        InvalidValue: delta is 0, or so small beside epsilon that no order allows anything.
     """
 
     def rate(order: float) -> float:
@@ -103,8 +104,8 @@ def best_order(budget: Budget) -> float:
 
     order = max(_ORDERS, key=rate)
     if rate(order) <= 0:
-        raise ValueError(
-            f"privacy.delta is {budget.delta}: a Rényi filter needs more; basic composition works without."
+        raise InvalidValue(
+            "delta", budget.delta, "a Rényi filter needs more; basic composition works without"
         )
     return order
 

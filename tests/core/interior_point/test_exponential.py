@@ -9,7 +9,7 @@ from core.budget import Budget
 from core.gaps import Order, Runs
 from core.interior_point.exponential import ExponentialFinder, depth
 from core.mechanisms.exponential import Exponential
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import fits
 from tests.core.interior_point.universe import ADD, BUDGET, REPLACE, planned
 from tests.core.recording import RecordingNoise
