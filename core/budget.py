@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from core.errors import InvalidValue
+
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
 _KNOWN = 1024  # results that are kept: methods that are compared begin with the same shares
@@ -16,7 +18,7 @@ class Budget:
     """An (epsilon, delta) to spend.
 
     Raises:
-        ValueError: one sentence that names the field and what is allowed.
+        InvalidValue: epsilon or delta is out of range.
     """
 
     epsilon: float
@@ -24,9 +26,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(f"privacy.epsilon is {self.epsilon}: it must be a finite number above 0.")
+            raise InvalidValue("epsilon", self.epsilon, "it must be a finite number above 0")
         if not 0 <= self.delta < 1:
-            raise ValueError(f"privacy.delta is {self.delta}: it must be at least 0 and below 1.")
+            raise InvalidValue("delta", self.delta, "it must be at least 0 and below 1")
 
 
 @dataclass(frozen=True)
@@ -162,13 +164,13 @@ def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> 
         The multiplier.
 
     Raises:
-        ValueError: the budget's delta does not cover the mechanisms' own deltas.
+        InvalidValue: the budget's delta does not cover the mechanisms' own deltas.
     """
     low, high = 0.0, 1.0
     while high < 64 and spend(build(high), budget.delta).epsilon <= budget.epsilon:
         low, high = high, high * 1.5
     if low == 0 and not math.isfinite(spend(build(high), budget.delta).epsilon):
-        raise ValueError(f"privacy.delta is {budget.delta}: this task needs a larger delta.")
+        raise InvalidValue("delta", budget.delta, "this task needs a larger delta")
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         if spend(build(middle), budget.delta).epsilon <= budget.epsilon:
