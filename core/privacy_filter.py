@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.budget import Budget, Mechanism, Spend
+from core.budget import Budget, Cost, Mechanism, Spend
 
 _ORDERS = tuple(1 + 10 ** (i / 100) for i in range(-300, 601))
 """Orders that `best_order` looks at, from 1.001 to a million."""
@@ -32,8 +32,8 @@ class Charge:
 
     def under_replacement(self) -> "Charge":
         """Return the charge as it counts where a record is replaced; see `Mechanism.under_replacement`."""
-        epsilon, delta = self.budget.epsilon, self.budget.delta
-        group = Budget(2 * epsilon, min((1 + math.exp(epsilon)) * delta, math.nextafter(1.0, 0.0)))
+        cost = Cost(self.budget.epsilon, self.budget.delta).grouped(2)
+        group = Budget(cost.epsilon, min(cost.delta, math.nextafter(1.0, 0.0)))
         return Charge(group, tuple(mechanism.under_replacement() for mechanism in self.mechanisms))
 
 

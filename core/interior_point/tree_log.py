@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core.budget import Cost
 from core.draws import Draw
 from core.gaps import Order, Runs
 from core.interior_point.finder import depth
@@ -45,10 +46,9 @@ class LevelUp:
     @classmethod
     def of(cls, node_epsilon: float, leaf_epsilon: float, delta: float, times: int) -> "LevelUp":
         """Set scales that spend so much, each of `times` times."""
-        half = node_epsilon / 2
-        single = delta / (1 + math.exp(half))
+        one = Cost(node_epsilon, delta).per_change(2)
         return cls(
-            Choosing.of("node of a level", half, single, 1, changes=2, times=times),
+            Choosing.of("node of a level", one.epsilon, one.delta, 1, changes=2, times=times),
             Exponential.of("leaf about a node", leaf_epsilon, 2, times=times),
         )
 

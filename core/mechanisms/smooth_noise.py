@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from core.budget import Budget, calibrate
+from core.budget import Budget, Cost, calibrate
 from core.domain import Grid
 from core.draws import Charged, Draw, Laplace, charged
 from core.mechanisms.admissible import Admissible
@@ -87,14 +87,6 @@ class SmoothNoise:
         return self.noise.scale(math.exp(min(noisy * unit, 700.0)))
 
 
-def per_move(epsilon: float, delta: float, moves: int) -> tuple[float, float]:
-    """Return what one change may cost so that neighbors `moves` changes apart, 1 or 2, cost (epsilon, delta).
-
-    Group privacy: (epsilon / 2, delta / (1 + e^(epsilon / 2))) for one change is (epsilon, delta) for two.
-    """
-    return (epsilon, delta) if moves == 1 else (epsilon / 2, delta / (1 + math.exp(min(epsilon / 2, 700.0))))
-
-
 def calibrate_smooth(
     params: NoiseParams, epsilon: float, delta: float, moves: int, doubling: float
 ) -> SmoothNoise:
@@ -108,14 +100,14 @@ def calibrate_smooth(
         doubling: see `calibrate_noise`.
     """
     share = params.scale_share
-    one, one_delta = per_move(epsilon, delta, moves)
+    one = Cost(epsilon, delta).per_change(moves)
     noise = calibrate_noise(
-        "value", params.noise, (1 - share) * one, one_delta, params.failure, doubling, changes=moves
+        "value", params.noise, (1 - share) * one.epsilon, one.delta, params.failure, doubling, changes=moves
     )
     if share == 0:
         return SmoothNoise(noise)
     return SmoothNoise(
-        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one, 1, changes=moves)
+        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=moves)
     )
 
 

@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass, replace
 
-from core.budget import Budget, calibrate, spend
+from core.budget import Budget, Cost, calibrate, spend
 from core.domain import Grid
 from core.draws import Charged, Laplace, charged
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.calibrate_noise import calibrate_noise
 from core.mechanisms.exponential import Exponential
-from core.mechanisms.smooth_noise import per_move
 from core.neighbors import Neighbors
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.plan import plan_practical
@@ -42,7 +41,7 @@ def plan_sample_and_aggregate(
 
     A block's answer is one record, with the number of the block as identity. Each unit is in one block, by
     its identity, so one more or less changes one answer; a replaced one may fall into another block and
-    change two (`core.mechanisms.smooth_noise.per_move`).
+    change two (`core.budget.Cost.per_change`).
 
     The promise of an aggregator, `leftover`: if the `stable_fraction` of the blocks answer within some
     distance of a point, the release is within a small multiple of that distance plus `leftover` of it, in
@@ -135,7 +134,7 @@ class _Setting:
         return replace(aimed, target=max(1, self.stable - aimed.rank_error(self.params.failure / 2)))
 
     def _average(self, total: float) -> "_Draft":
-        epsilon, _ = per_move(total, self.budget.delta, self.moves)
+        epsilon = Cost(total).per_change(self.moves).epsilon
         axes, p, radius = self.grid.dimension, self.params, self._radius(epsilon)
         each = (1 - _RADIUS_SHARE) * epsilon / axes
         loose = p.ranges == "loose"
@@ -154,7 +153,8 @@ class _Setting:
         return _Draft(round_, self._width(leftover), radius)
 
     def _median(self, total: float) -> "_Draft":
-        epsilon, delta = per_move(total, self.budget.delta, self.moves)
+        one = Cost(total, self.budget.delta).per_change(self.moves)
+        epsilon, delta = one.epsilon, one.delta
         axes, p, radius = self.grid.dimension, self.params, self._radius(epsilon)
         each, failure = (1 - _RADIUS_SHARE) * epsilon / axes, p.failure / (2 * axes)
         noise = calibrate_noise(
@@ -166,7 +166,8 @@ class _Setting:
         return _Draft(round_, self._width(leftover), radius)
 
     def _attention(self, total: float) -> "_Draft":
-        epsilon, delta = per_move(total, self.budget.delta, self.moves)
+        one = Cost(total, self.budget.delta).per_change(self.moves)
+        epsilon, delta = one.epsilon, one.delta
         axes, p, radius = self.grid.dimension, self.params, self._radius(epsilon)
         spare = self.stable - majority(p.blocks)
         # As smooth as it takes for the domain to vanish within the spare changes, and hardly more:
