@@ -79,8 +79,8 @@ TASKS = {
     "threshold": _task(
         "threshold.plan:Threshold", "threshold.plan:plan_threshold", "threshold", keeps=("one",)
     ),
-    "k_means": _task("centers.params:KMeans", "centers.plan:plan_k_means", "centers"),
-    "k_median": _task("centers.params:KMedian", "centers.plan:plan_k_median", "centers"),
+    "k_means": _task("centers.params:KMeans", "centers.task:K_MEANS", "centers"),
+    "k_median": _task("centers.params:KMedian", "centers.task:K_MEDIAN", "centers"),
     "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),
     "minimum": _task("graphs.params:Minimum", "quantiles.median_plan:plan_minimum", "single_value"),
     "triangles": _task(
