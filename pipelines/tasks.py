@@ -83,10 +83,8 @@ TASKS = {
     "k_median": _task("centers.params:KMedian", "centers.task:K_MEDIAN", "centers"),
     "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),
     "minimum": _task("graphs.params:Minimum", "quantiles.median_plan:plan_minimum", "single_value"),
-    "triangles": _task(
-        "graphs.params:Triangles", "graphs.triangles:plan_triangles", "single_value", keeps=()
-    ),
-    "mst_cost": _task("graphs.params:MstCost", "graphs.mst:plan_mst_cost", "single_value", keeps=()),
+    "triangles": _task("graphs.params:Triangles", "graphs.task:TRIANGLES", "single_value", keeps=()),
+    "mst_cost": _task("graphs.params:MstCost", "graphs.task:MST_COST", "single_value", keeps=()),
     "sample_and_aggregate": Task(
         "pipelines.job.subsamples:Analysis",
         "core.sample_and_aggregate.plan:plan_sample_and_aggregate",

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from core.domain import Grid, Points
+from core.domain import Points
 
 Ints = NDArray[np.int64]
 
@@ -58,24 +58,6 @@ class Edges:
         ends = np.concatenate([self.keys >> 31, self.keys & ((1 << 31) - 1)])
         nodes, numbers = np.unique(ends, return_inverse=True)
         return numbers[: len(self.keys)], numbers[len(self.keys) :], len(nodes)
-
-
-def check_nodes(grid: Grid, what: str, axes: int) -> None:
-    """Check that a grid is one of edges: two equal axes of node ids with step 1, and perhaps a weight.
-
-    Raises:
-        ValueError: it is not.
-    """
-    grid.check_distances()
-    columns = "u, v" if axes == 2 else "u, v, weight"
-    if grid.dimension != axes:
-        raise ValueError(f"input.columns has {grid.dimension} columns: {what} needs {axes}: {columns}.")
-    if grid.lower[0] != grid.lower[1] or grid.upper[0] != grid.upper[1]:
-        raise ValueError(
-            f"domain gives u and v other bounds: {what} needs the same ids on both ends of an edge."
-        )
-    if grid.ball is not None:
-        raise ValueError(f"domain.ball moves rows: {what} reads node ids.")
 
 
 def adjacency(u: Ints, v: Ints, nodes: int) -> csr_array:

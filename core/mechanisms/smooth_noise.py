@@ -1,20 +1,18 @@
 """Release a number with noise that follows its smooth sensitivity, and the answer in data units."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
-from core.budget import Budget, Cost, calibrate
+from core.budget import Cost
 from core.domain import Grid
-from core.draws import Charged, Draw, Laplace, charged
+from core.draws import Draw, Laplace
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.calibrate_noise import Choice, calibrate_noise
 from core.noise import Noise
-
-Made = TypeVar("Made", bound=Charged)
 
 _UNIT = 1.001  # ln S is counted in units of slightly more than beta, to cover its rounding
 
@@ -98,6 +96,9 @@ def calibrate_smooth(
         delta: to spend, by Laplace noise only.
         moves: 1, or 2 where a replacement is two changes.
         doubling: see `calibrate_noise`.
+
+    Raises:
+        InvalidValue: see `calibrate_noise`.
     """
     share = params.scale_share
     one = Cost(epsilon, delta).per_change(moves)
@@ -109,27 +110,3 @@ def calibrate_smooth(
     return SmoothNoise(
         noise, Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=moves)
     )
-
-
-def plan_release(
-    params: NoiseParams,
-    budget: Budget,
-    moves: int,
-    doubling: float,
-    make: Callable[[SmoothNoise], Made],
-) -> Made:
-    """Calibrate the only round of a task to spend the budget, and return it.
-
-    Args:
-        params: see `calibrate_smooth`.
-        budget: what the run may spend.
-        moves: see `calibrate_smooth`.
-        doubling: see `calibrate_noise`.
-        make: makes the round from its draws.
-    """
-
-    def step(multiplier: float) -> Made:
-        epsilon = multiplier * budget.epsilon
-        return make(calibrate_smooth(params, epsilon, budget.delta, moves, doubling))
-
-    return step(calibrate(budget, lambda multiplier: charged((step(multiplier),))))
