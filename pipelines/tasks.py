@@ -87,7 +87,7 @@ TASKS = {
     "mst_cost": _task("graphs.params:MstCost", "graphs.task:MST_COST", "single_value", keeps=()),
     "sample_and_aggregate": Task(
         "pipelines.job.subsamples:Analysis",
-        "core.sample_and_aggregate.plan:plan_sample_and_aggregate",
+        "core.sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
         "pipelines.answers.sample_and_aggregate",
         subsamples=True,
     ),

@@ -35,9 +35,9 @@ from core.plan import Plan
 from core.quantiles.median_plan import plan_median
 from core.quantiles.smooth import SmoothQuantile
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.outputs import Stable
+from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 
 BUDGET = Budget(1.0, 1e-6)
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
@@ -195,7 +195,7 @@ def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
     names = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
     for fraction, name in itertools.product((0.3, 0.8), names):
         params = SampleAndAggregate(blocks, name, fraction)
-        plan = plan_sample_and_aggregate(grid, params, BUDGET, ADD, secret_salt())
+        plan = SAMPLE_AND_AGGREGATE.plan(grid, params, BUDGET, ADD, secret_salt())
         errors, start = [], time.perf_counter()
         for trial in range(trials):
             rng = np.random.default_rng([trial, int(100 * fraction)])
