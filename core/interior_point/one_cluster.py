@@ -17,11 +17,12 @@ from core.gaps import Order
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.found import Found
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import Found
+from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
+from core.task import Setting, planned
 
 _REPLACE = Neighbors("replace_one")
 
@@ -107,7 +108,7 @@ def int_point(size: int, epsilon: float, delta: float, failure: float, salt: byt
     grid, budget = Grid((0,), (size - 1,), 1), Budget(epsilon / 2, delta)
 
     def plan(target: int) -> Plan:
-        return plan_practical(grid, OneCluster(target, failure / 2), budget, _REPLACE, salt)
+        return planned(Practical(Setting(grid, OneCluster(target, failure / 2), budget, _REPLACE, salt)))
 
     target = plan(1).smallest_target
     if target is None:

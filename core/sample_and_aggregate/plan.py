@@ -12,7 +12,7 @@ from core.mechanisms.exponential import Exponential
 from core.mechanisms.smooth_noise import per_move
 from core.neighbors import Neighbors
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
+from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.sample_and_aggregate.average import Average
 from core.sample_and_aggregate.center_of_attention import CenterOfAttention, majority
@@ -20,6 +20,7 @@ from core.sample_and_aggregate.outputs import StableRadius
 from core.sample_and_aggregate.params import Aggregator, SampleAndAggregate
 from core.sample_and_aggregate.smooth_median import SmoothMedian
 from core.sample_and_aggregate.stable_point import StablePoint
+from core.task import Setting, planned
 
 _RADIUS_SHARE = 0.2
 # Few answers: what finds the cluster needs nearly all of epsilon, what refines it next to nothing.
@@ -185,7 +186,8 @@ class _Setting:
         """Plan the 1-cluster of the answers, `moves` of which differ between neighbors."""
         p, one_replaced = self.params, Neighbors("replace_one")
         target = OneCluster(self.stable, p.failure, "practical", _CLUSTER_SHARES)
-        inner = plan_practical(self.grid, target, self.budget, one_replaced, self.salt, changes=self.moves)
+        setting = Setting(self.grid, target, self.budget, one_replaced, self.salt)
+        inner = planned(Practical(setting, changes=self.moves))
         found = inner.promises["missing"] is not None
         missing = int(inner.promises["missing"]) if found else p.blocks
         rounds = inner.rounds

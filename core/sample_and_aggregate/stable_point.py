@@ -6,7 +6,7 @@ import numpy as np
 
 from core.draws import Charged, Draw
 from core.noise import Noise
-from core.one_cluster.practical.rounds import Found, NotFound
+from core.one_cluster.found import Found, NotFound
 from core.rounds import Block, run_in_memory
 from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable
 

@@ -13,7 +13,7 @@ from core.domain import Grid
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.one_cluster.practical.rounds import NotFound
+from core.one_cluster.found import NotFound
 from core.order_statistics import smooth_sensitivity
 from core.rounds import Block, run_in_memory
 from core.sample_and_aggregate.average import Average
@@ -254,7 +254,7 @@ def test_releases_are_total(name, blocks):
         (lambda: SampleAndAggregate(100, stable_fraction=0.0), "params.stable_fraction"),
         (lambda: SampleAndAggregate(100, ranges="wide"), "params.ranges"),
         (lambda: SampleAndAggregate(100, failure=1.0), "params.failure"),
-        (lambda: plan_for("one_cluster", budget=PURE), "privacy.delta"),
+        (lambda: plan_for("one_cluster", budget=PURE), "delta is 0"),
     ],
 )
 def test_bad_parameters_say_so(make, field):
