@@ -68,8 +68,8 @@ def _task(params_at: str, plan_at: str, answers: str, **more: Any) -> Task:
 
 
 TASKS = {
-    "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
-    "k_cover": _task("k_cover.params:KCover", "k_cover.plan:plan_k_cover", "k_cover"),
+    "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.task:ONE_CLUSTER", "one_cluster"),
+    "k_cover": _task("k_cover.params:KCover", "k_cover.task:K_COVER", "k_cover"),
     "histogram": _task("histogram.plan:Histogram", "histogram.plan:plan_histogram", "histogram"),
     "cdf": _task("cdf.params:Cdf", "cdf.task:CDF", "cdf"),
     "quantiles": _task("quantiles.plan:Quantiles", "quantiles.plan:plan_quantiles", "quantiles"),
