@@ -70,9 +70,9 @@ def _task(params_at: str, plan_at: str, answers: str, **more: Any) -> Task:
 TASKS = {
     "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
     "k_cover": _task("k_cover.params:KCover", "k_cover.plan:plan_k_cover", "k_cover"),
-    "histogram": _task("histogram.plan:Histogram", "histogram.plan:plan_histogram", "histogram"),
+    "histogram": _task("histogram.params:Histogram", "histogram.task:HISTOGRAM", "histogram"),
     "cdf": _task("cdf.params:Cdf", "cdf.task:CDF", "cdf"),
-    "quantiles": _task("quantiles.plan:Quantiles", "quantiles.plan:plan_quantiles", "quantiles"),
+    "quantiles": _task("quantiles.params:Quantiles", "quantiles.task:QUANTILES", "quantiles"),
     "interior_point": _task(
         "interior_point.plan:InteriorPoint", "interior_point.plan:plan_interior_point", "interior_point"
     ),
@@ -81,8 +81,8 @@ TASKS = {
     ),
     "k_means": _task("centers.params:KMeans", "centers.plan:plan_k_means", "centers"),
     "k_median": _task("centers.params:KMedian", "centers.plan:plan_k_median", "centers"),
-    "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),
-    "minimum": _task("graphs.params:Minimum", "quantiles.median_plan:plan_minimum", "single_value"),
+    "median": _task("quantiles.params:Median", "quantiles.task:MEDIAN", "single_value"),
+    "minimum": _task("quantiles.params:Minimum", "quantiles.task:MINIMUM", "single_value"),
     "triangles": _task(
         "graphs.params:Triangles", "graphs.triangles:plan_triangles", "single_value", keeps=()
     ),

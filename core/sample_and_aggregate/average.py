@@ -8,8 +8,7 @@ from core.aggregate import Counts
 from core.draws import Draw, Laplace
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
-from core.order_statistics import Rank
-from core.quantiles.smooth import choose_by_rank
+from core.order_statistics import Rank, choose_by_rank
 from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable, StableRadius
 
 QUARTILES = (Rank(1, 4), Rank(3, 4))
