@@ -25,23 +25,28 @@ UNIT = 1 << 28
 class Aim:
     """The rank w(n) at which one quantile of n records is sought.
 
-    w(n) = p n for 0 < p < 1. Ranks do not tell apart the points beyond all records, so that an extreme is
-    sought inside of them: w(n) = min(inside, n / 2) for p = 0, and n less that for p = 1. `inside` records
-    from the extreme suffice to tell it from points beyond, and half of them are all that few records have.
+    - For 0 < p < 1, w(n) = p n.
+    - For p = 0, w(n) = min(inside, n / 2): all points below the records have the same ranks, so a minimum
+      that shall not be one of them is sought inside of the records, or in the middle of few.
+    - For p = 1, w(n) = n - min(inside, n / 2).
 
-    A grid point v has the ranks from #{x < v} to #{x <= v}; `scores` are minus the distance of w(n) from
-    them, in 1 / UNIT of a record. In distances to w(n), the ranks are
+    A grid point v has all ranks from #{x < v} to #{x <= v}. Its score is minus the distance of w(n) from these
+    ranks, in 1 / UNIT of a record.
 
-        up #{x < v} - down #{x >= v} + (down n - w(n)),        up + down = 1,
+    Sensitivity, for one record more or less:
 
-    for any weights. Where n is private, down = p. Then the last term is constant for 0 < p < 1, and a record
-    more at y changes the ranks of points above y by 1 - p, of those below by -p, and at y itself one end by
-    each. For p = 0 it changes those above by 1, less 0 to 1/2 as w(n) grows, and those below by -1/2 to 0;
-    p = 1 is the mirror image. So no rank changes by more than `weight` = max(p, 1 - p). Where n is public,
-    the last term is constant for every p, up = down = 1/2, and `weight` = 1/2.
+    1. With # records below it, an end of v's ranks is # - w(n) = up # - down (n - #) + (down n - w(n)) from
+       w(n), for any weights with up + down = 1.
+    2. n private, 0 < p < 1: down = p, and the last term is 0. A record more at y changes the ends of points
+       above y by 1 - p and those of points below y by -p. At y itself it changes one end by each.
+    3. n private, p = 0: w(n) grows by 0 to 1/2. So the ends of points above y change by 1/2 to 1, and those
+       of points below y by -1/2 to 0. p = 1 is the mirror image.
+    4. n public: up = down = 1/2. The last term is constant, and an end changes by 1/2 or -1/2.
+    5. So no end changes by more than `weight`: max(p, 1 - p) where n is private, 1/2 where it is public.
+    6. A distance changes by at most what its ends do (see `rank_scores`). So the changes of the scores have a
+       range of at most 2 `weight`.
 
-    A distance changes by at most what a rank does (see `rank_scores`), so that the changes of the scores have
-    a range of at most 2 `weight`.
+    A replacement is one record less and one more: twice that (see `per_weight`).
 
     Args:
         probability: p, in [0, 1].
@@ -112,8 +117,9 @@ class ChooseByRank:
     The points between two neighboring records have equal scores and are one run, so that time and memory
     depend on the distinct values of the records, and not on the number of points.
 
-    Sensitivity: see `Aim`. The changes of the scores have a range of at most twice the larger weight of a
-    record where one is added or removed; a replacement is a removal and an addition.
+    Neighbors, sensitivity: see `Aim`; the changes of the scores have a range of at most twice the larger
+    weight of a record where one is added or removed. Cost: epsilon where the draw's scale is twice the larger
+    weight / epsilon, and twice that scale where a record is replaced, which is a removal and an addition.
 
     Args:
         aim: the rank.

@@ -1,4 +1,4 @@
-"""Cells, the exact privacy of both histograms, and their plan, result and refusals."""
+"""Dense and sparse histograms: what neighbors cost, promises, results and refusals."""
 
 import math
 from itertools import product
@@ -6,18 +6,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
-from core.histogram.cells import Cells, shape_of
+from core.histogram.cells import Cells
 from core.histogram.params import Histogram
-from core.histogram.sparse import SparseHistogram
 from core.histogram.task import HISTOGRAM
-from core.mechanisms.stability import StabilityHistogram
 from core.neighbors import Neighbors
 from core.policy import Attribute, Distance, KnownCount, Partition, Policy
 from core.rounds import Block, run_in_memory
-from tests.core.exact import at_least, excess, fits, laplace_mass
+from tests.core.exact import fits, laplace_mass
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -34,32 +31,6 @@ def block(points):
 
 def under(secrets, *constraints, semantics="literal"):
     return Neighbors("replace_one", Policy(secrets, constraints, semantics))
-
-
-def test_cells_hold_what_they_say():
-    grid = Grid((-1.0, 10.0), (1.0, 13.0), 0.25)
-    cells = Cells(grid, (4, 5))
-    points = np.array(list(product(range(9), range(13))))
-    keys = cells.keys(points)
-    table = cells.table(np.arange(20), np.zeros(20))
-    values = grid.restore(points)
-    for axis, last in ((0, 1.0), (1, 13.0)):
-        low, high = table[f"lower_{axis}"][keys], table[f"upper_{axis}"][keys]
-        assert (low <= values[:, axis] + 1e-9).all()
-        assert ((values[:, axis] < high - 1e-9) | (np.abs(values[:, axis] - last) < 1e-9)).all()
-        assert table[f"upper_{axis}"].max() == pytest.approx(last)
-    places = [np.searchsorted(cut, points[:, axis], "right") for axis, cut in enumerate(cells.cuts)]
-    assert np.array_equal(np.ravel_multi_index(places, (4, 5)), keys)
-    assert [table["cell_0"][7], table["cell_1"][7]] == [1, 2]
-
-
-def test_as_many_cells_as_points_are_one_point_each():
-    grid = Grid((17.0,), (90.0,), 1.0)
-    cells = Cells(grid, (74,))
-    assert np.array_equal(cells.keys(np.arange(74)[:, None]), np.arange(74))
-    table = cells.table(np.arange(74), np.zeros(74))
-    assert np.array_equal(table["lower_0"], np.arange(17.0, 91.0))
-    assert np.array_equal(table["lower_0"], table["upper_0"])
 
 
 RELATIONS = {
@@ -150,49 +121,6 @@ def test_known_counts_are_kept():
     assert "not kept" in " ".join(plan.notes)
 
 
-@pytest.mark.parametrize("neighbors", [ONE, REPLACE])
-@pytest.mark.parametrize("budget", [Budget(1.0, 1e-5), Budget(0.5, 1e-3)])
-def test_sparse_privacy_is_exact(neighbors, budget):
-    """The distribution of one cell's release before and after, against epsilon and delta."""
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method="sparse"), budget, neighbors)
-    scale, threshold = plan.rounds[0].count.scale, plan.rounds[0].count.threshold
-    support, mass = laplace_mass(scale, 400)
-
-    def output(count):
-        """Probability of every noisy count from the threshold up, and of no release first."""
-        seen = np.zeros(1000)
-        if count == 0:
-            seen[0] = 1
-            return seen
-        seen[support + count + 450] = mass
-        seen[: threshold + 450] = 0
-        seen[0] = 1 - seen.sum()
-        return seen
-
-    each = budget.epsilon / neighbors.moves
-    losses = [excess(output(a), output(b), each) for a, b in ((1, 0), (0, 1), (2, 1), (5, 4), (4, 5))]
-    assert max(losses) <= budget.delta
-    assert max(losses) > budget.delta * math.exp(-1 / scale) * 0.999  # one lower would be too low
-    assert excess(output(60), output(59), 0.9 * each) > budget.delta  # and so would the scale
-    assert plan.mechanisms[0].delta == pytest.approx(max(losses))
-    assert plan.spend.epsilon == budget.epsilon
-
-
-def test_sparse_cells_appear_as_often_as_they_should():
-    """4000 cells of 20 records, flake rate 1e-6."""
-    grid = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
-    cells, scale, threshold, floor = Cells(grid, (2**16, 2**16)), 4.0, 12, 5
-    count = StabilityHistogram(what="cells", scale=scale, threshold=threshold, moves=1)
-    step = SparseHistogram(cells, count, floor)
-    keys = np.arange(4000) * 10**6
-    aggregate = Counts(keys, np.full(4000, 20)).above(floor)
-    found = step.release(aggregate, None, SeededNoise(7))
-    chance = float(at_least(np.array([threshold - 15]), scale)[0])
-    assert fits(np.array([len(found.keys), 4000 - len(found.keys)]), np.array([chance, 1 - chance]))
-    assert found.counts.min() >= threshold + floor
-    assert np.isin(found.keys, keys).all()
-
-
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
 def test_the_noise_has_the_scale_and_no_other(factor):
     """10,000 cells at flake rate 1e-6; noise halved or doubled is told with certainty."""
@@ -202,19 +130,6 @@ def test_the_noise_has_the_scale_and_no_other(factor):
     support, mass = laplace_mass(2.0, 60)
     bins = np.array([-61, -6, -3, -1, 0, 1, 2, 4, 7, 61])
     assert fits(np.histogram(counts, bins)[0], np.histogram(support, bins, weights=mass)[0]) == (factor == 1)
-
-
-def test_billions_of_cells():
-    grid = Grid((-90.0, -180.0), (90.0, 180.0), 0.001)
-    plan = HISTOGRAM.plan(grid, Histogram(cells=(180_000, 360_000)), Budget(1.0, 1e-6), ONE)
-    assert plan.method == "sparse"
-    rng = np.random.default_rng(0)
-    points = np.concatenate([np.tile([123_456, 54_321], (500, 1)), rng.integers(0, 180_000, (20_000, 2))])
-    table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(1)).table(grid)
-    assert len(table["count"]) == 1
-    assert abs(table["count"][0] - 500) <= plan.promises["cell_error"]
-    assert table["lower_0"][0] <= 33.456 < table["upper_0"][0] + 1e-9
-    assert table["cell_1"][0] == 54_321
 
 
 @pytest.mark.parametrize("method", ["dense", "sparse"])
@@ -270,11 +185,6 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
         assert abs(result.total - len(points)) < 60
 
 
-def test_thresholds_follow_the_relation():
-    one, two = (StabilityHistogram.of("any", 0.7, 1e-6, relation) for relation in (ONE, under(Distance(1))))
-    assert one.threshold < two.threshold
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -326,22 +236,6 @@ def test_thresholds_follow_the_relation():
 def test_bad_input_is_refused_in_one_sentence(build, message):
     with pytest.raises(ValueError, match=message):
         build()
-
-
-@pytest.mark.parametrize("cells", [3, 1000, 2**40 + 1, 2**62 - 2])
-def test_cells_of_the_widest_axis_are_exact(cells):
-    low = 2**60 + 1
-    grid = Grid((low,), (low + 2**62 - 2,), 1)
-    whole, extent = Cells(grid, shape_of(cells, grid)), 2**62 - 2
-    points = [0, 1, 2**31, 2**53 + 1, 2**61 + 7, extent - 1, extent]
-    keys = whole.keys(np.array(points)[:, None])
-    assert keys.tolist() == [min(p * cells // extent, cells - 1) for p in points]
-    table = whole.table(keys, np.ones(len(keys), dtype=np.int64))
-    firsts = [[-(-(key + i) * extent // cells) for key in keys.tolist()] for i in (0, 1)]
-    assert table["lower_0"].tolist() == [low + first for first in firsts[0]]
-    assert table["upper_0"].tolist() == [low + first for first in firsts[1]]
-    if cells == 3:
-        assert [int(cut) for cut in whole.cuts[0]] == [-(-i * extent // 3) for i in (1, 2)]
 
 
 def test_a_cell_for_each_point_of_a_wide_axis():
