@@ -30,18 +30,18 @@ class Aim:
       that shall not be one of them is sought inside of the records, or in the middle of few.
     - For p = 1, w(n) = n - min(inside, n / 2).
 
-    A grid point v has all ranks from #{x < v} to #{x <= v}. Its score is minus the distance of w(n) from these
-    ranks, in 1 / UNIT of a record.
+    A grid point v has all ranks from #{x < v} to #{x <= v}. Its score is minus the distance of w(n) from
+    these ranks, in 1 / UNIT of a record.
 
     Sensitivity, for one record more or less:
 
-    1. With # records below it, an end of v's ranks is # - w(n) = up # - down (n - #) + (down n - w(n)) from
-       w(n), for any weights with up + down = 1.
+    1. An end # of these ranks lies # - w(n) = up # - down (n - #) + (down n - w(n)) above w(n), for any
+       weights with up + down = 1. In that form, "an end" changes as follows.
     2. n private, 0 < p < 1: down = p, and the last term is 0. A record more at y changes the ends of points
        above y by 1 - p and those of points below y by -p. At y itself it changes one end by each.
     3. n private, p = 0: w(n) grows by 0 to 1/2. So the ends of points above y change by 1/2 to 1, and those
        of points below y by -1/2 to 0. p = 1 is the mirror image.
-    4. n public: up = down = 1/2. The last term is constant, and an end changes by 1/2 or -1/2.
+    4. n public: up = down = 1/2. The last term is a public constant, and the rest changes by 1/2 or -1/2.
     5. So no end changes by more than `weight`: max(p, 1 - p) where n is private, 1/2 where it is public.
     6. A distance changes by at most what its ends do (see `rank_scores`). So the changes of the scores have a
        range of at most 2 `weight`.
