@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from dp_accounting import dp_event, privacy_accountant
-from dp_accounting.pld import pld_privacy_accountant
-from dp_accounting.rdp import rdp_privacy_accountant
+from core.errors import InvalidValue
 
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
+_KNOWN = 1024  # results that are kept: methods that are compared begin with the same shares
+_LARGEST_POWER = 700.0  # e to more than this is no float
 _GRID = 1e-4  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
 
 
@@ -18,7 +19,7 @@ class Budget:
     """An (epsilon, delta) to spend.
 
     Raises:
-        ValueError: one sentence that names the field and what is allowed.
+        InvalidValue: epsilon or delta is out of range.
     """
 
     epsilon: float
@@ -26,9 +27,56 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(f"privacy.epsilon is {self.epsilon}: it must be a finite number above 0.")
+            raise InvalidValue("epsilon", self.epsilon, "it must be a finite number above 0")
         if not 0 <= self.delta < 1:
-            raise ValueError(f"privacy.delta is {self.delta}: it must be at least 0 and below 1.")
+            raise InvalidValue("delta", self.delta, "it must be at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a draw of noise costs, and the only place where group privacy is computed.
+
+    Neighbors that are k changes apart see k times epsilon, the sum of e^(i epsilon) delta over i < k, and k^2
+    times rho (Dwork and Roth 2014, Theorem 2.2; Bun and Steinke 2016, Proposition 1.9).
+
+    Args:
+        epsilon: pure part; 0 for a Gaussian.
+        delta: additive part.
+        rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
+    """
+
+    epsilon: float = 0.0
+    delta: float = 0.0
+    rho: float = 0.0
+
+    def amplified(self, rate: float) -> "Cost":
+        """Return the cost of the same draw on a secret Poisson sample; see `sampled`.
+
+        Raises:
+            ValueError: a Gaussian on a sample, whose amplification nothing here accounts for.
+        """
+        if rate >= 1:
+            return self
+        if self.rho:
+            raise ValueError("A Gaussian draw on a sample is not accounted for.")
+        return Cost(sampled(self.epsilon, rate), rate * self.delta)
+
+    def grouped(self, changes: int) -> "Cost":
+        """Return what a draw that costs this for one change costs between neighbors `changes` apart."""
+        delta = sum(_exp(i * self.epsilon) * self.delta for i in range(changes)) if self.delta else 0.0
+        return Cost(changes * self.epsilon, delta, changes**2 * self.rho)
+
+    def per_change(self, changes: int) -> "Cost":
+        """Return what a draw may cost for one change so that it costs this between neighbors `changes` apart.
+
+        It inverts `grouped`, but for powers of e that no float holds: calibrations try such epsilons too.
+        """
+        powers = sum(math.exp(min(i * self.epsilon / changes, _LARGEST_POWER)) for i in range(changes))
+        return Cost(self.epsilon / changes, self.delta / powers, self.rho / changes**2)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x <= _LARGEST_POWER else math.inf
 
 
 @dataclass(frozen=True)
@@ -55,14 +103,18 @@ class Mechanism:
     rho: float = 0.0
     kind: str = ""
 
+    @property
+    def cost(self) -> Cost:
+        """What it costs."""
+        return Cost(self.epsilon, self.delta, self.rho)
+
     def under_replacement(self) -> "Mechanism":
         """Return what a guarantee for one record more or less is worth where one is replaced.
 
-        A replacement is a removal and an addition: (epsilon, delta) becomes
-        (2 epsilon, (1 + e^epsilon) delta), and rho becomes 4 rho (group privacy; Bun and Steinke 2016).
+        A replacement is two changes: a removal and an addition.
         """
-        epsilon, delta = 2 * self.epsilon, (1 + math.exp(self.epsilon)) * self.delta
-        return replace(self, epsilon=epsilon, delta=delta, rho=4 * self.rho)
+        cost = self.cost.grouped(2)
+        return replace(self, epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
 
 
 @dataclass(frozen=True)
@@ -113,11 +165,11 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     if left == 0 or (len(pure) <= 1 and rho == 0):
         return basic if rho == 0 else Spend(math.inf, "none")
     if rho == 0:
-        candidates = [basic, Spend(_pld(pure, left), "privacy loss distribution")]
+        candidates = [basic, Spend(_pld(tuple(pure), left), "privacy loss distribution")]
     else:
         joint = _zcdp(rho, left / 2)
         candidates = [
-            Spend(_pld([*pure, joint], left / 2), "privacy loss distribution and zCDP"),
+            Spend(_pld((*pure, joint), left / 2), "privacy loss distribution and zCDP"),
             Spend(sum(pure) + _zcdp(rho, left), "basic composition and zCDP"),
         ]
     if own == 0:
@@ -126,7 +178,12 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     return min(candidates, key=lambda s: s.epsilon)
 
 
-def _pld(epsilons: Sequence[float], delta: float) -> float:
+@lru_cache(_KNOWN)
+def _pld(epsilons: tuple[float, ...], delta: float) -> float:
+    # Imported here, as below: it takes a second, and basic composition settles a single pure draw.
+    from dp_accounting import dp_event, privacy_accountant
+    from dp_accounting.pld import pld_privacy_accountant
+
     # Randomized response is defined for replaced records; here it only stands for its loss distribution.
     relation = privacy_accountant.NeighboringRelation.REPLACE_ONE
     accountant = pld_privacy_accountant.PLDAccountant(relation, value_discretization_interval=_GRID)
@@ -138,7 +195,11 @@ def _pld(epsilons: Sequence[float], delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
+@lru_cache(_KNOWN)
 def _zcdp(rho: float, delta: float) -> float:
+    from dp_accounting import dp_event
+    from dp_accounting.rdp import rdp_privacy_accountant
+
     accountant = rdp_privacy_accountant.RdpAccountant(_ORDERS)
     accountant.compose(dp_event.ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))
@@ -155,13 +216,13 @@ def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> 
         The multiplier.
 
     Raises:
-        ValueError: the budget's delta does not cover the mechanisms' own deltas.
+        InvalidValue: the budget's delta does not cover the mechanisms' own deltas.
     """
     low, high = 0.0, 1.0
     while high < 64 and spend(build(high), budget.delta).epsilon <= budget.epsilon:
         low, high = high, high * 1.5
     if low == 0 and not math.isfinite(spend(build(high), budget.delta).epsilon):
-        raise ValueError(f"privacy.delta is {budget.delta}: this task needs a larger delta.")
+        raise InvalidValue("delta", budget.delta, "this task needs a larger delta")
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         if spend(build(middle), budget.delta).epsilon <= budget.epsilon:

@@ -1,4 +1,4 @@
-"""Blowfish policies: which values of a record are secret from one another, and what everyone knows."""
+"""Blowfish policies: which values of a record must not be told apart, and which counts are public."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,31 +7,33 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import InvalidValue
+
 Semantics = Literal["literal", "edge_moves"]
 Ints = NDArray[np.int64]
 GridPoint = tuple[int, ...]
 
 Cuts = Sequence[Ints]
-"""Cells of a grid: per axis the ascending first coordinates of all its cells but the first, grid steps."""
+"""Cells of a grid: for each axis the ascending first coordinates of all cells but the first, grid steps."""
 
 
 class Secrets(Protocol):
     """The secret graph G of a Blowfish policy: an edge (x, y) hides whether a record is x or y.
 
-    Source: He, Machanavajjhala and Ding 2014, Section 3; grid points are vertices.
+    Its vertices are grid points. Source: He, Machanavajjhala and Ding 2014, Section 3.
     """
 
     def check(self, extents: GridPoint) -> None:
-        """Raise a ValueError of one sentence where the graph does not fit a grid of these extents."""
+        """Raise an InvalidValue where the graph does not fit a grid of these extents."""
 
     def crosses(self, cuts: Cuts) -> bool:
-        """Say whether some edge joins two cells."""
+        """Return whether some edge joins two cells."""
 
     def reach(self, extents: GridPoint) -> int:
-        """Largest L1 distance of an edge, grid steps."""
+        """Return the largest L1 distance of an edge, grid steps."""
 
     def joins(self, a_low: Ints, a_high: Ints, b_low: Ints, b_high: Ints) -> NDArray[np.bool_]:
-        """Say whether some edge leads from box a to box b.
+        """Return whether some edge leads from box a to box b.
 
         Args:
             a_low: lowest corners, shape (..., d); all four broadcast against each other.
@@ -40,18 +42,18 @@ class Secrets(Protocol):
             b_high: see `a_high`.
 
         Returns:
-            Shape (...); what it says of equal boxes is of no meaning.
+            Shape (...); it is undefined for equal boxes.
         """
 
 
 def _gaps(a_low: Ints, a_high: Ints, b_low: Ints, b_high: Ints) -> Ints:
-    """Distance per axis between intervals of integers, 0 where they overlap."""
+    """Return the distance per axis between intervals of integers, 0 where they overlap."""
     return np.asarray(np.maximum(0, np.maximum(a_low - b_high, b_low - a_high)))
 
 
 @dataclass(frozen=True)
 class Full:
-    """Every two values are a secret pair: what `replace_one` says without a policy."""
+    """Every two values are a secret pair, as `replace_one` has it without a policy."""
 
     def check(self, extents: GridPoint) -> None:
         """See `Secrets.check`."""
@@ -97,24 +99,27 @@ class Partition:
         widths: width of a part on each axis, grid steps; a part starts at every multiple.
 
     Raises:
-        ValueError: a width below 1, or parts of one point each, which hide nothing.
+        InvalidValue: a width below 1, or parts of one point each, which hide nothing.
     """
 
     widths: tuple[int, ...]
 
     def __post_init__(self) -> None:
         if not self.widths or min(self.widths) < 1 or max(self.widths) < 2:
-            raise ValueError(
-                f"privacy.policy.partition is {list(self.widths)}: its widths must be whole numbers of steps "
-                "of at least 1, and not all 1."
+            raise InvalidValue(
+                "partition",
+                list(self.widths),
+                "its widths must be whole numbers of steps of at least 1, and not all 1",
             )
 
     def check(self, extents: GridPoint) -> None:
         """See `Secrets.check`."""
         if len(self.widths) != len(extents):
-            raise ValueError(
-                f"privacy.policy.partition has {len(self.widths)} widths for {len(extents)} columns: "
-                "give one width per column."
+            raise InvalidValue(
+                "partition",
+                list(self.widths),
+                "give one width per axis",
+                f"has {len(self.widths)} widths for {len(extents)} axes",
             )
 
     def crosses(self, cuts: Cuts) -> bool:
@@ -133,29 +138,29 @@ class Partition:
 
 @dataclass(frozen=True)
 class Distance:
-    """Values at most `theta` apart are a secret pair.
-
-    As everywhere, values are the grid points that records are rounded to.
+    """Values at most `theta` apart are a secret pair. Values are the grid points that records are rounded to.
 
     Args:
         theta: L1 distance, grid steps.
 
     Raises:
-        ValueError: `theta` is below 1.
+        InvalidValue: `theta` is below 1.
     """
 
     theta: int
 
     def __post_init__(self) -> None:
         if self.theta < 1:
-            raise ValueError(f"privacy.policy.distance is {self.theta}: it must be at least one domain.step.")
+            raise InvalidValue("distance", self.theta, "it must be at least one step")
 
     def check(self, extents: GridPoint) -> None:
         """See `Secrets.check`."""
         if self.theta > sum(extents):
-            raise ValueError(
-                f"privacy.policy.distance is {self.theta} steps, larger than the domain's {sum(extents)}: "
-                "use a smaller distance, or the full policy."
+            raise InvalidValue(
+                "distance",
+                self.theta,
+                "use a smaller distance, or the full policy",
+                f"is {self.theta} steps, larger than the domain's {sum(extents)}",
             )
 
     def crosses(self, cuts: Cuts) -> bool:
@@ -179,18 +184,18 @@ class Graph:
         edges: pairs of different grid points, undirected.
 
     Raises:
-        ValueError: no edge, or one from a point to itself.
+        InvalidValue: no edge, or one from a point to itself.
     """
 
     edges: tuple[tuple[GridPoint, GridPoint], ...]
 
     def __post_init__(self) -> None:
         if not self.edges:
-            raise ValueError("privacy.policy.graph has no edges: it hides nothing.")
+            raise InvalidValue("graph", self.edges, "it hides nothing", "has no edges")
         for x, y in self.edges:
             if len(x) != len(y) or x == y:
-                raise ValueError(
-                    f"privacy.policy.graph has the edge {list(x)}, {list(y)}: its ends must be two points."
+                raise InvalidValue(
+                    "graph", (x, y), "its ends must be two points", f"has the edge {list(x)}, {list(y)}"
                 )
 
     def check(self, extents: GridPoint) -> None:
@@ -199,9 +204,11 @@ class Graph:
             if len(point) != len(extents) or any(
                 not 0 <= x <= e for x, e in zip(point, extents, strict=True)
             ):
-                raise ValueError(
-                    f"privacy.policy.graph has the point {list(point)}: it must lie on the grid, "
-                    f"from 0 to {list(extents)} steps."
+                raise InvalidValue(
+                    "graph",
+                    point,
+                    f"it must lie on the grid, from 0 to {list(extents)} steps",
+                    f"has the point {list(point)}",
                 )
 
     def _ends(self) -> tuple[Ints, Ints]:
@@ -233,7 +240,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class KnownCount:
-    """A constraint: how many records lie in a box is known to everyone.
+    """A constraint: the number of records in a box is public.
 
     Args:
         low: lowest corner, grid steps.
@@ -241,7 +248,7 @@ class KnownCount:
         answer: the count.
 
     Raises:
-        ValueError: the box is empty or the answer negative.
+        InvalidValue: the box is empty or the answer negative.
     """
 
     low: GridPoint
@@ -250,18 +257,20 @@ class KnownCount:
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high) or any(a > b for a, b in zip(self.low, self.high, strict=True)):
-            raise ValueError(
-                f"privacy.policy.constraints has the box from {list(self.low)} to {list(self.high)}: "
-                "give one lower and one upper value per column, the lower at most the upper."
+            raise InvalidValue(
+                "constraints",
+                (self.low, self.high),
+                "give one lower and one upper value per axis, the lower at most the upper",
+                f"has the box from {list(self.low)} to {list(self.high)}",
             )
         if self.answer < 0:
-            raise ValueError(
-                f"privacy.policy.constraints has the answer {self.answer}: a count is at least 0."
+            raise InvalidValue(
+                "constraints", self.answer, "a count is at least 0", f"has the answer {self.answer}"
             )
 
     @property
     def cuts(self) -> tuple[Ints, ...]:
-        """Cells that tell the box from the rest."""
+        """Cells that separate the box from the rest of the grid."""
         return tuple(
             np.array([x for x in (low, high + 1) if x > 0], dtype=np.int64)
             for low, high in zip(self.low, self.high, strict=True)
@@ -270,12 +279,12 @@ class KnownCount:
 
 @dataclass(frozen=True)
 class Policy:
-    """A Blowfish policy: which values are secret from one another, and what everyone knows.
+    """A Blowfish policy: which values must not be told apart, and which counts are public.
 
-    Constraints make neighbors that differ in several records, and `semantics` says in which.
-    `literal` is Definition 4.1 as it is written: at least one of the changes is a secret pair, the
-    others may be any. `edge_moves` allows secret pairs alone; it is the one under which the noise of
-    Theorem 8.2 suffices for incomplete graphs, and hides less.
+    Under constraints neighbors may differ in several records, and `semantics` says in which changes.
+    - `literal` is Definition 4.1 as written: at least one change is a secret pair, the others may be any.
+    - `edge_moves` allows secret pairs alone. It hides less, but under it the noise of Theorem 8.2 suffices
+      for incomplete graphs.
 
     Args:
         secrets: the secret graph.
@@ -289,19 +298,19 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.semantics not in ("literal", "edge_moves"):
-            raise ValueError(
-                f"privacy.policy.semantics is {self.semantics!r}: it must be literal or edge_moves."
-            )
+            raise InvalidValue("semantics", repr(self.semantics), "it must be literal or edge_moves")
 
     def check(self, extents: GridPoint) -> None:
-        """Raise a ValueError of one sentence where the policy does not fit a grid of these extents."""
+        """Raise an InvalidValue where the policy does not fit a grid of these extents."""
         self.secrets.check(extents)
         for known in self.constraints:
             if len(known.low) != len(extents) or any(
                 low < 0 or high > extent
                 for low, high, extent in zip(known.low, known.high, extents, strict=True)
             ):
-                raise ValueError(
-                    f"privacy.policy.constraints has the box from {list(known.low)} to {list(known.high)}: "
-                    f"it must lie on the grid, from 0 to {list(extents)} steps."
+                raise InvalidValue(
+                    "constraints",
+                    (known.low, known.high),
+                    f"it must lie on the grid, from 0 to {list(extents)} steps",
+                    f"has the box from {list(known.low)} to {list(known.high)}",
                 )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.errors import InvalidValue
 from core.mechanisms.calibrate_noise import Choice, check_noise
 from core.plan import check_failure
 
@@ -20,7 +21,7 @@ class Triangles:
         scale_share: part of epsilon spent on releasing the scale of the noise; 0 keeps it secret.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
     failure: float = 0.1
@@ -46,7 +47,7 @@ class MstCost:
         scale_share: part of epsilon spent on releasing the scale of the noise; 0 keeps it secret.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
     change: Change = "edge"
@@ -57,8 +58,8 @@ class MstCost:
 
     def __post_init__(self) -> None:
         if self.change not in get_args(Change):
-            raise ValueError(f"params.change is {self.change!r}: it must be edge or weight.")
+            raise InvalidValue("change", repr(self.change), "it must be edge or weight")
         if self.method not in get_args(CostMethod):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto, smooth or global.")
+            raise InvalidValue("method", repr(self.method), "it must be auto, smooth or global")
         check_failure(self.failure)
         check_noise(self.noise, self.scale_share)

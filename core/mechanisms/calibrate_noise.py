@@ -92,7 +92,7 @@ def calibrate_noise(
         times: see `core.draws.Draw`.
 
     Raises:
-        InvalidValue: Laplace noise is asked for without delta, or beyond one dimension.
+        InvalidValue: Laplace noise is asked for without delta or beyond one dimension, or epsilon is small.
     """
     densities: Sequence[Density] = [d for d in get_args(Density) if choice in ("auto", d)]
     if delta <= 0 or axes > 1:

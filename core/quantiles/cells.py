@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from core.draws import Laplace
 from core.noise import Noise
@@ -185,7 +185,7 @@ def ranks_of(counts: Floats) -> tuple[Floats, float]:
     are empty.
     """
     sums = np.append(0.0, np.cumsum(counts))
-    return np.asarray(isotonic_regression(sums).x), float(sums[-1])
+    return np.asarray(scipy.optimize.isotonic_regression(sums).x), float(sums[-1])
 
 
 def largest_sum(amounts: tuple[float, ...], scales: tuple[float, ...], log: float) -> float:

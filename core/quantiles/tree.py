@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.budget import calibrate
@@ -78,7 +78,7 @@ class CountsDownTheTree:
             nodes = {}
             for i, rank in enumerate(ranks):
                 (before, inside), starts = children[steps[i]]
-                child = int(np.searchsorted(isotonic_regression(before).x[1:], rank))
+                child = int(np.searchsorted(scipy.optimize.isotonic_regression(before).x[1:], rank))
                 steps[i] = starts[child]
                 nodes[steps[i]] = float(before[child]), float(inside[child])
         return in_order(self.probabilities, steps)

@@ -1,0 +1,138 @@
+"""Statistical tests of the real noise: flake rate at most 1e-6 each, power stated."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.secure_noise import SecureNoise, secret_salt
+from tests.core.exact import FLAKE
+from tests.core.exact import fits as agrees
+from tests.core.seeded import SeededNoise
+
+NOISE = SecureNoise()
+DRAWS = 20_000
+SCALE = 7.3
+
+
+def discrete_laplace_tail(scale, cut):
+    """Pr[|Z| > cut] = 2 a^(cut + 1) / (1 + a) with a = exp(-1 / scale)."""
+    a = math.exp(-1 / scale)
+    return 2 * a ** (cut + 1) / (1 + a)
+
+
+def discrete_gaussian_tail(scale, cut):
+    support = np.arange(-20 * math.ceil(scale), 20 * math.ceil(scale) + 1)
+    mass = np.exp(-(support**2) / (2 * scale**2))
+    return float(mass[np.abs(support) > cut].sum() / mass.sum())
+
+
+CASES = [("laplace", discrete_laplace_tail), ("gaussian", discrete_gaussian_tail)]
+
+
+def fits(kind, tail, claimed, factor):
+    """Whether draws at factor * claimed scale pass as draws at the claimed scale (level 1e-6)."""
+    draws = getattr(NOISE, kind)(np.zeros(DRAWS, dtype=np.int64), claimed * factor)
+    assert draws.dtype == np.int64
+    cut = math.ceil(1.5 * claimed)
+    outside = int((np.abs(draws) > cut).sum())
+    return stats.binomtest(outside, DRAWS, tail(claimed, cut)).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("kind", "tail"), CASES)
+def test_noise_has_the_claimed_scale(kind, tail):
+    assert fits(kind, tail, SCALE, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "tail"), CASES)
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0])
+def test_another_scale_is_rejected(kind, tail, factor):
+    """Power: a scale 10% off shifts the tail by over 10 standard errors, so misses have p < 1e-6."""
+    assert not fits(kind, tail, SCALE, factor)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_noise_is_unbiased_and_added_to_each_value(kind):
+    values = np.array([0, 10**6, -(10**12)] * 3000, dtype=np.int64)
+    moved = getattr(NOISE, kind)(values, SCALE) - values
+    assert abs(moved.mean()) < 5 * math.sqrt(2) * SCALE / math.sqrt(len(values))
+    assert len(np.unique(moved)) > 20
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_selection_is_the_exponential_mechanism(factor):
+    """Pr[i] is proportional to exp(score / scale); half the scale is rejected with power above 1 - 1e-6."""
+    scores, scale = np.array([0, 3, 6], dtype=np.int64), 4.0
+    draws = 6000
+    chosen = [NOISE.select(scores, scale * factor) for _ in range(draws)]
+    weights = np.exp(scores / scale)
+    expected = weights / weights.sum() * draws
+    accepted = stats.chisquare(np.bincount(chosen, minlength=3), expected).pvalue > 1e-6
+    assert accepted == (factor == 1.0)
+
+
+RUNS = (np.array([0, -3, 5, 2]), np.array([4, 40, 1, 7]), 3.0)
+
+
+@pytest.mark.parametrize("noise", [NOISE, SeededNoise(3)])
+def test_runs_are_chosen_by_length_and_score(noise):
+    """10,000 draws; half or twice the scale and forgotten lengths are rejected (power above 1 - 1e-6)."""
+    scores, lengths, scale = RUNS
+    drawn = np.bincount([noise.select_run(*RUNS) for _ in range(10_000)], minlength=4)
+    assert agrees(drawn, lengths * np.exp(scores / scale))
+    for wrong in (
+        lengths * np.exp(scores / (2 * scale)),
+        lengths * np.exp(2 * scores / scale),
+        np.exp(scores / scale),
+    ):
+        assert not agrees(drawn, wrong)
+
+
+@pytest.mark.parametrize("noise", [NOISE, SeededNoise(4)])
+def test_runs_of_any_length(noise):
+    """Lengths of 4,000 bits whose weights differ by small factors; 4,000 draws, chi-square at 1e-6."""
+    lengths = np.array([2**4000, 3 * 2**4000, 5], dtype=object)
+    scores = np.array([7, 0, 2770], dtype=np.int64)
+    drawn = np.bincount([noise.select_run(scores, lengths, 7.0) for _ in range(4000)], minlength=3)
+    assert drawn[2] == 0
+    assert agrees(drawn[:2], np.array([math.e, 3.0]))
+    assert noise.select_run(scores, lengths, 0.9) == 2
+
+
+def test_a_run_without_rivals_and_a_hopeless_one():
+    assert NOISE.select_run(np.array([-(2**60)]), np.array([2**62]), 1e-3) == 0
+    scores = np.array([0, -(2**61)])
+    assert {NOISE.select_run(scores, np.array([1, 2**62]), 1e-6) for _ in range(50)} == {0}
+    many = np.zeros(1 << 20, dtype=np.int64)
+    assert 0 <= NOISE.select_run(many, np.full(1 << 20, 2**40), 1.0) < 1 << 20
+
+
+@pytest.mark.parametrize("noise", [NOISE, SeededNoise(5)])
+def test_integers_below_a_bound_are_uniform(noise):
+    drawn = np.bincount([noise.below(5) for _ in range(5000)], minlength=5)
+    assert agrees(drawn, np.ones(5))
+    assert {noise.below(1) for _ in range(9)} == {0}
+    high = sum(noise.below(3 << 4000) >= 1 << 4001 for _ in range(4000))
+    assert stats.binomtest(high, 4000, 1 / 3).pvalue > FLAKE
+
+
+def test_salts_differ():
+    assert len({secret_salt() for _ in range(100)}) == 100
+
+
+def test_noise_hides_sums_that_wrapped():
+    """Added modulo 2^64, noise about the largest integer is noise; saturated, it would be told apart."""
+    largest = np.full(200, 2**63 - 1)
+    for noisy in (SecureNoise().laplace(largest, 50.0), SecureNoise().gaussian(largest, 50.0)):
+        moved = noisy - largest
+        assert (moved > 0).any()
+        assert (moved < 0).any()
+        assert np.abs(moved).max() < 50 * 60
+
+
+@pytest.mark.parametrize("draw", ["laplace", "gaussian"])
+def test_noise_that_would_saturate_is_refused(draw):
+    """Clamped to int64 and added modulo 2^64, it would give the value away."""
+    with pytest.raises(ValueError, match="does not fit into int64"):
+        getattr(SecureNoise(), draw)(np.array([0]), 2.0**57)
