@@ -52,13 +52,12 @@ def _place(job: Job, field: str) -> str:
 
 
 def check_spend(plan: Plan, budget: Budget) -> None:
-    """Recompute what the plan spends, as it is listed and from the draws that its rounds hold, and compare.
+    """Recompute what the draws spend that the plan's rounds hold, and compare.
 
     Raises:
         JobError: more than the budget.
     """
-    held = charged(plan.rounds)
-    spent = max(spend(draws, budget.delta).epsilon for draws in {plan.mechanisms, held})
+    spent = spend(charged(plan.rounds), budget.delta).epsilon
     if not spent <= budget.epsilon * (1 + _ROUNDING):
         raise JobError(
             f"privacy.epsilon is {budget.epsilon}: the planned noise would spend {spent}, so nothing was run."
