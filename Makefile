@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
 .PHONY: help install engines demo test audit bench bench-one-cluster bench-pass bench-ordered bench-centers \
-	bench-analysis bench-engines lint format lock clean
+	bench-analysis bench-engines docs lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ engines: install ## fetch what the engine tests run on, once: Flink, its job ser
 demo: install ## find the densest small region of the world's airports, privately
 	$(BIN)/shoal demo
 
-test: lint engines ## lint, types, import contracts, then every test but the audits
+test: lint docs engines ## lint, types, import contracts, documentation, then every test but the audits
 	$(BIN)/pytest -m "not audit and not engine" -n auto --maxprocesses 4 --dist loadfile
 	$(BIN)/pytest -m "engine and not audit"
 
@@ -72,6 +72,9 @@ bench-analysis: install ## medians, graphs and sample-and-aggregate against thei
 
 bench-engines: engines ## one job embedded, on Flink with one TaskManager and with two
 	$(BIN)/python -m tests.benchmarks.engines
+
+docs: install ## build the documentation and the reference into build/docs; a broken link is an error
+	$(BIN)/properdocs build --strict
 
 lint: install ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ PACKAGES = ("core", "transforms", "pipelines")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted(
     page
-    for pattern in ("*.md", *(f"{folder}/**/*.md" for folder in (*PACKAGES, "deploy", "tests")))
+    for pattern in ("*.md", *(f"{folder}/**/*.md" for folder in (*PACKAGES, "deploy", "docs", "tests")))
     for page in ROOT.glob(pattern)
 )
 
