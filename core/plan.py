@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from core.budget import Mechanism, Spend
 from core.domain import Grid
-from core.rounds import Round, State
+from core.draws import Charged
+from core.errors import InvalidValue
+from core.rounds import State
 
 _LEAST_FAILURE = 1e-100  # below it, quotients by it may be infinite
 
@@ -17,17 +19,17 @@ def check_failure(failure: float) -> None:
     """Check a task's probability that its promises fail.
 
     Raises:
-        ValueError: it is out of range.
+        InvalidValue: it is out of range.
     """
     if not _LEAST_FAILURE <= failure < 1:
-        raise ValueError(f"params.failure is {failure}: it must be at least {_LEAST_FAILURE} and below 1.")
+        raise InvalidValue("failure", failure, f"it must be at least {_LEAST_FAILURE} and below 1")
 
 
 class Finding(Protocol):
     """The last state of a task."""
 
-    def result(self, grid: Grid) -> Mapping[str, Any] | None:
-        """Return the answer in data units, as JSON values; None where nothing was found."""
+    def result(self, grid: Grid) -> Any:
+        """Return the answer in data units, a dataclass of JSON values; None where nothing was found."""
 
 
 @runtime_checkable
@@ -39,6 +41,21 @@ class Tabular(Finding, Protocol):
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Why a plan has its method.
+
+    Args:
+        best: the method of the smallest error.
+        compared_by: what that error is, in words.
+        asked: the parameter that asks for a method; None where the best one was taken.
+    """
+
+    best: str
+    compared_by: str
+    asked: str | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """Rounds, noise and promises of one task; made from public parameters alone.
 
@@ -46,18 +63,19 @@ class Plan:
         method: the method that will run.
         rounds: the rounds, in order.
         start: state before the first round.
-        mechanisms: every draw of noise.
-        spend: their total.
+        mechanisms: every draw of noise that the rounds hold.
+        spend: what they spend together.
         promises: name to value, each true with probability 1 - failure; see the task.
         failure: probability that any promise fails.
         smallest_target: smallest `target` that this budget serves, or None.
         alternatives: the other methods and what they promise.
+        chosen: why it is this method.
         notes: sentences for the person who reads the plan.
         hides: what is hidden, in words, where that is less than the neighbor relation says; None otherwise.
     """
 
     method: str
-    rounds: tuple[Round, ...]
+    rounds: tuple[Charged, ...]
     start: State
     mechanisms: tuple[Mechanism, ...]
     spend: Spend
@@ -65,5 +83,6 @@ class Plan:
     failure: float
     smallest_target: int | None = None
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    chosen: Chosen | None = None
     notes: tuple[str, ...] = ()
     hides: str | None = None

@@ -6,6 +6,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from core.errors import InvalidValue
 from pipelines.console.printable import CONTROL
 
 _TYPES = {
@@ -84,7 +85,10 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
         needed = [key for key, field in parent.model_fields.items() if field.is_required()]
         return f"{name} is missing: {_name(path[:-1]) or 'a job'} needs {', '.join(needed)}", ""
     if kind == "value_error":
-        return str(problem["ctx"]["error"]).rstrip("."), ""
+        error = problem["ctx"]["error"]
+        if isinstance(error, InvalidValue):
+            return error.sentence(_name([*path, error.field])).rstrip("."), ""
+        return str(error).rstrip("."), ""
     if kind == "literal_error":
         return f"{name} is {value}", problem["ctx"]["expected"]
     if kind == "string_pattern_mismatch":

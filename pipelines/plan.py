@@ -1,7 +1,7 @@
 """What a job is going to do and to promise, from public parameters alone."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from rich import box
@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from core.budget import Budget, spend
-from core.draws import Charged, charged
+from core.draws import charged
+from core.errors import InvalidValue
 from core.plan import Plan
 from pipelines.answers.text import confidence, hides, number
 from pipelines.errors import JobError
@@ -36,10 +37,32 @@ def make_plan(job: Job, salt: bytes) -> Plan:
     """
     try:
         plan = TASKS[job.task].plan(job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt)
+    except InvalidValue as error:
+        raise JobError(error.sentence(_place(job, error.field))) from None
     except ValueError as error:
         raise JobError(str(error)) from None
     check_spend(plan, job.privacy.budget())
     return plan
+
+
+_PLACES = {
+    "epsilon": "privacy.epsilon",
+    "delta": "privacy.delta",
+    "neighbors": "privacy.neighbors",
+    "policy": "privacy.policy",
+    "constraints": "privacy.policy.constraints",
+    "columns": "input.columns",
+    "lower": "domain.lower",
+    "upper": "domain.upper",
+    "step": "domain.step",
+    "ball": "domain.ball",
+}
+
+
+def _place(job: Job, field: str) -> str:
+    """Return where a value that core names stands in a job file."""
+    own = {each.name for each in fields(TASKS[job.task].params)}
+    return f"params.{field}" if field.split(".")[0] in own else _PLACES[field]
 
 
 def check_spend(plan: Plan, budget: Budget) -> None:
@@ -48,7 +71,7 @@ def check_spend(plan: Plan, budget: Budget) -> None:
     Raises:
         JobError: more than the budget.
     """
-    held = charged(step for step in plan.rounds if isinstance(step, Charged))
+    held = charged(plan.rounds)
     spent = max(spend(draws, budget.delta).epsilon for draws in {plan.mechanisms, held})
     if not spent <= budget.epsilon * (1 + _ROUNDING):
         raise JobError(

@@ -6,7 +6,7 @@ import platform
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -144,7 +144,8 @@ def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> 
 
     No answer found is an answer, `not_found`.
     """
-    result = finding.result(grid)
+    found = finding.result(grid)
+    result = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
     order = ("schema", "task", "run_id", "outcome")
     release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
     ordered = {key: release[key] for key in order} | release

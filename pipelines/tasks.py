@@ -9,6 +9,7 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.plan import Plan
+from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
 
 Keep = Literal["one", "mean"]
@@ -48,7 +49,8 @@ class Task:
     @cached_property
     def plan(self) -> Planner:
         """The task's planner."""
-        return cast(Planner, _load(self.plan_at))
+        planner = _load(self.plan_at)
+        return cast(Planner, planner.plan if isinstance(planner, CoreTask) else planner)
 
     @cached_property
     def answers(self) -> Answers:
@@ -69,7 +71,7 @@ TASKS = {
     "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
     "k_cover": _task("k_cover.params:KCover", "k_cover.plan:plan_k_cover", "k_cover"),
     "histogram": _task("histogram.plan:Histogram", "histogram.plan:plan_histogram", "histogram"),
-    "cdf": _task("cdf.plan:Cdf", "cdf.plan:plan_cdf", "cdf"),
+    "cdf": _task("cdf.params:Cdf", "cdf.task:CDF", "cdf"),
     "quantiles": _task("quantiles.plan:Quantiles", "quantiles.plan:plan_quantiles", "quantiles"),
     "interior_point": _task(
         "interior_point.plan:InteriorPoint", "interior_point.plan:plan_interior_point", "interior_point"

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
 
 from core.budget import Budget, calibrate, spend
 from core.domain import Grid
@@ -189,7 +188,7 @@ class _Setting:
         inner = plan_practical(self.grid, target, self.budget, one_replaced, self.salt, changes=self.moves)
         found = inner.promises["missing"] is not None
         missing = int(inner.promises["missing"]) if found else p.blocks
-        rounds = cast("tuple[Charged, ...]", inner.rounds)  # a plan does not say that its rounds are charged
+        rounds = inner.rounds
         round_ = StablePoint(grid=self.grid, blocks=p.blocks, rounds=rounds)
         leftover = 0.0 if found else self._width(1.0)
         return self._as_plan("one_cluster", round_, leftover, missing, inner.notes)

@@ -22,7 +22,8 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.cdf.hierarchical import OrderedHierarchical
-from core.cdf.plan import Cdf, plan_cdf
+from core.cdf.params import Cdf
+from core.cdf.task import CDF
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.plan import Plan
@@ -109,7 +110,7 @@ def plan_of(column: Column, theta: int | None, epsilon: float) -> Plan:
     """Plan the hierarchical method, which is the ordered one at theta 1."""
     neighbors = Neighbors("replace_one", None if theta is None else Policy(Distance(theta)))
     params = Cdf(method="hierarchical", fanout=FANOUT)
-    return plan_cdf(column.grid, params, Budget(epsilon, 0.0), neighbors, b"")
+    return CDF.plan(column.grid, params, Budget(epsilon, 0.0), neighbors, b"")
 
 
 def measure(column: Column, counts: Counts, theta: int | None, epsilon: float, repetitions: int) -> Point:

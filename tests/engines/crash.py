@@ -11,9 +11,9 @@ from typing import Any
 
 from apache_beam.runners.portability.portable_runner import PipelineResult
 
-from pipelines import run
 from pipelines.cli import app
 from pipelines.release import RELEASE, REPORT
+from pipelines.run import run
 from pipelines.storage.local_folder import LocalFolder
 from pipelines.storage.object_storage import ObjectFolder
 

@@ -28,11 +28,9 @@ from typing import Any, Self
 import requests
 
 from core.rounds import run_in_memory
-from pipelines import (
-    object_storage,  # noqa: F401  (imported before the forks)
-    run,
-)
 from pipelines.job.job import load_job
+from pipelines.run import run
+from pipelines.storage import object_storage  # noqa: F401  (imported before the forks)
 from pipelines.tasks import TASKS
 from tests.engines.fetch import ROOT
 from transforms import whole_file

@@ -19,8 +19,8 @@ import pytest
 import yaml
 from google.cloud import storage
 
-from pipelines import object_storage
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.storage import object_storage
 from tests.engines.conftest import parts_are_here
 from tests.engines.kills import Forks
 from tests.engines.services import FakeGcs

@@ -13,10 +13,10 @@ import yaml
 from google.api_core.exceptions import PreconditionFailed
 from google.cloud import storage
 
-from pipelines import object_storage
 from pipelines.errors import JobError
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import make_plan
+from pipelines.storage import object_storage
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file, open_folder
 from tests.engines.faulty import FaultyProxy

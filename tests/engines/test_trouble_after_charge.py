@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import object_storage
-from pipelines import run as runs
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.run import run as runs
+from pipelines.storage import object_storage
 from tests.engines.conftest import parts_are_here
 from tests.engines.services import FakeGcs
 from tests.engines.test_object_storage import connect  # noqa: F401  (a fixture)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import run as runs
 from pipelines.errors import JobError
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, create_ledger, read_ledger
 from pipelines.release import OUTPUT_ID, identify_output, read_output_id
+from pipelines.run import run as runs
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_folder
 

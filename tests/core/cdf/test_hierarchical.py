@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.budget import Budget
-from core.cdf.cumulative import Reading
-from core.cdf.hierarchical import Forest, OrderedHierarchical
-from core.cdf.plan import Cdf, plan_cdf, split
+from core.cdf.forest import Forest
+from core.cdf.found import Reading
+from core.cdf.hierarchical import OrderedHierarchical, split
+from core.cdf.params import Cdf
+from core.cdf.task import CDF
 from core.domain import Grid
 from core.draws import Cost, Laplace
 from core.mechanisms.tails import variance
@@ -216,7 +218,7 @@ def draws(plan, values):
 def test_the_privacy_loss_is_what_is_charged(relation, size, fanout):
     """Over all secret pairs; it is met, so no scale could be smaller."""
     neighbors, hidden = RELATIONS[relation]
-    plan = plan_cdf(line(size), Cdf(method="hierarchical", fanout=fanout), PURE, neighbors, b"")
+    plan = CDF.plan(line(size), Cdf(method="hierarchical", fanout=fanout), PURE, neighbors, b"")
     seen = [draws(plan, [value]) for value in range(size)]
     if hidden is None:
         losses = [np.abs(one - draws(plan, [])).sum() for one in seen]
@@ -228,7 +230,7 @@ def test_the_privacy_loss_is_what_is_charged(relation, size, fanout):
 
 def test_a_graph_costs_at_most_what_its_longest_edge_does():
     edges = (((3,), (8,)), ((0,), (1,)))
-    plan = plan_cdf(
+    plan = CDF.plan(
         line(20), Cdf(method="hierarchical"), PURE, Neighbors("replace_one", Policy(Graph(edges))), b""
     )
     assert plan.rounds[0].forest.block == 5
@@ -238,7 +240,7 @@ def test_a_graph_costs_at_most_what_its_longest_edge_does():
 
 def test_parts_move_no_count_before_a_block():
     neighbors, hidden = RELATIONS["parts of 4"]
-    plan = plan_cdf(line(20), Cdf(method="hierarchical"), PURE, neighbors, b"")
+    plan = CDF.plan(line(20), Cdf(method="hierarchical"), PURE, neighbors, b"")
     step = plan.rounds[0]
     assert (step.s.scale, step.s.cost) == (0, Cost())
     ends = [np.cumsum(np.bincount([x], minlength=20))[step.forest.ends() - 1] for x in range(20)]
@@ -264,7 +266,7 @@ def test_the_published_budget_of_the_first_block_overspends():
     leaving = loss(theta - 1, theta)
     assert leaving == pytest.approx(epsilon + epsilon / (2 * height) - s_epsilon / 2)
     assert worst >= leaving > 1.1 * epsilon
-    plan = plan_cdf(
+    plan = CDF.plan(
         line(size), Cdf(method="hierarchical", fanout=fanout), Budget(epsilon, 0.0), within(theta), b""
     )
     first, second = draws(plan, [theta - 1]), draws(plan, [theta])
@@ -298,7 +300,7 @@ def test_the_promise_holds(relation):
     """300 runs: exceeded in at most a failure fraction and three standard deviations."""
     size, n = 60, 500
     neighbors, _ = RELATIONS[relation]
-    plan = plan_cdf(line(size), Cdf(method="hierarchical", failure=0.2), Budget(1.0, 0.0), neighbors, b"")
+    plan = CDF.plan(line(size), Cdf(method="hierarchical", failure=0.2), Budget(1.0, 0.0), neighbors, b"")
     values = np.random.default_rng(4).binomial(size - 1, 0.3, n)
     true = np.cumsum(np.bincount(values, minlength=size))
     broken = 0

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import run as runs
 from pipelines.errors import JobError
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import (
@@ -23,6 +22,7 @@ from pipelines.ledger.ledger import (
     read_ledger,
 )
 from pipelines.plan import make_plan
+from pipelines.run import run as runs
 from pipelines.storage.locate import open_file
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipelines import progress
 from pipelines.console.events import Events
 from pipelines.ledger.ledger import now
+from pipelines.run import progress
 from pipelines.run.progress import Announced, shown
 
 

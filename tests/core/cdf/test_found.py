@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from core.budget import Budget
-from core.cdf.cumulative import Cumulative, Range, Reading, monotone
-from core.cdf.plan import Cdf, plan_cdf
+from core.cdf.found import Cumulative, Kolmogorov, Range, Reading, monotone
+from core.cdf.params import Cdf
+from core.cdf.task import CDF
 from core.domain import Grid
 from core.mechanisms.tails import largest_of, largest_sum, log_moment, variance
 from core.neighbors import Neighbors
@@ -83,7 +84,7 @@ RELATIONS = {
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_ordered_mechanism_costs_what_is_charged(relation):
     neighbors, hidden = RELATIONS[relation]
-    plan = plan_cdf(line(12), Cdf(method="ordered"), PURE, neighbors, b"")
+    plan = CDF.plan(line(12), Cdf(method="ordered"), PURE, neighbors, b"")
     step = plan.rounds[0]
 
     def drawn(value):
@@ -107,7 +108,7 @@ def test_without_noise_the_counts_are_exact(neighbors, method, size):
     if neighbors.policy and neighbors.secrets == Distance(5) and size <= 5:
         return
     values = np.random.default_rng(1).integers(0, size, 300)
-    plan = plan_cdf(line(size), Cdf(method=method), PURE, neighbors, b"")
+    plan = CDF.plan(line(size), Cdf(method=method), PURE, neighbors, b"")
     parts = [block(values[:100]), block(values[100:]), block([])]
     found = run_in_memory(plan.rounds, parts, plan.start, SeededNoise(0, factor=0.0))
     assert np.array_equal(found.counts, np.cumsum(np.bincount(values, minlength=size)))
@@ -116,7 +117,7 @@ def test_without_noise_the_counts_are_exact(neighbors, method, size):
 @pytest.mark.parametrize("theta", [1, 4])
 def test_the_promise_of_the_ordered_mechanism_is_exact_before_inference(theta):
     """Failure 0.2 of the largest of 39 draws, 2000 trials, flake rate 1e-6; at half the scale it is 0.01."""
-    plan = plan_cdf(line(40), Cdf(method="ordered", failure=0.2), PURE, within(theta), b"")
+    plan = CDF.plan(line(40), Cdf(method="ordered", failure=0.2), PURE, within(theta), b"")
     scale, bound = plan.rounds[0].count.scale, plan.promises["kolmogorov_records"]
 
     def broken(scale):
@@ -132,7 +133,7 @@ def test_the_promise_of_the_ordered_mechanism_is_exact_before_inference(theta):
 
 @pytest.mark.parametrize("neighbors", [within(1), within(7)])
 def test_the_promise_holds(neighbors):
-    plan = plan_cdf(line(60), Cdf(method="ordered", failure=0.2), PURE, neighbors, b"")
+    plan = CDF.plan(line(60), Cdf(method="ordered", failure=0.2), PURE, neighbors, b"")
     values = np.random.default_rng(4).binomial(59, 0.3, 500)
     true = np.cumsum(np.bincount(values, minlength=60))
     broken = 0
@@ -167,28 +168,28 @@ def test_the_bound_on_a_sum_is_sound_and_not_far_off(weights):
 
 
 def test_auto_takes_the_smaller_promise_and_lists_the_other():
-    near = plan_cdf(line(200), Cdf(), PURE, within(1), b"")
-    far = plan_cdf(line(200), Cdf(), PURE, within(100), b"")
-    assert (near.method, far.method) == ("ordered", "hierarchical")
+    near = CDF.plan(line(200), Cdf(), PURE, within(1), b"")
+    far = CDF.plan(line(200), Cdf(), PURE, within(100), b"")
+    assert (near.method, far.method) == ("ordered", "hierarchical_whole")
     assert near.alternatives["hierarchical"]["kolmogorov_records"] > near.promises["kolmogorov_records"]
     assert far.alternatives["ordered"]["kolmogorov_records"] > far.promises["kolmogorov_records"]
-    assert plan_cdf(line(200), Cdf(), PURE, ONE, b"").alternatives == {}
+    assert CDF.plan(line(200), Cdf(), PURE, ONE, b"").alternatives == {}
 
 
 def test_auto_never_promises_less_for_a_weaker_policy():
     promised = [
-        plan_cdf(line(2000), Cdf(), PURE, neighbors, b"").promises["kolmogorov_records"]
+        CDF.plan(line(2000), Cdf(), PURE, neighbors, b"").promises["kolmogorov_records"]
         for neighbors in (*map(within, (1, 3, 10, 100, 500, 1500)), REPLACE)
     ]
     assert promised == sorted(promised)
-    plan = plan_cdf(line(2000), Cdf(), PURE, within(1500), b"")
-    assert (plan.method, plan.rounds[0].forest.blocks) == ("hierarchical", 1)
+    plan = CDF.plan(line(2000), Cdf(), PURE, within(1500), b"")
+    assert (plan.method, plan.rounds[0].forest.blocks) == ("hierarchical_whole", 1)
     assert "hierarchical" in plan.alternatives
 
 
 def test_a_policy_buys_accuracy():
     errors = [
-        plan_cdf(line(1000), Cdf(), PURE, neighbors, b"").promises["range_standard_error"]
+        CDF.plan(line(1000), Cdf(), PURE, neighbors, b"").promises["range_standard_error"]
         for neighbors in (within(1), within(10), within(100), REPLACE)
     ]
     assert errors == sorted(errors)
@@ -198,16 +199,16 @@ def test_a_policy_buys_accuracy():
 def test_ranges_are_read_in_data_units():
     grid = Grid((-1.0,), (1.0,), 0.1)
     ranges = ((-1.0, 1.0), (0.0, 0.1), (0.04, 0.06), (-9.0, -0.9), (0.95, 30.0), (5.0, 6.0))
-    plan = plan_cdf(grid, Cdf(ranges=ranges), PURE, within(3), b"")
+    plan = CDF.plan(grid, Cdf(ranges=ranges), PURE, within(3), b"")
     values = np.repeat(np.arange(21), np.arange(21))
     found = run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(0, factor=0.0))
     result = found.result(grid)
-    assert [each["count"] for each in result["ranges"]] == [210, 10 + 11, 0, 0 + 1, 20, 0]
-    assert [(each["low"], each["high"]) for each in result["ranges"]] == list(ranges)
-    errors = [each["standard_error"] for each in result["ranges"]]
+    assert [each.count for each in result.ranges] == [210, 10 + 11, 0, 0 + 1, 20, 0]
+    assert [(each.low, each.high) for each in result.ranges] == list(ranges)
+    errors = [each.standard_error for each in result.ranges]
     assert errors[0] == errors[2] == errors[5] == 0  # the public total, and nothing
     assert min(errors[1], errors[3], errors[4]) > 0
-    assert result["total"] == 210
+    assert result.total == 210
 
 
 @pytest.mark.parametrize(
@@ -219,15 +220,15 @@ def test_error_bars_are_those_of_the_noise(neighbors, method):
     Least squares takes noise away where there is a tree: then the bar is an upper bound.
     """
     ranges = ((3.0, 17.0), (5.0, 24.0))
-    plan = plan_cdf(line(40), Cdf(method=method, ranges=ranges), PURE, neighbors, b"")
+    plan = CDF.plan(line(40), Cdf(method=method, ranges=ranges), PURE, neighbors, b"")
     values = np.repeat(np.arange(40), 400)
     runs = [
-        run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(seed)).result(line(40))["ranges"]
+        run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(seed)).result(line(40)).ranges
         for seed in range(800)
     ]
     for i, true in enumerate((15 * 400, 20 * 400)):
-        spread = math.sqrt(np.mean([(run[i]["count"] - true) ** 2 for run in runs]))
-        stated = runs[0][i]["standard_error"]
+        spread = math.sqrt(np.mean([(run[i].count - true) ** 2 for run in runs]))
+        stated = runs[0][i].standard_error
         assert spread < 1.15 * stated
         assert method != "ordered" or spread > 0.85 * stated
 
@@ -235,34 +236,34 @@ def test_error_bars_are_those_of_the_noise(neighbors, method):
 def test_kolmogorov_distances():
     reading = Reading((), failure=0.1, error=30.0, half_error=40.0, total_public=True)
     found = Cumulative(np.array([10, 1000]), reading).result(line(2))
-    assert found["kolmogorov"]["data"] == 0.03
-    assert found["kolmogorov"]["population"] == pytest.approx(0.04 + math.sqrt(math.log(40) / 2000))
+    assert found.kolmogorov.data == 0.03
+    assert found.kolmogorov.population == pytest.approx(0.04 + math.sqrt(math.log(40) / 2000))
     noisy = Reading((), failure=0.1, error=30.0, half_error=40.0, total_public=False)
     found = Cumulative(np.array([10, 1000]), noisy).result(line(2))
-    assert found["kolmogorov"]["data"] == pytest.approx(60 / 970)
-    assert found["kolmogorov"]["population"] == pytest.approx(80 / 960 + math.sqrt(math.log(40) / 1920))
+    assert found.kolmogorov.data == pytest.approx(60 / 970)
+    assert found.kolmogorov.population == pytest.approx(80 / 960 + math.sqrt(math.log(40) / 1920))
     for nothing in (0, 20):
         few = Cumulative(np.array([0, nothing]), noisy).result(line(2))
-        assert few["kolmogorov"] == {"data": 1.0, "population": 1.0}
+        assert few.kolmogorov == Kolmogorov(1.0, 1.0)
 
 
 def test_the_population_is_as_near_as_stated():
     """300 samples of 400 from a known law: further away in at most a failure fraction, with slack."""
     law = stats.binom.cdf(np.arange(31), 30, 0.4)
-    plan = plan_cdf(line(31), Cdf(failure=0.2), Budget(2.0, 0.0), ONE, b"")
+    plan = CDF.plan(line(31), Cdf(failure=0.2), Budget(2.0, 0.0), ONE, b"")
     broken = 0
     for seed in range(300):
         values = np.random.default_rng(seed).binomial(30, 0.4, 400)
         found = run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(seed))
         distance = np.abs(found.counts / found.counts[-1] - law).max()
-        broken += distance > found.result(line(31))["kolmogorov"]["population"]
+        broken += distance > found.result(line(31)).kolmogorov.population
     assert broken <= 300 * 0.2 + 3 * math.sqrt(300 * 0.16)
 
 
 @pytest.mark.parametrize("neighbors", [ONE, REPLACE, within(1), within(9), RELATIONS["parts of 3"][0]])
 @pytest.mark.parametrize("epsilon", [1e-4, 1e5])
 def test_extreme_budgets_are_planned_and_run(neighbors, epsilon):
-    plan = plan_cdf(line(30), Cdf(method="hierarchical"), Budget(epsilon, 0.0), neighbors, b"")
+    plan = CDF.plan(line(30), Cdf(method="hierarchical"), Budget(epsilon, 0.0), neighbors, b"")
     found = run_in_memory(plan.rounds, [block([3] * 50)], None, SeededNoise(0))
     assert (np.diff(found.counts) >= 0).all()
     if epsilon > 1:
@@ -273,19 +274,19 @@ def test_extreme_budgets_are_planned_and_run(neighbors, epsilon):
 @pytest.mark.parametrize("neighbors", [ONE, REPLACE, within(2)])
 @pytest.mark.parametrize("values", [[], [0], [29], [7] * 4000])
 def test_extreme_databases_end_in_an_answer(neighbors, values):
-    plan = plan_cdf(line(30), Cdf(ranges=((0.0, 7.0),)), Budget(1.0, 1e-6), neighbors, b"")
+    plan = CDF.plan(line(30), Cdf(ranges=((0.0, 7.0),)), Budget(1.0, 1e-6), neighbors, b"")
     for seed in range(5):
         found = run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(seed))
         assert (np.diff(found.counts) >= 0).all()
         assert found.counts[0] >= 0
         result, table = found.result(line(30)), found.table(line(30))
-        assert 0 <= result["kolmogorov"]["data"] <= 1
+        assert 0 <= result.kolmogorov.data <= 1
         assert table["value"].tolist() == list(range(30))
         assert table["count"].dtype == np.int64
 
 
 def test_the_number_of_records_is_private_without_replacement():
-    plan = plan_cdf(line(30), Cdf(), PURE, ONE, b"")
+    plan = CDF.plan(line(30), Cdf(), PURE, ONE, b"")
     totals = {
         int(run_in_memory(plan.rounds, [block([3] * 50)], None, SeededNoise(seed)).counts[-1])
         for seed in range(20)
@@ -302,17 +303,17 @@ def test_a_range_between_ends():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Cdf(failure=0), r"params\.failure is 0"),
-        (lambda: Cdf(method="tree"), r"params\.method is 'tree'"),
-        (lambda: Cdf(ranges=((2.0, 1.0),)), r"params\.ranges has \[2\.0, 1\.0\]"),
-        (lambda: Cdf(ranges=((math.nan, 1.0),)), r"params\.ranges has \[nan"),
-        (lambda: Cdf(fanout=1), r"params\.fanout is 1"),
-        (lambda: plan_cdf(Grid((0, 0), (1, 1), 0.1), Cdf(), PURE, ONE, b""), "2 columns: cdf takes one"),
-        (lambda: plan_cdf(line(2**22 + 1), Cdf(), PURE, ONE, b""), "use a larger domain.step"),
-        (lambda: plan_cdf(line(9), Cdf(), PURE, within(9), b""), "larger than the domain's 8"),
-        (lambda: plan_cdf(line(9), Cdf(method="ordered"), PURE, ONE, b""), "changes every cumulative count"),
+        (lambda: Cdf(failure=0), r"failure is 0"),
+        (lambda: Cdf(method="tree"), r"method is 'tree'"),
+        (lambda: Cdf(ranges=((2.0, 1.0),)), r"ranges has \[2\.0, 1\.0\]"),
+        (lambda: Cdf(ranges=((math.nan, 1.0),)), r"ranges has \[nan"),
+        (lambda: Cdf(fanout=1), r"fanout is 1"),
+        (lambda: CDF.plan(Grid((0, 0), (1, 1), 0.1), Cdf(), PURE, ONE, b""), "2 columns: cdf takes one"),
+        (lambda: CDF.plan(line(2**22 + 1), Cdf(), PURE, ONE, b""), "use a larger one"),
+        (lambda: CDF.plan(line(9), Cdf(), PURE, within(9), b""), "larger than the domain's 8"),
+        (lambda: CDF.plan(line(9), Cdf(method="ordered"), PURE, ONE, b""), "changes every cumulative count"),
         (
-            lambda: plan_cdf(
+            lambda: CDF.plan(
                 line(9),
                 Cdf(),
                 PURE,

@@ -1,7 +1,6 @@
-"""The cumulative histogram of one axis: the ordered mechanism, isotonic regression, and how it is read."""
+"""What a cdf answers and promises: the released cumulative histogram, and what is read off it."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +10,58 @@ from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.domain import Grid
-from core.draws import Draw, Laplace
-from core.noise import Noise
 from core.rounds import Block
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What every method of the cdf promises, in records.
+
+    Args:
+        kolmogorov_records: every cumulative count is off by at most that: the Kolmogorov distance to the data
+            times the number of records.
+        range_error: the count of every range is off by at most that.
+        range_standard_error: root mean squared error of a random range before inference.
+    """
+
+    kolmogorov_records: float
+    range_error: float
+    range_standard_error: float
+
+
+@dataclass(frozen=True)
+class Kolmogorov:
+    """Bounds of the Kolmogorov distance from the released distribution, as parts of 1.
+
+    Args:
+        data: to the distribution of the records.
+        population: to the distribution that the records were drawn from, independently.
+    """
+
+    data: float
+    population: float
+
+
+@dataclass(frozen=True)
+class CountedRange:
+    """The count of a range, from `low` to `high` in data units, and its standard error."""
+
+    low: float
+    high: float
+    count: int
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer: the number of records, how close the distribution is, and the counts of the ranges."""
+
+    total: int
+    kolmogorov: Kolmogorov
+    ranges: tuple[CountedRange, ...]
 
 
 @dataclass(frozen=True)
@@ -88,26 +133,18 @@ class Cumulative:
     counts: Ints
     reading: Reading
 
-    def result(self, grid: Grid) -> Mapping[str, Any] | None:
+    def result(self, grid: Grid) -> Result:
         """Return total, ranges and Kolmogorov distances to the data and to the population."""
         reading, total = self.reading, int(self.counts[-1])
         from_population = reading.distance(total, reading.half_error) + reading.sampling_error(total)
-        return {
-            "total": total,
-            "kolmogorov": {
-                "data": reading.distance(total, reading.error),
-                "population": min(1.0, from_population),
-            },
-            "ranges": [
-                {
-                    "low": each.low,
-                    "high": each.high,
-                    "count": self.between(each.start, each.stop),
-                    "standard_error": each.standard_error,
-                }
+        return Result(
+            total,
+            Kolmogorov(reading.distance(total, reading.error), min(1.0, from_population)),
+            tuple(
+                CountedRange(each.low, each.high, self.between(each.start, each.stop), each.standard_error)
                 for each in reading.ranges
-            ],
-        }
+            ),
+        )
 
     def between(self, start: int, stop: int) -> int:
         """Return how many records have a value from `start` to `stop` - 1 steps."""
@@ -144,39 +181,3 @@ def monotone(estimates: Floats, total: int | None) -> Ints:
     """
     fitted = isotonic_regression(estimates).x
     return np.rint(np.clip(fitted, 0, total)).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class OrderedMechanism:
-    """Release the cumulative histogram with noise on every count, then isotonic regression.
-
-    A secret pair i, j moves |i - j| <= theta of the counts by 1, so their L1 sensitivity is theta, and
-    Laplace noise of scale theta / epsilon on each is epsilon-private (He, Machanavajjhala and Ding 2014,
-    Section 7.1). The last count, the number of records, is public.
-
-    Args:
-        size: number of grid points.
-        count: noise of every count, of scale theta / epsilon.
-        reading: what is read off the release.
-    """
-
-    size: int
-    count: Laplace
-    reading: Reading
-    floor: int = 0
-    name: str = "cdf"
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return (self.count,)
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the block's records by value."""
-        return count_values(block)
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> Cumulative:
-        """Release ascending noisy counts."""
-        exact = cumulate(aggregate, self.size)
-        total = int(exact[-1])
-        noisy = np.append(self.count.add(exact[:-1], noise), total).astype(np.float64)
-        return Cumulative(monotone(noisy, total), self.reading)

@@ -1,0 +1,41 @@
+"""What a cdf is asked for."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from core.errors import InvalidValue
+from core.plan import check_failure
+
+Method = Literal["auto", "ordered", "hierarchical"]
+
+
+@dataclass(frozen=True)
+class Cdf:
+    """How many records have at most each value of a column: its distribution, learned in Kolmogorov distance.
+
+    Args:
+        failure: probability with which a promise may fail, beta.
+        method: `ordered`, `hierarchical` (both use the distance of the policy), or `auto`.
+        ranges: pairs of lowest and highest value, data units; the records in each are counted.
+        fanout: most children of a node of the tree.
+
+    Raises:
+        InvalidValue: a value is out of range.
+    """
+
+    failure: float = 0.1
+    method: Method = "auto"
+    ranges: tuple[tuple[float, float], ...] = ()
+    fanout: int = 16
+
+    def __post_init__(self) -> None:
+        check_failure(self.failure)
+        if self.method not in get_args(Method):
+            raise InvalidValue("method", repr(self.method), "it must be auto, ordered or hierarchical")
+        for pair in self.ranges:
+            if len(pair) != 2 or not all(map(math.isfinite, pair)) or pair[0] > pair[1]:
+                allowed = "a range is two finite numbers, the lower one first"
+                raise InvalidValue("ranges", pair, allowed, f"has {list(pair)}")
+        if not 2 <= self.fanout <= 1024:
+            raise InvalidValue("fanout", self.fanout, "it must be from 2 to 1024")

@@ -1,0 +1,185 @@
+"""One shape for every task: methods serve a setting, and one piece of code calibrates, compares and picks.
+
+A task folder of core has `params.py` (what a job may ask for), `found.py` (what is answered and promised),
+one file for each method, and `task.py`, which says which methods there are.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from core.budget import Budget, Mechanism, calibrate, spend
+from core.domain import Grid
+from core.draws import Charged, charged
+from core.errors import InvalidValue
+from core.neighbors import Neighbors
+from core.plan import Chosen, Plan
+from core.rounds import State
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+class Params(Protocol):
+    """What the parameters of every task have."""
+
+    @property
+    def failure(self) -> float:
+        """Probability with which any promise may fail."""
+
+
+P = TypeVar("P", bound=Params)
+
+
+@dataclass(frozen=True)
+class Setting(Generic[P]):
+    """What a task is asked for. All of it is public but the salt.
+
+    Args:
+        grid: the universe.
+        params: the task's own parameters.
+        budget: what the run may spend.
+        neighbors: the neighbor relation, with its policy.
+        salt: 16 secret bytes that choose samples.
+    """
+
+    grid: Grid
+    params: P
+    budget: Budget
+    neighbors: Neighbors
+    salt: bytes = field(default=bytes(16), repr=False)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What a method promises at a share of the budget.
+
+    Args:
+        promises: a dataclass of figures, each true with probability 1 - failure; see the task's `Promises`.
+        error: what methods are compared by, in a unit that all methods of the task share; the smaller, the
+            better, and infinite where nothing is promised.
+        notes: sentences for the person who reads the plan.
+        smallest_target: smallest `target` that the budget serves, or None.
+    """
+
+    promises: "DataclassInstance"
+    error: float
+    notes: tuple[str, ...] = ()
+    smallest_target: int | None = None
+
+
+@dataclass(frozen=True)
+class Method(ABC, Generic[P]):
+    """One way to serve a setting of a task.
+
+    `share` scales what the draws may cost: a method at share 1 splits epsilon by basic composition. The
+    largest share whose draws compose to the budget is looked for, and is above 1 where they compose better.
+
+    Args:
+        setting: what is asked for.
+    """
+
+    name: ClassVar[str]
+    calibrated: ClassVar[bool] = True
+    """Whether `rounds` depends on its share; otherwise the share is 1, and the method sets its own scales."""
+
+    setting: Setting[P]
+
+    def refusal(self) -> InvalidValue | None:
+        """Return why the method can't serve the setting, or None where it can."""
+        return None
+
+    def start(self) -> State:
+        """Return the state before the first round."""
+        return None
+
+    def hides(self) -> str | None:
+        """Return what is hidden, in words, where that is less than the neighbor relation says."""
+        return None
+
+    @abstractmethod
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """Return the rounds, with the draws that `share` of the budget pays for."""
+
+    def charges(self, share: float) -> tuple[Mechanism, ...]:
+        """Return what the rounds of `share` are charged; a method says it itself where rounds take long."""
+        return charged(self.rounds(share))
+
+    @abstractmethod
+    def accuracy(self, share: float) -> Accuracy:
+        """Return what the rounds of `share` promise."""
+
+
+@dataclass(frozen=True)
+class Task(Generic[P]):
+    """A question that can be asked, and the methods that answer it.
+
+    Args:
+        params: dataclass of the task's own parameters, which checks its values.
+        methods: the methods; of equal errors the first one's is preferred.
+        compared_by: what their errors are, in words.
+        check: raises InvalidValue where no method could serve the setting.
+        choice: the parameter that may name a method, or `auto`; None where there is one method.
+    """
+
+    params: type[P]
+    methods: tuple[type[Method[P]], ...]
+    compared_by: str
+    check: Callable[[Setting[P]], None]
+    choice: str | None = "method"
+
+    def plan(
+        self, grid: Grid, params: P, budget: Budget, neighbors: Neighbors, salt: bytes = bytes(16)
+    ) -> Plan:
+        """Plan the method that is asked for, or the one of the smallest error; see `Setting`.
+
+        Raises:
+            InvalidValue: no method serves the setting, or not the one that is asked for.
+        """
+        setting = Setting(grid, params, budget, neighbors, salt)
+        self.check(setting)
+        asked = "auto" if self.choice is None else getattr(params, self.choice)
+        drafts: dict[str, tuple[Method[P], float, Accuracy]] = {}
+        refusals: dict[str, InvalidValue] = {}
+        for kind in self.methods:
+            try:
+                drafts[kind.name] = _calibrated(kind(setting))
+            except InvalidValue as refusal:
+                refusals[kind.name] = refusal
+        if asked in refusals:
+            raise refusals[asked]
+        if not drafts:
+            raise next(iter(refusals.values()))
+        best = min(drafts, key=lambda name: drafts[name][2].error)
+        name = best if asked == "auto" else asked
+        others = {other: asdict(draft[2].promises) for other, draft in drafts.items() if other != name}
+        chosen = Chosen(best, self.compared_by, None if asked == "auto" else self.choice)
+        return replace(_plan(*drafts[name]), alternatives=others, chosen=chosen)
+
+
+def _calibrated(method: Method[Any]) -> tuple[Method[Any], float, Accuracy]:
+    """Return a method with the largest share of the budget that its draws may have, and what it promises."""
+    refusal = method.refusal()
+    if refusal is not None:
+        raise refusal
+    share = calibrate(method.setting.budget, method.charges) if method.calibrated else 1.0
+    return method, share, method.accuracy(share)
+
+
+def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
+    rounds = method.rounds(share)
+    mechanisms = charged(rounds)
+    promises: Mapping[str, Any] = asdict(accuracy.promises)
+    return Plan(
+        method=method.name,
+        rounds=rounds,
+        start=method.start(),
+        mechanisms=mechanisms,
+        spend=spend(mechanisms, method.setting.budget.delta),
+        promises=promises,
+        failure=method.setting.params.failure,
+        smallest_target=accuracy.smallest_target,
+        notes=accuracy.notes,
+        hides=method.hides(),
+    )
