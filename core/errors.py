@@ -4,13 +4,10 @@ from typing import ClassVar
 
 
 class ShoalError(Exception):
-    """An error whose text is one sentence for each problem, fit to be shown: it holds nothing of any row.
-
-    Args:
-        exit_code: of the command that fails with it.
-    """
+    """An error whose text is one sentence for each problem, fit to be shown: it holds nothing of any row."""
 
     exit_code: ClassVar[int] = 1
+    """Of the command that fails with it."""
 
 
 class InvalidValue(ShoalError, ValueError):
