@@ -12,8 +12,8 @@ INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test audit bench bench-one-cluster bench-pass bench-ordered bench-centers \
-	bench-analysis bench-engines docs lint format lock clean
+.PHONY: help install engines demo test test-engines audit bench bench-start bench-one-cluster bench-pass bench-ordered \
+	bench-centers bench-analysis bench-engines docs lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,14 +41,20 @@ engines: install ## fetch what the engine tests run on, once: Flink, its job ser
 demo: install ## find the densest small region of the world's airports, privately
 	$(BIN)/shoal demo
 
-test: lint docs engines ## lint, types, import contracts, documentation, then every test but the audits
-	$(BIN)/pytest -m "not audit and not engine" -n auto --maxprocesses 4 --dist loadfile
+test: lint docs ## lint, types, import contracts, documentation, then the fast tests: a few minutes, and no engine
+	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
+
+test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines
+	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
 	$(BIN)/pytest -m "engine and not audit"
 
 audit: install ## long statistical tests of privacy and accuracy
 	$(BIN)/pytest -m audit
 
-bench: bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-engines ## every benchmark
+bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-engines ## every benchmark
+
+bench-start: install ## processor time that a command takes before it reads a row
+	$(BIN)/python -m tests.benchmarks.start_up
 
 bench-one-cluster: install ## success of the 1-cluster and of its alternatives on planted data
 	$(BIN)/python -m tests.benchmarks.one_cluster

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from dp_accounting import dp_event, privacy_accountant
-from dp_accounting.pld import pld_privacy_accountant
-from dp_accounting.rdp import rdp_privacy_accountant
+from core.errors import InvalidValue
 
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
+_KNOWN = 1024  # results that are kept: methods that are compared begin with the same shares
 _GRID = 1e-4  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
 
 
@@ -18,7 +18,7 @@ class Budget:
     """An (epsilon, delta) to spend.
 
     Raises:
-        ValueError: one sentence that names the field and what is allowed.
+        InvalidValue: epsilon or delta is out of range.
     """
 
     epsilon: float
@@ -26,9 +26,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(f"privacy.epsilon is {self.epsilon}: it must be a finite number above 0.")
+            raise InvalidValue("epsilon", self.epsilon, "it must be a finite number above 0")
         if not 0 <= self.delta < 1:
-            raise ValueError(f"privacy.delta is {self.delta}: it must be at least 0 and below 1.")
+            raise InvalidValue("delta", self.delta, "it must be at least 0 and below 1")
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,11 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     if left == 0 or (len(pure) <= 1 and rho == 0):
         return basic if rho == 0 else Spend(math.inf, "none")
     if rho == 0:
-        candidates = [basic, Spend(_pld(pure, left), "privacy loss distribution")]
+        candidates = [basic, Spend(_pld(tuple(pure), left), "privacy loss distribution")]
     else:
         joint = _zcdp(rho, left / 2)
         candidates = [
-            Spend(_pld([*pure, joint], left / 2), "privacy loss distribution and zCDP"),
+            Spend(_pld((*pure, joint), left / 2), "privacy loss distribution and zCDP"),
             Spend(sum(pure) + _zcdp(rho, left), "basic composition and zCDP"),
         ]
     if own == 0:
@@ -126,7 +126,12 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     return min(candidates, key=lambda s: s.epsilon)
 
 
-def _pld(epsilons: Sequence[float], delta: float) -> float:
+@lru_cache(_KNOWN)
+def _pld(epsilons: tuple[float, ...], delta: float) -> float:
+    # Imported here, as below: it takes a second, and basic composition settles a single pure draw.
+    from dp_accounting import dp_event, privacy_accountant
+    from dp_accounting.pld import pld_privacy_accountant
+
     # Randomized response is defined for replaced records; here it only stands for its loss distribution.
     relation = privacy_accountant.NeighboringRelation.REPLACE_ONE
     accountant = pld_privacy_accountant.PLDAccountant(relation, value_discretization_interval=_GRID)
@@ -138,7 +143,11 @@ def _pld(epsilons: Sequence[float], delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
+@lru_cache(_KNOWN)
 def _zcdp(rho: float, delta: float) -> float:
+    from dp_accounting import dp_event
+    from dp_accounting.rdp import rdp_privacy_accountant
+
     accountant = rdp_privacy_accountant.RdpAccountant(_ORDERS)
     accountant.compose(dp_event.ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))
@@ -155,13 +164,13 @@ def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> 
         The multiplier.
 
     Raises:
-        ValueError: the budget's delta does not cover the mechanisms' own deltas.
+        InvalidValue: the budget's delta does not cover the mechanisms' own deltas.
     """
     low, high = 0.0, 1.0
     while high < 64 and spend(build(high), budget.delta).epsilon <= budget.epsilon:
         low, high = high, high * 1.5
     if low == 0 and not math.isfinite(spend(build(high), budget.delta).epsilon):
-        raise ValueError(f"privacy.delta is {budget.delta}: this task needs a larger delta.")
+        raise InvalidValue("delta", budget.delta, "this task needs a larger delta")
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         if spend(build(middle), budget.delta).epsilon <= budget.epsilon:

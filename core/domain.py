@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import InvalidValue
+
 Points = NDArray[np.int64]
 """Grid points, shape (n, d), in steps above the lower bound of each axis."""
 
@@ -25,6 +27,10 @@ class Ball:
     radius: float
 
 
+def _bounds(axis: int, low: float, high: float, allowed: str) -> InvalidValue:
+    return InvalidValue("lower", low, allowed, f"is {low} and upper {high} on axis {axis}")
+
+
 @dataclass(frozen=True)
 class Grid:
     """The universe X^d: per axis the points lower, lower + step, ..., at most upper.
@@ -41,7 +47,7 @@ class Grid:
         ball: optional public L2 ball; points outside it are moved radially onto it.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range, or the universe is too large.
     """
 
     lower: tuple[float, ...]
@@ -51,34 +57,33 @@ class Grid:
 
     def __post_init__(self) -> None:
         if not self.lower or len(self.lower) != len(self.upper):
-            raise ValueError(
-                f"domain.lower has {len(self.lower)} and domain.upper {len(self.upper)} values: "
-                "give both one value per column."
+            raise InvalidValue(
+                "lower",
+                self.lower,
+                "give both one value per axis",
+                f"has {len(self.lower)} and upper {len(self.upper)} values",
             )
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if not all(-(2**63) <= x < 2**64 for x in (low, high) if isinstance(x, int)):
-                raise ValueError(
-                    f"domain.lower {low} and domain.upper {high} on axis {axis} must fit into int64 or "
-                    "uint64."
-                )
+                raise _bounds(axis, low, high, "they must fit into int64 or uint64")
             if not (math.isfinite(low) and math.isfinite(high)):
-                raise ValueError(
-                    f"domain.lower {low} and domain.upper {high} on axis {axis} must be finite numbers."
-                )
+                raise _bounds(axis, low, high, "they must be finite numbers")
             if low >= high:
-                raise ValueError(f"domain.lower {low} must be below domain.upper {high} on axis {axis}.")
+                raise _bounds(axis, low, high, "lower must be below upper")
         if not (self.step > 0 and (isinstance(self.step, int) or math.isfinite(self.step))):
-            raise ValueError(f"domain.step is {self.step}: it must be a finite number above 0.")
+            raise InvalidValue("step", self.step, "it must be a finite number above 0")
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if self.step > high - low:
-                raise ValueError(
-                    f"domain.step {self.step} is larger than the range {high - low} of axis {axis}: "
-                    "it must be at most upper - lower."
+                raise InvalidValue(
+                    "step",
+                    self.step,
+                    "it must be at most upper - lower",
+                    f"is {self.step}, larger than the range {high - low} of axis {axis}",
                 )
         excess = self._excess()
         whole = all(map(_is_whole, (*self.lower, *self.upper, self.step)))
         if excess is not None and not whole:
-            raise ValueError(excess)
+            raise excess
         kind: type[float] = float if excess is None else int
         object.__setattr__(self, "lower", tuple(map(kind, self.lower)))
         object.__setattr__(self, "upper", tuple(map(kind, self.upper)))
@@ -89,43 +94,58 @@ class Grid:
             self.check_distances()
             self._check_ball(self.ball)
 
-    def _excess(self) -> str | None:
-        """Say in what the universe exceeds float64 coordinates and int64 distances, if it does."""
+    def _excess(self) -> InvalidValue | None:
+        """Return in what the universe exceeds float64 coordinates and int64 distances, if it does."""
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if self.step < 4 * max(math.ulp(low), math.ulp(high)):
-                return (
-                    f"domain.step {self.step} is finer than float64 can tell values near {low} and {high} of "
-                    f"axis {axis} apart: use a larger domain.step."
+                return InvalidValue(
+                    "step",
+                    self.step,
+                    "use a larger one",
+                    f"is {self.step}, finer than float64 can tell apart near {low} and {high} of axis {axis}",
                 )
             for bound in (low, high):
                 if bound != float(bound):
-                    return (
-                        f"domain: the bound {bound} of axis {axis} is not exact in float64: use "
-                        f"{int(float(bound))}."
+                    return InvalidValue(
+                        "lower" if bound == low else "upper",
+                        bound,
+                        f"use {int(float(bound))}",
+                        f"is {bound} on axis {axis}, which is not exact in float64",
                     )
             if (high - low) / self.step >= 2**31:
-                return (
-                    f"domain: axis {axis} has more than 2^31 steps, too large for exact int64 distances; "
-                    "use a larger domain.step or narrower bounds."
+                return InvalidValue(
+                    "step",
+                    self.step,
+                    "use a larger one, or narrower bounds",
+                    f"is {self.step}, which makes more than 2^31 steps of axis {axis}, too large for exact "
+                    "int64 distances",
                 )
         if sum(size**2 for size in self.extents) >= _MAX_SQUARED_DIAMETER:
-            return (
-                "domain: the squared diameter in steps is 2^62 or more, too large for exact int64 "
-                "distances; use a larger domain.step or narrower bounds."
+            return InvalidValue(
+                "step",
+                self.step,
+                "use a larger one, or narrower bounds",
+                f"is {self.step}, which makes a squared diameter of 2^62 steps or more, too large for exact "
+                "int64 distances",
             )
         return None
 
     def _check_wide(self) -> None:
         if min(self.lower) < 0 and max(self.upper) >= 2**63:
-            raise ValueError(
-                f"domain: bounds from {min(self.lower)} to {max(self.upper)} fit neither into int64 nor into "
-                "uint64: use narrower ones."
+            raise InvalidValue(
+                "lower",
+                self.lower,
+                "use narrower bounds",
+                f"and upper go from {min(self.lower)} to {max(self.upper)}, which fit neither into int64 nor "
+                "into uint64",
             )
         for axis, extent in enumerate(self.extents):
             if extent >= _MAX_WIDE:
-                raise ValueError(
-                    f"domain: axis {axis} has {extent + 1} points, and int64 keys, which also hold a label, "
-                    "allow 2^62; use a larger domain.step or narrower bounds."
+                raise InvalidValue(
+                    "step",
+                    self.step,
+                    "int64 keys, which also hold a label, allow 2^62; use a larger one or narrower bounds",
+                    f"is {self.step}, which makes {extent + 1} points of axis {axis}",
                 )
 
     @property
@@ -134,22 +154,23 @@ class Grid:
         return isinstance(self.step, int)
 
     def check_distances(self) -> None:
-        """Raise a ValueError of one sentence where float64 coordinates and int64 distances don't serve."""
-        if self.wide:
-            raise ValueError(self._excess())
+        """Raise an InvalidValue where float64 coordinates and int64 distances don't serve."""
+        excess = self._excess()
+        if excess is not None:
+            raise excess
 
     def _check_ball(self, ball: Ball) -> None:
         if len(ball.center) != self.dimension or not all(map(math.isfinite, ball.center)):
-            raise ValueError(f"domain.ball.center needs {self.dimension} finite values, one per column.")
-        if not (math.isfinite(ball.radius) and ball.radius >= self.step):
-            raise ValueError(
-                f"domain.ball.radius is {ball.radius}: it must be a finite number of at least domain.step."
+            raise InvalidValue(
+                "ball.center", list(ball.center), f"it needs {self.dimension} finite values, one per axis"
             )
+        if not (math.isfinite(ball.radius) and ball.radius >= self.step):
+            raise InvalidValue("ball.radius", ball.radius, "it must be a finite number of at least one step")
         inside = all(
             low <= c <= high for low, c, high in zip(self.lower, ball.center, self.upper, strict=True)
         )
         if not inside:
-            raise ValueError("domain.ball.center must lie between domain.lower and domain.upper.")
+            raise InvalidValue("ball.center", list(ball.center), "it must lie between lower and upper")
 
     @property
     def dimension(self) -> int:

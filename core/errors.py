@@ -1,13 +1,45 @@
 """Errors that are told to a person in one sentence."""
 
+import json
 from typing import ClassVar
+
+_MARK = "shoal-error: "
+_STEP = " [while running "  # what Beam appends to the text of an error, with the name of the step
 
 
 class ShoalError(Exception):
     """An error whose text is one sentence for each problem, fit to be shown: it holds nothing of any row."""
 
     exit_code: ClassVar[int] = 1
-    """Of the command that fails with it."""
+    """Exit code of a command that fails with this error."""
+    worker_exit_code: ClassVar[int | None] = None
+    """Exit code where a worker met the error; None where it is the same."""
+
+    def of_worker(self) -> tuple[int, str]:
+        """Return exit code and sentence, where a worker met the error."""
+        code = self.exit_code if self.worker_exit_code is None else self.worker_exit_code
+        return code, str(self)
+
+
+def add_mark(error: ShoalError) -> ShoalError:
+    """Add what `error_in` reads to an error of a worker, and return it.
+
+    Engines hand an error from a worker to the submitter as the text of its traceback, which repeats notes.
+    """
+    error.add_note(_MARK + json.dumps(error.of_worker()))
+    return error
+
+
+def error_in(text: str) -> tuple[int, str] | None:
+    """Return exit code and sentence of the first marked error in the text of a traceback, or None."""
+    _, found, rest = text.partition(_MARK)
+    if not found:
+        return None
+    try:
+        code, sentence = json.JSONDecoder().raw_decode(rest)[0]
+    except ValueError:  # an engine cut the text
+        return None
+    return code, sentence.split(_STEP)[0]
 
 
 class InvalidValue(ShoalError, ValueError):
@@ -17,7 +49,7 @@ class InvalidValue(ShoalError, ValueError):
     names that place by `sentence`.
 
     Args:
-        field: name of the value, such as `epsilon`.
+        field: name of the value, such as `epsilon`; empty for all of what is checked.
         value: what it is.
         allowed: what it may be instead, as a clause.
         problem: what is wrong with it, as a predicate; by default that it is this value.
@@ -26,11 +58,11 @@ class InvalidValue(ShoalError, ValueError):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, field: str, value: object, allowed: str, problem: str | None = None) -> None:
-        super().__init__(field, value, allowed, problem)
         self.field = field
         self.value = value
         self.allowed = allowed
         self.problem = problem or f"is {value}"
+        super().__init__(field, value, allowed, problem)
 
     def sentence(self, place: str) -> str:
         """Return what is wrong in one sentence, with `place` for the name of the field."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from core.errors import InvalidValue
 from core.policy import Cuts, Full, GridPoint, KnownCount, Policy, Secrets
 
 Name = Literal["add_or_remove_one", "replace_one"]
@@ -44,11 +45,9 @@ class Neighbors:
 
     def __post_init__(self) -> None:
         if self.name not in ("add_or_remove_one", "replace_one"):
-            raise ValueError(
-                f"privacy.neighbors is {self.name!r}: it must be add_or_remove_one or replace_one."
-            )
+            raise InvalidValue("neighbors", repr(self.name), "it must be add_or_remove_one or replace_one")
         if self.policy is not None and self.name != "replace_one":
-            raise ValueError("privacy.policy refines replace_one: set privacy.neighbors to replace_one.")
+            raise InvalidValue("neighbors", self.name, "a policy refines replace_one, so it must be that")
 
     @property
     def secrets(self) -> Secrets:
@@ -62,9 +61,11 @@ class Neighbors:
 
     def _without_constraints(self) -> None:
         if self.constraints:
-            raise ValueError(
-                "privacy.policy.constraints is set: under constraints a neighbor differs in several records, "
-                "which only histogram supports."
+            raise InvalidValue(
+                "constraints",
+                self.constraints,
+                "under constraints a neighbor differs in several records, which only histogram supports",
+                "is set",
             )
 
     @property
@@ -127,7 +128,7 @@ def compose_in_sequence(releases: Sequence[tuple[Neighbors, float]]) -> float:
     """
     if len({neighbors for neighbors, _ in releases}) > 1:
         raise ValueError(
-            "privacy.policy differs between releases: epsilons add up only under one and the same policy."
+            "The policy differs between releases: epsilons add up only under one and the same policy."
         )
     return math.fsum(epsilon for _, epsilon in releases)
 
@@ -155,7 +156,7 @@ def compose_in_parallel(
         raise ValueError("The parts share a record: releases in parallel see disjoint records.")
     if len(parts) > 1 and any(neighbors.secrets.crosses(known.cuts) for known in neighbors.constraints):
         raise ValueError(
-            "privacy.policy.constraints count records of several parts, and a secret pair changes them: "
+            "The constraints count records of several parts, and a secret pair changes them: "
             "such releases compose in sequence."
         )
     return max(epsilons, default=0.0)

@@ -7,6 +7,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import InvalidValue
+
 Semantics = Literal["literal", "edge_moves"]
 Ints = NDArray[np.int64]
 GridPoint = tuple[int, ...]
@@ -22,7 +24,7 @@ class Secrets(Protocol):
     """
 
     def check(self, extents: GridPoint) -> None:
-        """Raise a ValueError of one sentence where the graph does not fit a grid of these extents."""
+        """Raise an InvalidValue where the graph does not fit a grid of these extents."""
 
     def crosses(self, cuts: Cuts) -> bool:
         """Say whether some edge joins two cells."""
@@ -97,24 +99,27 @@ class Partition:
         widths: width of a part on each axis, grid steps; a part starts at every multiple.
 
     Raises:
-        ValueError: a width below 1, or parts of one point each, which hide nothing.
+        InvalidValue: a width below 1, or parts of one point each, which hide nothing.
     """
 
     widths: tuple[int, ...]
 
     def __post_init__(self) -> None:
         if not self.widths or min(self.widths) < 1 or max(self.widths) < 2:
-            raise ValueError(
-                f"privacy.policy.partition is {list(self.widths)}: its widths must be whole numbers of steps "
-                "of at least 1, and not all 1."
+            raise InvalidValue(
+                "partition",
+                list(self.widths),
+                "its widths must be whole numbers of steps of at least 1, and not all 1",
             )
 
     def check(self, extents: GridPoint) -> None:
         """See `Secrets.check`."""
         if len(self.widths) != len(extents):
-            raise ValueError(
-                f"privacy.policy.partition has {len(self.widths)} widths for {len(extents)} columns: "
-                "give one width per column."
+            raise InvalidValue(
+                "partition",
+                list(self.widths),
+                "give one width per axis",
+                f"has {len(self.widths)} widths for {len(extents)} axes",
             )
 
     def crosses(self, cuts: Cuts) -> bool:
@@ -141,21 +146,23 @@ class Distance:
         theta: L1 distance, grid steps.
 
     Raises:
-        ValueError: `theta` is below 1.
+        InvalidValue: `theta` is below 1.
     """
 
     theta: int
 
     def __post_init__(self) -> None:
         if self.theta < 1:
-            raise ValueError(f"privacy.policy.distance is {self.theta}: it must be at least one domain.step.")
+            raise InvalidValue("distance", self.theta, "it must be at least one step")
 
     def check(self, extents: GridPoint) -> None:
         """See `Secrets.check`."""
         if self.theta > sum(extents):
-            raise ValueError(
-                f"privacy.policy.distance is {self.theta} steps, larger than the domain's {sum(extents)}: "
-                "use a smaller distance, or the full policy."
+            raise InvalidValue(
+                "distance",
+                self.theta,
+                "use a smaller distance, or the full policy",
+                f"is {self.theta} steps, larger than the domain's {sum(extents)}",
             )
 
     def crosses(self, cuts: Cuts) -> bool:
@@ -179,18 +186,18 @@ class Graph:
         edges: pairs of different grid points, undirected.
 
     Raises:
-        ValueError: no edge, or one from a point to itself.
+        InvalidValue: no edge, or one from a point to itself.
     """
 
     edges: tuple[tuple[GridPoint, GridPoint], ...]
 
     def __post_init__(self) -> None:
         if not self.edges:
-            raise ValueError("privacy.policy.graph has no edges: it hides nothing.")
+            raise InvalidValue("graph", self.edges, "it hides nothing", "has no edges")
         for x, y in self.edges:
             if len(x) != len(y) or x == y:
-                raise ValueError(
-                    f"privacy.policy.graph has the edge {list(x)}, {list(y)}: its ends must be two points."
+                raise InvalidValue(
+                    "graph", (x, y), "its ends must be two points", f"has the edge {list(x)}, {list(y)}"
                 )
 
     def check(self, extents: GridPoint) -> None:
@@ -199,9 +206,11 @@ class Graph:
             if len(point) != len(extents) or any(
                 not 0 <= x <= e for x, e in zip(point, extents, strict=True)
             ):
-                raise ValueError(
-                    f"privacy.policy.graph has the point {list(point)}: it must lie on the grid, "
-                    f"from 0 to {list(extents)} steps."
+                raise InvalidValue(
+                    "graph",
+                    point,
+                    f"it must lie on the grid, from 0 to {list(extents)} steps",
+                    f"has the point {list(point)}",
                 )
 
     def _ends(self) -> tuple[Ints, Ints]:
@@ -241,7 +250,7 @@ class KnownCount:
         answer: the count.
 
     Raises:
-        ValueError: the box is empty or the answer negative.
+        InvalidValue: the box is empty or the answer negative.
     """
 
     low: GridPoint
@@ -250,13 +259,15 @@ class KnownCount:
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high) or any(a > b for a, b in zip(self.low, self.high, strict=True)):
-            raise ValueError(
-                f"privacy.policy.constraints has the box from {list(self.low)} to {list(self.high)}: "
-                "give one lower and one upper value per column, the lower at most the upper."
+            raise InvalidValue(
+                "constraints",
+                (self.low, self.high),
+                "give one lower and one upper value per axis, the lower at most the upper",
+                f"has the box from {list(self.low)} to {list(self.high)}",
             )
         if self.answer < 0:
-            raise ValueError(
-                f"privacy.policy.constraints has the answer {self.answer}: a count is at least 0."
+            raise InvalidValue(
+                "constraints", self.answer, "a count is at least 0", f"has the answer {self.answer}"
             )
 
     @property
@@ -289,19 +300,19 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.semantics not in ("literal", "edge_moves"):
-            raise ValueError(
-                f"privacy.policy.semantics is {self.semantics!r}: it must be literal or edge_moves."
-            )
+            raise InvalidValue("semantics", repr(self.semantics), "it must be literal or edge_moves")
 
     def check(self, extents: GridPoint) -> None:
-        """Raise a ValueError of one sentence where the policy does not fit a grid of these extents."""
+        """Raise an InvalidValue where the policy does not fit a grid of these extents."""
         self.secrets.check(extents)
         for known in self.constraints:
             if len(known.low) != len(extents) or any(
                 low < 0 or high > extent
                 for low, high, extent in zip(known.low, known.high, extents, strict=True)
             ):
-                raise ValueError(
-                    f"privacy.policy.constraints has the box from {list(known.low)} to {list(known.high)}: "
-                    f"it must lie on the grid, from 0 to {list(extents)} steps."
+                raise InvalidValue(
+                    "constraints",
+                    (known.low, known.high),
+                    f"it must lie on the grid, from 0 to {list(extents)} steps",
+                    f"has the box from {list(known.low)} to {list(known.high)}",
                 )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.budget import Budget, Mechanism, Spend
+from core.errors import InvalidValue
 
 _ORDERS = tuple(1 + 10 ** (i / 100) for i in range(-300, 601))
 """Orders that `best_order` looks at, from 1.001 to a million."""
@@ -94,7 +95,7 @@ def best_order(budget: Budget) -> float:
     this maximizes `allowed_divergence` / a.
 
     Raises:
-        ValueError: delta is 0, or so small beside epsilon that no order allows anything.
+        InvalidValue: delta is 0, or so small beside epsilon that no order allows anything.
     """
 
     def rate(order: float) -> float:
@@ -102,8 +103,8 @@ def best_order(budget: Budget) -> float:
 
     order = max(_ORDERS, key=rate)
     if rate(order) <= 0:
-        raise ValueError(
-            f"privacy.delta is {budget.delta}: a Rényi filter needs more; basic composition works without."
+        raise InvalidValue(
+            "delta", budget.delta, "a Rényi filter needs more; basic composition works without"
         )
     return order
 

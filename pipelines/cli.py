@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.errors import ShoalError
 from pipelines.console.leave import leave_after
 from pipelines.console.streams import steady_streams
 
@@ -26,16 +27,6 @@ ledger = typer.Typer(
     help="The ledger of a dataset: what may be spent on it in all, and every charge.", no_args_is_help=True
 )
 app.add_typer(ledger, name="ledger")
-
-_CODES = {
-    "JobError": 2,
-    "InputError": 2,
-    "LedgerRefusal": 3,
-    "StorageError": 1,
-    "RunError": 1,
-    "StreamError": 1,
-}
-"""Exit codes of the errors whose text holds nothing that depends on rows."""
 
 JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: gs://... or a local path.")]
 LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER.json", help="gs://... or a local path.")]
@@ -91,10 +82,9 @@ def plan(
 ) -> None:
     """Show rounds, noise, promises and the smallest workable target. Reads no rows."""
     with _exit_codes():
-        from pipelines.console.printable import as_json, printable, terminal
+        from pipelines.console.printable import as_json, finite, printable, terminal
         from pipelines.job.job import load_job
         from pipelines.plan import describe, make_plan, show
-        from pipelines.release import finite
 
         checked = load_job(job, overrides or [])
         described = describe(checked, make_plan(checked, bytes(16)))
@@ -270,8 +260,8 @@ def _say(*lines: str) -> None:
 def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
     """Say in a sentence what went wrong, with an exit code of its kind; never a traceback.
 
-    Errors whose sentence may be said are told apart by their names, so that nothing heavy is imported to
-    say it. Of other errors only kind and place are said: their text may quote rows.
+    The text of a `ShoalError` holds nothing of any row. Any other error is told by its kind and place alone,
+    because its text may quote rows.
     """
     try:
         yield
@@ -280,9 +270,9 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except Exception as error:
         from pipelines.console.printable import sentences
 
-        name = type(error).__name__
-        if name in _CODES:
-            said = sentences(error)
+        code = error.exit_code if isinstance(error, ShoalError) else 1
+        if isinstance(error, ShoalError):
+            text = sentences(error)
         else:
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
@@ -290,13 +280,12 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
             place = (
                 f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
             )
-            said = f"unexpected {name} at {place}."
-        code = _CODES.get(name, 1)
+            text = f"unexpected {type(error).__name__} at {place}."
         if events is not None and events.stream is not None:
-            events.tell("refused" if code == 3 else "failed", "ERROR", message=said, exit_code=code)
+            events.tell("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
         else:
             with suppress(RuntimeError):  # nobody hears it
-                typer.echo(f"shoal: {said}", err=True)
+                typer.echo(f"shoal: {text}", err=True)
         raise typer.Exit(code) from None
     except KeyboardInterrupt:
         typer.echo("shoal: Interrupted. The same command and run id finish a run that was started.", err=True)

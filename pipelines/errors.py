@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from core.errors import InvalidValue
+from core.errors import InvalidValue, ShoalError
 from pipelines.console.printable import CONTROL
 
 _TYPES = {
@@ -23,14 +23,41 @@ _TYPES = {
 }
 
 
-class JobError(ValueError):
+_PLACES = {
+    "epsilon": "privacy.epsilon",
+    "delta": "privacy.delta",
+    "neighbors": "privacy.neighbors",
+    "policy": "privacy.policy",
+    "constraints": "privacy.policy.constraints",
+    "distance": "privacy.policy.distance",
+    "graph": "privacy.policy.graph",
+    "partition": "privacy.policy.partition",
+    "semantics": "privacy.policy.semantics",
+    "columns": "input.columns",
+    "lower": "domain.lower",
+    "upper": "domain.upper",
+    "step": "domain.step",
+    "ball": "domain.ball",
+}
+"""Where the values stand in a job file that core names, but for the parameters of tasks."""
+
+
+def place_of(field: str) -> str:
+    """Return where a value stands in a job file, by the name that core has for it."""
+    name, *below = field.split(".")
+    return ".".join([_PLACES[name], *below])
+
+
+class JobError(ShoalError, ValueError):
     """The job is wrong, and nothing was read, written or spent: one sentence for each problem."""
+
+    exit_code: ClassVar[int] = 2
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.args))
 
 
-class RunError(RuntimeError):
+class RunError(ShoalError, RuntimeError):
     """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
 
 
@@ -87,7 +114,9 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     if kind == "value_error":
         error = problem["ctx"]["error"]
         if isinstance(error, InvalidValue):
-            return error.sentence(_name([*path, error.field])).rstrip("."), ""
+            known_here = path or error.field in model.model_fields
+            place = _name([*path, error.field]) if known_here else place_of(error.field)
+            return error.sentence(place).rstrip("."), ""
         return str(error).rstrip("."), ""
     if kind == "literal_error":
         return f"{name} is {value}", problem["ctx"]["expected"]

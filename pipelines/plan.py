@@ -14,7 +14,7 @@ from core.draws import charged
 from core.errors import InvalidValue
 from core.plan import Plan
 from pipelines.answers.text import confidence, hides, number
-from pipelines.errors import JobError
+from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.tasks import TASKS
 
@@ -45,24 +45,10 @@ def make_plan(job: Job, salt: bytes) -> Plan:
     return plan
 
 
-_PLACES = {
-    "epsilon": "privacy.epsilon",
-    "delta": "privacy.delta",
-    "neighbors": "privacy.neighbors",
-    "policy": "privacy.policy",
-    "constraints": "privacy.policy.constraints",
-    "columns": "input.columns",
-    "lower": "domain.lower",
-    "upper": "domain.upper",
-    "step": "domain.step",
-    "ball": "domain.ball",
-}
-
-
 def _place(job: Job, field: str) -> str:
     """Return where a value that core names stands in a job file."""
     own = {each.name for each in fields(TASKS[job.task].params)}
-    return f"params.{field}" if field.split(".")[0] in own else _PLACES[field]
+    return f"params.{field}" if field.split(".")[0] in own else place_of(field)
 
 
 def check_spend(plan: Plan, budget: Budget) -> None:

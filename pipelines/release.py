@@ -1,7 +1,6 @@
 """The release: everything a run publishes, as one JSON value that is written once."""
 
 import json
-import math
 import platform
 import re
 import uuid
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 from core.domain import Grid
 from core.plan import Finding, Plan, Tabular
 from pipelines.answers.answer import Rows
+from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.plan import hidden, notes
@@ -150,15 +150,6 @@ def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> 
     release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
     ordered = {key: release[key] for key in order} | release
     return (json.dumps(finite(ordered), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def finite(value: Any) -> Any:
-    """Return JSON's `value` with null for numbers that JSON doesn't have."""
-    if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def parse_release(data: bytes, where: str) -> dict[str, Any]:

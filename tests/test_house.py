@@ -1,11 +1,14 @@
 """Rules of the house that no linter knows."""
 
 import ast
+import itertools
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import SLOW
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("core", "transforms", "pipelines")
@@ -65,7 +68,7 @@ def numpy_random(tree: ast.AST) -> list[tuple[int, str, bool]]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_numpy_randomness_is_public_and_seeded(path: Path) -> None:
-    """Noise comes from core.noise alone; numpy may only expand an explicit, public seed."""
+    """Noise comes from core.secure_noise alone; numpy may only expand an explicit, public seed."""
     tree = ast.parse(path.read_text())
     used = numpy_random(tree)
     assert not [(line, name) for line, name, bare in used if name not in GENERATORS or bare]
@@ -109,4 +112,25 @@ def test_the_page_of_core_lists_what_is_in_it() -> None:
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o100
-    assert script.read_text().splitlines()[-1] == "exec make test"
+    assert script.read_text().splitlines()[-2:] == ["make test", "exec make test-engines"]
+
+
+@pytest.mark.parametrize(("slow", "engine", "audit"), list(itertools.product((False, True), repeat=3)))
+def test_every_test_is_run_by_one_target(slow: bool, engine: bool, audit: bool) -> None:
+    """Whatever its markers, one pytest run of `make test`, `make test-engines` or `make audit` has it."""
+    targets = re.split(r"^(?=[a-z-]+:)", (ROOT / "Makefile").read_text(), flags=re.M)
+    recipes = [text for text in targets if re.match("(test|test-engines|audit):", text)]
+    runs = re.findall(r"pytest -m \"?([a-z ]+)", "".join(recipes))
+    assert len(runs) == 4
+    markers = {"slow": slow, "engine": engine, "audit": audit}
+    assert [bool(eval(run, {}, markers)) for run in runs].count(True) == 1
+
+
+@pytest.mark.parametrize("pattern", SLOW)
+def test_what_is_called_slow_exists(pattern: str) -> None:
+    """A file or test that is renamed would else be fast again, unseen."""
+    place, _, test = pattern.partition("::")
+    found = list((ROOT / "tests").glob(place.removesuffix("*")))
+    assert found
+    name = test.partition("[")[0].rstrip("*")
+    assert all(f"def {name}" in path.read_text() for path in found if test)

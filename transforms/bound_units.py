@@ -18,8 +18,8 @@ from core.rounds import Block
 from core.sampling import siphash
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
+from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
-from transforms.run_rounds import untold
 from transforms.split_units import read_keyed, stream
 from transforms.unit_keys import U64, unit_ids
 
@@ -158,7 +158,7 @@ def bound_in_memory(source: Source, bounding: Bounding) -> Iterator[Block]:
 
 @no_annotations
 def _bound(gathered: tuple[int, list[bytes]], bounding: Bounding) -> Bounded:
-    with untold(_STEP):
+    with plain_errors(_STEP):
         return bound(bounding, gathered[1])
 
 

@@ -12,9 +12,9 @@ from apache_beam.typehints.decorators import no_annotations
 from core.rounds import Block
 from transforms.gather_parts import GatherParts
 from transforms.open_source import InputError, Source
+from transforms.plain_errors import plain_errors
 from transforms.read_blocks import list_row_groups
 from transforms.run_function import Function, FunctionError, FunctionRunner
-from transforms.run_rounds import untold
 from transforms.split_units import Shard, Splitting, gather, split_rows
 
 Answer = tuple[int, tuple[int, ...]]
@@ -74,7 +74,7 @@ class _Evaluate(beam.DoFn):
 
     @no_annotations
     def process(self, gathered: tuple[int, list[Shard]]) -> Iterator[Answer]:
-        with untold(_STEP):
+        with plain_errors(_STEP):
             yield from _answers(self.splitting, self.runner, *gathered)
 
     def teardown(self) -> None:

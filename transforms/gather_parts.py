@@ -7,8 +7,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor
-from transforms.run_rounds import untold
 
 
 @dataclasses.dataclass
@@ -21,7 +21,7 @@ class GatherParts(beam.PTransform):
     Args:
         split: reads what a descriptor names; returns pieces with the numbers of their parts.
         parts: how many parts there are, numbered from 0.
-        step: what this is called where it fails; see `untold`.
+        step: what this is called where it fails; see `plain_errors`.
     """
 
     split: Callable[[Descriptor], Iterable[tuple[int, Any]]]
@@ -41,7 +41,7 @@ def _split(
     parts: int,
     step: str,
 ) -> Iterator[tuple[int, list[Any]]]:
-    with untold(step):
+    with plain_errors(step):
         pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
         for number, piece in split(descriptor):
             pieces[number].append(piece)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from typing import ClassVar
 from urllib.parse import urlsplit
 
-import google.auth
-import google.auth.exceptions
 from pyarrow import fs
 
+from core.errors import ShoalError
 from transforms.name_pattern import FILE, FOLDER, NamePattern, is_glob, parse_glob
 
 _GCS = "gs://"
@@ -23,12 +23,15 @@ _LONG = 200
 """Characters of a name that a sentence quotes."""
 
 
-class InputError(ValueError):
+class InputError(ShoalError, ValueError):
     """The input is not what the job says: one sentence that names the field or file and what is allowed.
 
     Args:
         text: the sentence; characters of a name that cannot be printed are written as escapes.
     """
+
+    exit_code: ClassVar[int] = 2
+    worker_exit_code: ClassVar[int | None] = 1  # the input was right when the job was checked
 
     def __init__(self, text: str) -> None:
         super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
@@ -202,6 +205,9 @@ def _object_storage() -> fs.FileSystem:
             endpoint_override=emulator.netloc,
             retry_time_limit=_RETRIED,
         )
+    import google.auth  # only here: local input needs no client of a cloud
+    import google.auth.exceptions
+
     try:
         google.auth.default()  # answers at once where there are none; pyarrow would go on trying
     except google.auth.exceptions.GoogleAuthError:

@@ -16,6 +16,7 @@ from core.domain import Grid
 from core.rounds import Block
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
+from transforms.plain_errors import plain_errors
 from transforms.read_batches import count_rows, read_batches
 
 _BLOCK_VALUES = 1 << 18
@@ -118,7 +119,8 @@ def list_row_groups(file: File) -> list[Descriptor]:
     Raises:
         InputError: the file's footer cannot be read.
     """
-    starts = accumulate(count_rows(file), initial=0)
+    with plain_errors("Reading"):
+        starts = accumulate(count_rows(file), initial=0)
     return [Descriptor(file, i, start) for i, start in enumerate(starts)][:-1] or [Descriptor(file, None, 0)]
 
 

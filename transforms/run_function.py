@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.errors import ShoalError
 from transforms.function_process import END, FAILED, READY, RUN, home_in, remove
 
 _START = 120.0
@@ -42,7 +43,7 @@ _END = 10.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class FunctionError(ValueError):
+class FunctionError(ShoalError, ValueError):
     """The function cannot be imported; no row was read."""
 
 

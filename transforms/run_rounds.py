@@ -1,12 +1,8 @@
 """Run the rounds of a task as one Beam pipeline: each a pass over the data and one private release."""
 
 import dataclasses
-import errno
-import os
-import traceback
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
@@ -14,16 +10,13 @@ from typing import Any, Protocol
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+from core.errors import add_mark
 from core.noise import Noise
 from core.rounds import Block, Round, State
-from transforms.open_source import InputError
+from transforms.plain_errors import RoundError, plain_errors
 
 Sums = list[tuple[int, Any]]
 """How many aggregates were added, and their sum; several where few were added to many."""
-
-
-class RoundError(RuntimeError):
-    """A step failed; the text holds nothing that depends on rows."""
 
 
 class Records(Protocol):
@@ -68,7 +61,7 @@ class Made:
 
 def _check_marks(one: bytes, other: bytes) -> None:
     if one != other:
-        raise RoundError("The engine gave two draws of one state to the workers of a round.")
+        raise add_mark(RoundError("The engine gave two draws of one state to the workers of a round."))
 
 
 @dataclasses.dataclass
@@ -186,7 +179,7 @@ class _Sum(beam.CombineFn):
 
 @no_annotations
 def _summarize(element: Any, reader: Records, step: Round, drawn: Drawn) -> Made:
-    with untold(f"Round {step.name}"):
+    with plain_errors(f"Round {step.name}"):
         tree = _Sum()
         total = tree.create_accumulator()
         for block in reader.blocks(element):
@@ -206,26 +199,6 @@ def _clip(shard: tuple[int, Made], floor: int) -> Made:
 
 @no_annotations
 def _release(made: Made, step: Round, drawn: Drawn, noise: Noise) -> Drawn:
-    with untold(f"Round {step.name}"):
+    with plain_errors(f"Round {step.name}"):
         _check_marks(made.mark, drawn.mark)
         return Drawn(step.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)
-
-
-@contextmanager
-def untold(what: str) -> Iterator[None]:
-    """Tell of an error its kind and place alone: runners log what it says, and it may quote rows.
-
-    Of the system's own errors, the system's word for their number is told, and no path: it knows no rows.
-    """
-    try:
-        yield
-    except (InputError, RoundError):
-        raise
-    except MemoryError:
-        raise RoundError(f"{what} failed: the worker ran out of memory.") from None
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
-            raise RoundError(f"{what} failed: {os.strerror(error.errno)}.") from None
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(last.filename)}:{last.lineno}"
-        raise RoundError(f"{what} failed with {type(error).__name__} at {place}.") from None

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from core.balls import Balls
+from core.errors import ShoalError
 from transforms.list_files import filesystem
+from transforms.plain_errors import plain_errors
 from transforms.read_batches import read_batches, read_schema
 from transforms.read_blocks import Descriptor, Reader, to_block
-from transforms.run_rounds import untold
 from transforms.whole_file import create_file
 
 INSIDE, OUTSIDE = "inside", "outside"
@@ -30,7 +31,7 @@ _ROWS = 1 << 16
 """Rows read at a time, at most."""
 
 
-class OutputError(RuntimeError):
+class OutputError(ShoalError, RuntimeError):
     """The screened rows cannot be written; the text holds nothing that depends on rows."""
 
 
@@ -87,7 +88,7 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
         OutputError: a file cannot be written.
     """
     sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
-    with untold("Screening"):
+    with plain_errors("Screening"):
         schema = read_schema(descriptor.file)
         with _writing(output):
             inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())

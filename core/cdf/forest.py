@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solveh_banded
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -224,5 +224,7 @@ class Forest:
             diagonal = np.append(1 / weight + inverse[:-1] + inverse[1:], 1.0)  # the last is the total itself
             below = np.concatenate([-inverse[1:-1], [0.0, 0.0]])
             system = np.stack([diagonal, below])
-            return np.asarray(solveh_banded(system, np.append(known, total), lower=True, check_finite=False))
+            return np.asarray(
+                scipy.linalg.solveh_banded(system, np.append(known, total), lower=True, check_finite=False)
+            )
         return np.append(ends, total).astype(np.float64)

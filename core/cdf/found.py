@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.domain import Grid
@@ -179,5 +179,5 @@ def monotone(estimates: Floats, total: int | None) -> Ints:
         estimates: shape (size,).
         total: number of records where it is public, else None.
     """
-    fitted = isotonic_regression(estimates).x
+    fitted = scipy.optimize.isotonic_regression(estimates).x
     return np.rint(np.clip(fitted, 0, total)).astype(np.int64)

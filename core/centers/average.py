@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from core.aggregate import Tally
 from core.centers.centers import Centers
@@ -88,7 +88,8 @@ class Average:
             weights = shorter if self.power == 1 else np.minimum(length / radii[label], 1.0) ** 2
             weights = np.floor(weights * WEIGHT_UNIT)
             ones = np.ones(len(records))
-            member = sparse.csc_array((ones, label, np.arange(len(records) + 1)), (self.k, len(records)))
+            ends = np.arange(len(records) + 1)
+            member = scipy.sparse.csc_array((ones, label, ends), (self.k, len(records)))
             sums += (member @ np.column_stack([pulls, weights, ones])).astype(np.int64)
         return Tally(sums.ravel())
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from core.domain import Grid, Points
 
@@ -78,12 +77,13 @@ def check_nodes(grid: Grid, what: str, axes: int) -> None:
         raise ValueError(f"domain.ball moves rows: {what} reads node ids.")
 
 
-def adjacency(u: Ints, v: Ints, nodes: int) -> csr_array:
+def adjacency(u: Ints, v: Ints, nodes: int) -> "scipy.sparse.csr_array":
     """Return the symmetric 0/1 matrix of edges (u, v), shape (nodes, nodes)."""
     rows, columns = np.append(u, v), np.append(v, u)
-    return csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(nodes, nodes))
+    return scipy.sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(nodes, nodes))
 
 
 def labels(u: Ints, v: Ints, nodes: int) -> Ints:
     """Number the connected components of a graph: shape (nodes,)."""
-    return np.asarray(connected_components(adjacency(u, v, nodes), directed=False)[1], dtype=np.int64)
+    _, found = scipy.sparse.csgraph.connected_components(adjacency(u, v, nodes), directed=False)
+    return np.asarray(found, dtype=np.int64)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow, minimum_spanning_tree
 
 from core.budget import Budget, spend
 from core.domain import Grid
@@ -74,8 +73,8 @@ class Cuts:
     def _forest(self, edges: Ints) -> Ints:
         """Minimum spanning forest of some edges; unique, as their order is total."""
         shape = (self.nodes, self.nodes)
-        ranks = csr_array((edges + 1.0, (self.u[edges], self.v[edges])), shape=shape)
-        return np.sort(minimum_spanning_tree(ranks).data.astype(np.int64) - 1)
+        ranks = scipy.sparse.csr_array((edges + 1.0, (self.u[edges], self.v[edges])), shape=shape)
+        return np.sort(scipy.sparse.csgraph.minimum_spanning_tree(ranks).data.astype(np.int64) - 1)
 
     def local(self, changes: int, enough: float) -> float:
         """Return A(changes), or a bound of it; see `smooth_bound`.
@@ -107,8 +106,8 @@ class Cuts:
         top = self.nodes  # a node above one root of each component
         rows = np.concatenate([self.u[here], np.full(len(roots), top)])
         columns = np.concatenate([self.v[here], roots])
-        forest = csr_array((np.ones(len(rows)), (rows, columns)), shape=(top + 1, top + 1))
-        order, parents = breadth_first_order(forest, top, directed=False)
+        forest = scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(top + 1, top + 1))
+        order, parents = scipy.sparse.csgraph.breadth_first_order(forest, top, directed=False)
         depth = np.zeros(top + 1, dtype=np.int64)
         for node in order[1:].tolist():
             depth[node] = depth[parents[node]] + 1
@@ -168,8 +167,9 @@ class Cuts:
         some = int(np.searchsorted(self.weights, heaviest, side="right"))
         rows, columns = np.append(self.u[:some], self.v[:some]), np.append(self.v[:some], self.u[:some])
         shape = (self.nodes, self.nodes)
-        network = csr_array((np.ones(2 * some, dtype=np.int32), (rows, columns)), shape=shape)
-        return int(maximum_flow(network, int(self.u[edge]), int(self.v[edge])).flow_value)
+        network = scipy.sparse.csr_array((np.ones(2 * some, dtype=np.int32), (rows, columns)), shape=shape)
+        flow = scipy.sparse.csgraph.maximum_flow(network, int(self.u[edge]), int(self.v[edge]))
+        return int(flow.flow_value)
 
 
 @dataclass(frozen=True, kw_only=True)

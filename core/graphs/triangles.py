@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from core.budget import Budget, spend
 from core.domain import Grid
@@ -72,7 +72,7 @@ def count_wedges(edges: Edges, nodes: int) -> Wedges:
 def _count_triangles(u: Ints, v: Ints, here: int) -> int:
     """Count triangles from their lightest corner: by falling degree, few of its neighbors come before it."""
     light, heavy = np.maximum(u, v), np.minimum(u, v)
-    upward = csr_array((np.ones(len(u), dtype=np.int64), (light, heavy)), shape=(here, here))
+    upward = scipy.sparse.csr_array((np.ones(len(u), dtype=np.int64), (light, heavy)), shape=(here, here))
     start, closed = 0, 0
     while start < here:
         end = _fitting(upward, upward, start, here)
@@ -82,7 +82,7 @@ def _count_triangles(u: Ints, v: Ints, here: int) -> int:
     return closed
 
 
-def _count_common(graph: csr_array, degrees: Ints) -> Ints:
+def _count_common(graph: "scipy.sparse.csr_array", degrees: Ints) -> Ints:
     """Find for each number a > 0 of common neighbors the largest 2 a + b, where these two matter; else -1.
 
     2 a + b is d_i + d_j, less 2 where i and j are joined; and a is at most the smaller degree. So once a pair
@@ -125,13 +125,13 @@ def _largest_from(best: Ints) -> Ints:
     return np.maximum.accumulate(best[::-1])[::-1]
 
 
-def _fitting(left: csr_array, right: csr_array, start: int, end: int) -> int:
+def _fitting(left: "scipy.sparse.csr_array", right: "scipy.sparse.csr_array", start: int, end: int) -> int:
     """Return up to where rows of `left` from `start` on go on in `right` by `_WEDGES` paths; at least one."""
     paths = np.cumsum(left[start:end] @ np.diff(right.indptr).astype(np.int64))
     return start + max(1, int(np.searchsorted(paths, _WEDGES, side="right")))
 
 
-def _sum_without_common(graph: csr_array, degrees: Ints, enough: int, spare: bool) -> int:
+def _sum_without_common(graph: "scipy.sparse.csr_array", degrees: Ints, enough: int, spare: bool) -> int:
     """Find the largest 2 a + b, above `enough`, of a pair without common neighbors (a = 0); else -1.
 
     Pairs are tried by descending sum of degrees, which is at most the number of nodes where none is common;

@@ -6,8 +6,8 @@ from itertools import product
 from types import EllipsisType
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from core.policy import Cuts, Full, GridPoint, KnownCount, Policy, Secrets
 
@@ -263,9 +263,11 @@ def check_satisfiable(constraints: Sequence[KnownCount], extents: GridPoint) -> 
         return
     kinds = np.unique(boxes.members(boxes.cut()[0]), axis=0)
     wanted = np.array([answers[key] for key in sorted(answers)])
-    equal = LinearConstraint(kinds.T.astype(np.float64), wanted, wanted)
+    equal = scipy.optimize.LinearConstraint(kinds.T.astype(np.float64), wanted, wanted)
     cost, whole = np.zeros(len(kinds)), np.ones(len(kinds), dtype=np.int64)
-    if milp(cost, integrality=whole, bounds=Bounds(0), constraints=equal).status == _INFEASIBLE:
+    nonnegative = scipy.optimize.Bounds(0)
+    found = scipy.optimize.milp(cost, integrality=whole, bounds=nonnegative, constraints=equal)
+    if found.status == _INFEASIBLE:
         raise ValueError(impossible)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
-from scipy import stats
+import scipy
 
 from core.draws import Cost, Draw
 from core.noise import Noise
@@ -195,7 +195,7 @@ def tail_of(density: Density, failure: float) -> float:
     if density == "cauchy":
         return math.tan(math.pi / 2 * (1 - failure))
     if density == "student":
-        return float(stats.t.isf(failure / 2, 3)) / math.sqrt(3)
+        return -float(scipy.special.stdtrit(3, failure / 2)) / math.sqrt(3)
     return -math.log(failure)
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.draws import Draw, Laplace
@@ -109,7 +109,7 @@ class CountsDownTheTree:
             nodes = {}
             for i, rank in enumerate(ranks):
                 (before, inside), starts = children[steps[i]]
-                child = int(np.searchsorted(isotonic_regression(before).x[1:], rank))
+                child = int(np.searchsorted(scipy.optimize.isotonic_regression(before).x[1:], rank))
                 steps[i] = starts[child]
                 nodes[steps[i]] = float(before[child]), float(inside[child])
         return found(self.probabilities, steps)

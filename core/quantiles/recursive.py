@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from core.aggregate import Counts
 from core.domain import Grid
@@ -194,7 +194,7 @@ def ranks_of(counts: Floats) -> tuple[Floats, float]:
     are empty.
     """
     sums = np.append(0.0, np.cumsum(counts))
-    return np.asarray(isotonic_regression(sums).x), float(sums[-1])
+    return np.asarray(scipy.optimize.isotonic_regression(sums).x), float(sums[-1])
 
 
 def scales_of_points(width: int, scale: float) -> CellScales:

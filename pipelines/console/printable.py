@@ -1,11 +1,13 @@
 """Make text from elsewhere safe for a terminal and a log: control characters are shown as escapes."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: they steer terminals and end lines
@@ -33,6 +35,15 @@ def as_json(value: Any, indent: int | None = None) -> str:
     return re.sub(r"(?!\n)" + CONTROL.pattern, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def finite(value: Any) -> Any:
+    """Return JSON's `value` with null for numbers that JSON doesn't have."""
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def sentences(error: Exception) -> str:
     """Return what an error says, a line for each of its sentences; long ones lose their middle."""
     lines = [_shortened(printable(str(sentence))) for sentence in error.args[:_MOST_LINES]]
@@ -46,10 +57,12 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:half]} ... {text[-half:]}"
 
 
-def terminal(wide: bool) -> Console:
+def terminal(wide: bool) -> "Console":
     """Return a console that prints text as it is: brackets and colons in names mean nothing.
 
     Args:
         wide: whether the standard output is a terminal, whose width is then taken.
     """
+    from rich.console import Console
+
     return Console(width=None if wide else 110, highlight=False, markup=False, emoji=False)

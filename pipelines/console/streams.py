@@ -4,8 +4,10 @@ import os
 import sys
 from typing import Any
 
+from core.errors import ShoalError
 
-class StreamError(RuntimeError):
+
+class StreamError(ShoalError, RuntimeError):
     """A standard stream cannot be written. What the command did before stands."""
 
 

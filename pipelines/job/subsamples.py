@@ -3,14 +3,16 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
 from core.domain import Grid
 from core.sample_and_aggregate.params import SampleAndAggregate
 from pipelines.job.policy import JobPart
-from transforms.run_function import Function
+
+if TYPE_CHECKING:
+    from transforms.run_function import Function
 
 _PLACE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 Argument = bool | int | float | str | tuple[float, ...] | tuple[tuple[float, ...], ...]
@@ -27,11 +29,7 @@ class Outputs(JobPart):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        try:
-            self.grid().check_distances()
-        except ValueError as error:
-            said = str(error).replace("domain", "params.outputs").replace("per column", "per value")
-            raise ValueError(said) from None
+        self.grid().check_distances()
         return self
 
     def grid(self) -> Grid:
@@ -89,8 +87,10 @@ class Analysis(SampleAndAggregate):
                 f"params.memory_limit is {self.memory_limit}: it must be from 1 to {_LARGEST:,} megabytes."
             )
 
-    def untrusted(self) -> Function:
+    def untrusted(self) -> "Function":
         """Return the function as workers know it."""
+        from transforms.run_function import Function  # brings Arrow, which no plan needs
+
         return Function(
             self.function,
             self.outputs.grid(),

@@ -15,11 +15,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.budget import Budget, Mechanism, Spend
+from core.errors import InvalidValue, ShoalError
 from core.neighbors import Name
 from core.plan import Plan
 from core.privacy_filter import Charge, at_most, best_order, filter_spend
@@ -33,8 +34,10 @@ _PATIENCE = 600.0
 """Seconds for which a swap that others keep overtaking is tried again."""
 
 
-class LedgerRefusal(RuntimeError):
+class LedgerRefusal(ShoalError, RuntimeError):
     """The ledger does not admit the run; nothing was charged, read or written by it."""
+
+    exit_code: ClassVar[int] = 3
 
 
 Spent = Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)]
@@ -105,10 +108,7 @@ class Ledger(_Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        try:
-            Budget(self.epsilon, self.delta)
-        except ValueError as error:
-            raise ValueError(str(error).replace("privacy.", "")) from None
+        Budget(self.epsilon, self.delta)
         runs = [entry.run_id for entry in self.charges]
         if len(set(runs)) < len(runs):
             raise ValueError("charges has a run twice: a run is charged once.")
@@ -158,8 +158,8 @@ def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
         return ledger
     try:
         order = best_order(Budget(ledger.epsilon, ledger.delta))
-    except ValueError as error:
-        raise JobError(str(error).replace("privacy.", "--")) from None
+    except InvalidValue as error:
+        raise JobError(error.sentence(f"--{error.field}")) from None
     return ledger.model_copy(update={"order": order})
 
 

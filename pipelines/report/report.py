@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from pipelines.answers.answer import Rows
@@ -43,6 +42,8 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         release: a value as in release.json.
         rows: the columns of its result.parquet, where there is one.
     """
+    from jinja2 import Environment, StrictUndefined  # only a report needs it
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

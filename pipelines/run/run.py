@@ -12,8 +12,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.typehints.decorators import no_annotations
 
 from core.domain import Grid
-from core.noise import SecureNoise, secret_salt
 from core.plan import Finding, Plan
+from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.errors import JobError
 from pipelines.job.job import Job
@@ -42,6 +42,7 @@ from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
 from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
+from transforms.plain_errors import plain_errors
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.run_rounds import Records, RunRounds
@@ -271,10 +272,11 @@ def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Deliv
     Raises:
         StorageError: the folder is not the one that the charge holds: this worker sees another disk.
     """
-    if delivery.output_id not in (None, read_output_id(delivery.folder)):
-        raise StorageError(
-            f"{delivery.folder.locate('')} is another folder on the worker than where the run was submitted: "
-            "give an output that all workers share."
-        )
-    write_release(delivery.folder, draft, state, grid)
-    delivery.finish()
+    with plain_errors("Write"):
+        if delivery.output_id not in (None, read_output_id(delivery.folder)):
+            raise StorageError(
+                f"{delivery.folder.locate('')} is another folder on the worker than where the run was "
+                "submitted: give an output that all workers share."
+            )
+        write_release(delivery.folder, draft, state, grid)
+        delivery.finish()

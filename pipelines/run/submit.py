@@ -12,22 +12,10 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineState
 
+from core.errors import ShoalError, error_in
 from pipelines.errors import JobError, RunError
 from pipelines.run.runners import quiet
-from pipelines.storage.folder import StorageError
 from transforms.open_source import InputError
-
-_SAID = re.compile(
-    r"(InputError|JobError|OutputError|RoundError|StorageError): (.+?)(?: \[while running|\n|$)"
-)
-_SAYS = {
-    "InputError": RunError,
-    "JobError": JobError,
-    "OutputError": RunError,
-    "RoundError": RunError,
-    "StorageError": StorageError,
-}
-"""Errors whose text holds nothing that depends on rows, so that it may be said."""
 
 _OF_THE_SYSTEM = re.compile(r"^[\w.]*Error: \[Errno (\d+)\]", re.MULTILINE)
 _MEMORY = re.compile(r"^[\w.]*MemoryError\b", re.MULTILINE)
@@ -49,7 +37,7 @@ def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
 
     Raises:
         InputError: `build` found the input to be wrong.
-        JobError, StorageError: what a step said of itself.
+        JobError: a step found the job to be wrong.
         RunError: anything else. What a worker says of the input is among these: the input was as the job
             says when it was checked, so a later run of the same job may succeed.
     """
@@ -75,12 +63,13 @@ def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
 def _translated(error: Exception, left: str) -> Exception:
     """Return what may be said of an error in the pipeline: its plain cause, or else its kind and place.
 
-    Its text is never said, because it may quote rows; those of `_SAYS` cannot.
+    The text of an error is never repeated, because it may quote rows; that of a `ShoalError` cannot.
     """
+    known = error.of_worker() if isinstance(error, ShoalError) else error_in(str(error))
+    if known is not None:
+        code, sentence = known
+        return JobError(sentence) if code == JobError.exit_code else RunError(sentence)
     text = f"{error}\n{type(error).__name__}: {error}"
-    said = _SAID.search(text)
-    if said:
-        return _SAYS[said[1]](said[2])
     cause = _cause(text)
     if cause is not None:
         return RunError(f"The pipeline failed: {cause}; {left}.")

@@ -2,10 +2,12 @@
 
 from typing import Protocol
 
+from core.errors import ShoalError
+
 GCS = "gs://"
 
 
-class StorageError(RuntimeError):
+class StorageError(ShoalError, RuntimeError):
     """Storage failed for a reason that is not the job's; the text holds nothing that depends on rows."""
 
 

@@ -15,11 +15,12 @@ from scipy import stats
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.noise import Noise, SecureNoise
+from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.plan import plan_practical
 from core.one_cluster.practical.rounds import Found, Located, NotFound
 from core.rounds import Block
+from core.secure_noise import SecureNoise
 
 pytestmark = pytest.mark.audit
 

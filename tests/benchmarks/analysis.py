@@ -27,7 +27,6 @@ from core.graphs.triangles import count_wedges, plan_triangles
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.smooth_noise import Answer, SmoothNoise
 from core.neighbors import Neighbors
-from core.noise import SecureNoise, secret_salt
 from core.order_statistics import Rank, order_statistic
 from core.plan import Plan
 from core.quantiles.median_plan import plan_median
@@ -36,6 +35,7 @@ from core.rounds import Block, run_in_memory
 from core.sample_and_aggregate.outputs import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.secure_noise import SecureNoise, secret_salt
 
 BUDGET = Budget(1.0, 1e-6)
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")

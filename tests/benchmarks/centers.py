@@ -27,8 +27,8 @@ from core.centers.plan import plan_k_means, plan_k_median
 from core.centers.solver import Solver, squared_distances
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
-from core.noise import SecureNoise, secret_salt
 from core.rounds import Block, run_in_memory
+from core.secure_noise import SecureNoise, secret_salt
 from tests.benchmarks.diffprivlib_peer import NotThere, fit, real_epsilon
 
 BUDGET = Budget(1.0, 1e-6)

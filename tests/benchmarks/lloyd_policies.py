@@ -25,9 +25,10 @@ from core.centers.params import KMeans
 from core.centers.plan import plan_k_means
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.noise import Noise, SecureNoise, secret_salt
+from core.noise import Noise
 from core.policy import Distance, Partition, Policy
 from core.rounds import Block, run_in_memory
+from core.secure_noise import SecureNoise, secret_salt
 from pipelines.answers.drawing import LEFT, TOP, Window, frame
 from tests.benchmarks.centers import columns, cost
 from tests.core.seeded import SeededNoise

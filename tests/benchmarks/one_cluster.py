@@ -26,11 +26,11 @@ from core.aggregate import Tally
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.noise import SecureNoise, secret_salt
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.plan import plan_practical
 from core.one_cluster.practical.rounds import FitRadius, Found, Located
 from core.rounds import Block, run_in_memory
+from core.secure_noise import SecureNoise, secret_salt
 
 BUDGET = Budget(1.0, 1e-6)
 NEIGHBORS = Neighbors("add_or_remove_one")

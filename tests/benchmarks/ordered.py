@@ -30,11 +30,11 @@ from core.gaps import Order, Runs
 from core.interior_point.plan import Candidate, candidate
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
-from core.noise import SecureNoise
 from core.plan import Plan
 from core.quantiles.plan import Quantiles, plan_quantiles
 from core.quantiles.recursive import MOST_POINTS, UNIT
 from core.rounds import Block, run_in_memory
+from core.secure_noise import SecureNoise
 from core.threshold.learners import Examples
 from core.threshold.plan import Threshold, plan_threshold
 from tests.core.seeded import SeededNoise

@@ -34,8 +34,9 @@ from rich.table import Table
 
 from core.aggregate import Tally
 from core.domain import Grid
-from core.noise import Noise, SecureNoise
+from core.noise import Noise
 from core.rounds import Block
+from core.secure_noise import SecureNoise
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory

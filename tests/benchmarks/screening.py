@@ -27,8 +27,8 @@ from core.k_cover.cover import Cover, CoverRound
 from core.k_cover.params import KCover
 from core.k_cover.plan import Step, plan_k_cover
 from core.neighbors import Neighbors
-from core.noise import SecureNoise, secret_salt
 from core.rounds import Block, Round, run_in_memory
+from core.secure_noise import SecureNoise, secret_salt
 from tests.core.seeded import SeededNoise
 
 BUDGET = Budget(1.0, 1e-6)

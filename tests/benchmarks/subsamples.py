@@ -32,11 +32,11 @@ from rich.table import Table
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.noise import SecureNoise, secret_salt
 from core.rounds import run_in_memory
 from core.sample_and_aggregate.outputs import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.secure_noise import SecureNoise, secret_salt
 from pipelines.analyses.regression import linear
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory

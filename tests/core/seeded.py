@@ -1,4 +1,4 @@
-"""Reproducible noise for tests: the distributions of `core.noise.SecureNoise`, from a numpy generator."""
+"""Reproducible noise for tests: the distributions of `SecureNoise`, from a numpy generator."""
 
 import math
 

@@ -45,18 +45,18 @@ def test_range_that_is_no_multiple_of_the_step_stays_inside():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (((1.0,), (0.0,), 0.1), "must be below domain.upper"),
+        (((1.0,), (0.0,), 0.1), "lower must be below upper"),
         (((0.0,), (float("nan"),), 0.1), "finite"),
         (((0.0,), (1.0,), 2.0), "larger than the range"),
-        (((0.0,), (1.0,), 0.0), "domain.step is 0.0"),
-        (((0.0,), (1.0,), float("inf")), "domain.step is inf"),
+        (((0.0,), (1.0,), 0.0), "step is 0.0"),
+        (((0.0,), (1.0,), float("inf")), "step is inf"),
         (((0.0,), (1e6,), 1e-6), "too large"),
         (((0.0,) * 8, (1.0,) * 8, 2.0**-30), "too large"),
-        (((0.0, 0.0), (1.0,), 0.1), "one value per column"),
-        (((), (), 0.1), "one value per column"),
-        (((0.0,), (1.0,), 0.1, Ball((2.0,), 0.5)), "between domain.lower and domain.upper"),
-        (((0.0,), (1.0,), 0.1, Ball((0.5,), 0.0)), "domain.ball.radius is 0.0"),
-        (((0.0,), (1.0,), 0.1, Ball((0.5, 0.5), 0.2)), "domain.ball.center needs 1"),
+        (((0.0, 0.0), (1.0,), 0.1), "one value per axis"),
+        (((), (), 0.1), "one value per axis"),
+        (((0.0,), (1.0,), 0.1, Ball((2.0,), 0.5)), "between lower and upper"),
+        (((0.0,), (1.0,), 0.1, Ball((0.5,), 0.0)), "ball.radius is 0.0"),
+        (((0.0,), (1.0,), 0.1, Ball((0.5, 0.5), 0.2)), "ball.center is .* it needs 1"),
     ],
 )
 def test_bad_domains_say_so_in_one_sentence(arguments, says):
@@ -211,7 +211,7 @@ def test_what_is_too_wide_is_refused_in_one_sentence(arguments, says):
     ("arguments", "says"),
     [
         (((0,), (2**40,), 1), "more than 2.31 steps, too large for exact int64 distances"),
-        (((0, 0), (2**31 - 1, 2**31 - 1), 1), "squared diameter in steps is 2.62 or more"),
+        (((0, 0), (2**31 - 1, 2**31 - 1), 1), "squared diameter of 2.62 steps or more"),
         (((2**60 + 1,), (2**60 + 100,), 1), "finer than float64 can tell"),
         (((2**60 + 1,), (2**61,), 2**40), "not exact in float64: use 1152921504606846976"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.aggregate import Counts
 from core.gaps import Order, Runs, rank_scores
 from core.mechanisms.exponential import Exponential
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import fits
 from tests.core.seeded import SeededNoise
 

@@ -149,7 +149,7 @@ def test_deltas_run_out() -> None:
     assert filter_spend([run(0.1, 1e-6)] * 3, budget, order).epsilon < 7.0
     assert filter_spend([run(0.1, 1e-6)] * 4, budget, order).epsilon == math.inf
     assert filter_spend([], Budget(1.0, 0.0), None).epsilon == 0
-    with pytest.raises(ValueError, match=r"privacy\.delta is 0\.0"):
+    with pytest.raises(ValueError, match=r"delta is 0\.0"):
         best_order(Budget(1.0, 0.0))
 
 

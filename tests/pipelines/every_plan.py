@@ -85,7 +85,7 @@ class Setting:
         return make_plan(self.job, SALT)
 
 
-def _base(task: str) -> dict[str, Any]:
+def _base() -> dict[str, Any]:
     return {
         "task": "one_cluster",
         "input": {"path": "/nowhere/rows.parquet", "columns": ["x", "y"]},
@@ -104,6 +104,11 @@ def _with(job: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
             part = part[parent]
         part.pop(last, None) if value is ... else part.__setitem__(last, value)
     return job
+
+
+def changed_job(changed: dict[str, Any]) -> dict[str, Any]:
+    """Return a small job with dotted keys set; ... removes one."""
+    return _with(_base(), changed)
 
 
 def choices(task: str) -> list[dict[str, str]]:
@@ -133,7 +138,7 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, variant in enumerate(variants):
         for choice in choices(task):
             for relation in ("add_or_remove_one", "replace_one"):
-                job = _with(_with(_with(_base(task), changes(task)), FITTED.get(task, {})), variant)
+                job = _with(_with(_with(_base(), changes(task)), FITTED.get(task, {})), variant)
                 job["params"] |= choice
                 if "paper" in choice.values():  # serves huge targets, and tells boxes apart on a fine grid
                     job["params"]["target"], job["domain"]["step"] = 2 * 10**10, 2.0**-24

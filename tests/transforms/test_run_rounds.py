@@ -8,8 +8,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.aggregate import Counts, Tally
-from core.noise import Noise, SecureNoise
+from core.noise import Noise
 from core.rounds import Block
+from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source

@@ -13,8 +13,8 @@ from core.centers.params import MAX_K, KMeans, KMedian
 from core.centers.plan import plan_k_means, plan_k_median
 from core.centers.solver import Solver, squared_distances
 from core.domain import Ball, Grid
-from core.noise import SecureNoise
 from core.rounds import run_in_memory
+from core.secure_noise import SecureNoise
 from tests.core.centers.test_coreset import (
     BUDGET,
     ONE,

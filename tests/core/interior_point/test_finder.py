@@ -15,8 +15,8 @@ from core.interior_point.one_cluster import int_point
 from core.interior_point.plan import InteriorPoint, candidate, plan_interior_point
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
-from core.noise import SecureNoise
 from core.rounds import Block, run_in_memory
+from core.secure_noise import SecureNoise
 from tests.core.exact import fits
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise

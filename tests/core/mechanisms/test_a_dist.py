@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.mechanisms.a_dist import ADist
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import at_least, excess
 from tests.core.seeded import SeededNoise
 

@@ -9,7 +9,7 @@ import pytest
 from core.draws import Cost
 from core.mechanisms.above_threshold import AboveThreshold
 from core.neighbors import Neighbors
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import at_least, fits, laplace_mass
 from tests.core.seeded import SeededNoise
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.mechanisms.choosing import Choosing
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import excess, fits
 from tests.core.seeded import SeededNoise
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.mechanisms.exponential import Exponential
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import fits
 from tests.core.seeded import SeededNoise
 

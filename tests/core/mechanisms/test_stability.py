@@ -9,7 +9,7 @@ import pytest
 
 from core.mechanisms.stability import StabilityHistogram
 from core.neighbors import Neighbors
-from core.noise import SecureNoise
+from core.secure_noise import SecureNoise
 from tests.core.exact import excess, fits
 from tests.core.seeded import SeededNoise
 

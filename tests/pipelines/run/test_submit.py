@@ -2,12 +2,14 @@
 
 import errno
 import os
+import traceback
 
 import pytest
 
+from core.errors import add_mark
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.folder import StorageError
-from transforms.run_rounds import RoundError, untold
+from transforms.plain_errors import RoundError, plain_errors
 
 LEFT = "nothing was released"
 SECRET = "row 0.777123"
@@ -65,16 +67,17 @@ def test_other_errors_are_told_by_kind_and_place():
     ],
 )
 def test_a_step_tells_its_cause_and_it_arrives(error, cause):
-    with pytest.raises(RoundError) as caught, untold("Round r"):
+    with pytest.raises(RoundError) as caught, plain_errors("Round r"):
         raise error
     assert str(caught.value).startswith(cause)
-    remote = RuntimeError(f"Traceback\ntransforms.run_rounds.RoundError: {caught.value} [while running 'R']")
+    remote = RuntimeError("".join(traceback.format_exception(caught.value)) + " [while running 'R']")
     assert said(remote).startswith(cause)
 
 
 def test_what_storage_says_arrives():
     def build():
-        raise RuntimeError("Traceback\npipelines.folder.StorageError: x cannot be written. [while running]")
+        told = traceback.format_exception(add_mark(StorageError("x cannot be written. [while running 'R']")))
+        raise RuntimeError("".join(told))
 
-    with pytest.raises(StorageError, match=r"^x cannot be written\.$"):
+    with pytest.raises(RunError, match=r"^x cannot be written\.$"):
         submit(build, LEFT)

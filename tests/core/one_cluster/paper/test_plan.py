@@ -10,7 +10,6 @@ from scipy import stats
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
-from core.noise import SecureNoise
 from core.one_cluster.paper.good_center import CenterScales, GoodCenter
 from core.one_cluster.paper.good_radius import (
     GoodRadius,
@@ -25,6 +24,7 @@ from core.one_cluster.paper.weighted import Weighted
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.rounds import Found, NotFound
 from core.rounds import Block, run_in_memory
+from core.secure_noise import SecureNoise
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.noise import SecureNoise, secret_salt
+from core.secure_noise import SecureNoise, secret_salt
 from tests.core.exact import FLAKE
 from tests.core.exact import fits as agrees
 from tests.core.seeded import SeededNoise

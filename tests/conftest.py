@@ -1,0 +1,36 @@
+"""Which tests are slow: `make test` leaves them out, and `make test-engines` runs them."""
+
+from fnmatch import fnmatchcase
+
+import pytest
+
+SLOW = (
+    "core/k_cover/test_cover.py::test_planted_clusters_are_covered*",
+    "core/k_cover/test_cover.py::test_promise_holds*",
+    "core/one_cluster/practical/test_rounds.py::test_promise_holds*",
+    "core/threshold/test_plan.py::test_ranks_are_as_private_as_charged*",
+    "engines/*",
+    "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows[k_*",
+    "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows[one_cluster*",
+    "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows[sample_*",
+    "pipelines/test_every_plan.py::test_nothing_but_noise[*-first]",
+    "pipelines/test_every_plan.py::test_nothing_but_noise[*-nothing]",
+    "pipelines/test_hostile_files.py*",
+    "pipelines/test_sample_and_aggregate.py::test_attacks_in_every_block_end_in_a_valid_release*",
+    "pipelines/test_tasks.py::test_an_empty_table_is_no_error*",
+    "pipelines/test_tasks.py::test_every_task_is_one_job_that_dataflow_takes*",
+    "pipelines/test_tasks.py::test_one_value_many_times_is_no_error*",
+    "pipelines/test_units.py::test_every_task_of_rows_runs_with_units*",
+    "transforms/test_bound_units.py::test_beam_gives_what_memory_gives[two_processes*",
+    "transforms/test_evaluate_subsamples.py::test_beam_gives_what_memory_gives[two_processes*",
+    "transforms/test_evaluate_subsamples.py::test_one_unit_more_changes_one_answer_and_a_replaced_one_two*",
+)
+"""Tests as pytest names them, below tests/; `*` stands for any text."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = item.nodeid.removeprefix("tests/")
+        if any(fnmatchcase(place, pattern.replace("[", "[[]")) for pattern in SLOW):
+            item.add_marker(pytest.mark.slow)
