@@ -1,4 +1,4 @@
-"""Integer aggregates with an associative, commutative `+`: the same bit for bit under any split."""
+"""Integer aggregates whose `+` is associative and commutative: any split of the data gives the same bits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Aggregate(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Sparse counts: `counts[i]` records have key `keys[i]`; keys are sorted and distinct.
+    """Sparse counts: `counts[i]` records have key `keys[i]`. Keys are sorted and distinct.
 
     Args:
         keys: shape (m,), int64.
@@ -66,7 +66,7 @@ class Counts:
         )
 
     def above(self, floor: int) -> "Counts":
-        """Keep max(0, count - floor) where it is positive: still 1-Lipschitz in every count."""
+        """Replace each count by max(0, count - floor), which is 1-Lipschitz, and drop the zeros."""
         kept = self.counts > floor
         return Counts(self.keys[kept], self.counts[kept] - floor)
 
@@ -83,20 +83,22 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The `size` records of least hash, or all where there are fewer: a random subset, whatever the splits.
+    """A random subset of the records: the `size` records of smallest hash, or all where there are fewer.
 
-    Records are in order of the keyed hash of their identities, then of these, then of their points, so the
-    least of two parts' least are the least of both. Under the secret key every subset of distinct
-    identities is as likely as any other, and none depends on points but where two records share an identity.
+    Records are ordered by the keyed hash of their identity, then by the identity, then by the point. To merge
+    two samples, keep the first `size` records of their union; so the result does not depend on how the data
+    is split. Under the secret key, every subset of distinct identities is equally likely. The points matter
+    only for records that share an identity.
 
-    Under `replace_one`, samples of neighbors are equal or differ in one record, for every key: both databases
-    consist of the same other records and of x and y. Where the sample is smaller than the database, it is
-    the least size - 1 of the others and one more record, either way: x (or y) if that is
-    less than the next one of the others, which it is instead if not. So whatever is private for databases
-    of `size` records is as private of the sample, whether or not y has the identity of x.
+    Privacy, under `replace_one`. For every key, the samples of neighbors are equal or differ in one record.
+    - The neighbors have the same other records; one has x besides them, and the other has y.
+    - If the sample is smaller than the database, it holds the first size - 1 of the others and one more
+      record. That is x (or y) if it comes before the next one of the others, and otherwise that next one.
+    - So whatever is private for databases of `size` records is as private for the sample. It does not matter
+      whether y has the identity of x.
 
     Args:
-        size: most records.
+        size: largest number of records.
         hashes: shape (m,), uint64.
         ids: shape (m,), uint64.
         points: shape (m,), int64, of one axis.

@@ -1,9 +1,9 @@
-"""Draws of noise as values: a round holds them, draws with them, and is charged for what they say.
+"""Draws of noise as values: a round holds its draws, adds noise with them, and is charged for them.
 
-A draw is made from public parameters alone. It knows the scale of its noise, what the noisy quantity may
-change by, and how often it is drawn, and so what it costs. The same value then adds the noise, so a plan
-can't charge for one scale while a round uses another. A draw asks its `Noise` for the answer as a whole,
-`Noise.answer`, so whoever stands in for the noise sees each of them: which draw it is, and what it answered.
+A draw is made from public parameters alone. It knows the scale of its noise, how much the noisy quantity may
+change, and how often it is drawn. From these follows what it costs. The same value adds the noise, so a plan
+can't charge for one scale while a round uses another. Each draw gets its answer by one call of
+`Noise.answer`. So a noise that replaces the real one in a test sees every draw and its answer.
 """
 
 import math
@@ -64,11 +64,12 @@ class Draw(ABC):
 
     Args:
         what: the noisy quantity, in a few words.
-        times: how often it is drawn at most.
-        disjoint: whether these draws see disjoint parts of the records, so that one change concerns one of
-            them: they then compose in parallel, and cost as much as one.
-        rate: of the secret Poisson sample that it sees.
-        changes: how many changes of one record lie between neighbors, where the sensitivity is that of one.
+        times: how often it is drawn, at most.
+        disjoint: whether these draws see disjoint parts of the records. One change then concerns one of them,
+            so they compose in parallel and cost as much as one.
+        rate: rate of the secret Poisson sample that it sees.
+        changes: how many changes of one record lie between neighbors, where the sensitivity is for one
+            change.
     """
 
     kind: ClassVar[str]
@@ -86,11 +87,11 @@ class Draw(ABC):
     @property
     @abstractmethod
     def change(self) -> float:
-        """What the noisy quantity may change by, in the norm that the noise is calibrated to."""
+        """How much the noisy quantity may change, in the norm that the noise is calibrated to."""
 
     @abstractmethod
     def cost_of_one(self) -> Cost:
-        """Cost of one draw, for one change of what it sees."""
+        """Return the cost of one draw for one change of the records that it sees."""
 
     @property
     def cost(self) -> Cost:
@@ -98,7 +99,7 @@ class Draw(ABC):
         return self.cost_of_one().amplified(self.rate).grouped(self.changes)
 
     def mechanisms(self, round_: str) -> tuple[Mechanism, ...]:
-        """Return what is charged: one mechanism a draw, one for all disjoint ones, none for free ones."""
+        """Return what is charged: one mechanism a draw, one for all disjoint draws, none for a free draw."""
         cost = self.cost
         if cost == Cost():
             return ()
@@ -117,14 +118,14 @@ class Draw(ABC):
 
 @runtime_checkable
 class Charged(Round, Protocol):
-    """A round that says what it draws."""
+    """A round that lists its draws."""
 
     def draws(self) -> tuple[Draw, ...]:
-        """Every draw that `release` can make; nothing else is drawn."""
+        """Return every draw that `release` can make."""
 
 
 def charged(rounds: Iterable[Charged]) -> tuple[Mechanism, ...]:
-    """Return the mechanisms of these rounds, in order: what a run of them is charged for."""
+    """Return the mechanisms that a run of these rounds is charged for, in order."""
     return tuple(m for step in rounds for draw in step.draws() for m in draw.mechanisms(step.name))
 
 
@@ -133,8 +134,8 @@ class Additive(Draw):
     """Integer noise on integers.
 
     Args:
-        scale: of the noise, in units of the noisy quantity; 0 where nothing changes between neighbors: then
-            nothing is added.
+        scale: scale of the noise, in units of the noisy quantity; 0 where the quantity is equal for
+            neighbors, and no noise is added.
         sensitivity: largest change between neighbors.
     """
 
@@ -157,7 +158,7 @@ class Additive(Draw):
         Args:
             values: exact, any shape.
             noise: where randomness comes from.
-            unit: public, above 0: what the scale and the sensitivity are multiples of. An array, shape (k,),
+            unit: public, above 0; the scale and the sensitivity are multiples of it. An array, shape (k,),
                 gives each row of `values` a unit of its own; the sensitivity is then that of all rows, each
                 in its unit.
         """

@@ -1,4 +1,4 @@
-"""An ordered universe of any size in runs of points of equal rank: one per record and one per gap between."""
+"""An ordered universe of any size in runs of equal rank: the points of records, and the gaps between."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Points = Ints | NDArray[np.object_]
 """Grid points of one axis, shape (m,): int64, or Python integers where the universe is larger."""
 
 MOST_RECORDS = 1 << 33
-"""Records beyond which ranks are cut off: with weights of at most 2^28, scores fit into int64."""
+"""Ranks are cut off at this number of records, so that scores with weights of at most 2^28 fit into int64."""
 
 _FAR = 1 << 61
 
@@ -25,7 +25,7 @@ class Order:
 
     Args:
         values: shape (m,), distinct, ascending.
-        ranks: shape (m + 1,), ranks[i] records are below values[i]; the last is their number.
+        ranks: shape (m + 1,), ranks[i] records are below values[i]; the last entry is the number of records.
     """
 
     values: Points
@@ -33,12 +33,12 @@ class Order:
 
     @classmethod
     def of_counts(cls, counts: Counts) -> "Order":
-        """Take the keys of `counts` for grid points."""
+        """Return the multiset whose points are the keys of `counts`."""
         return cls(counts.keys, np.append(0, np.cumsum(counts.counts)))
 
     @classmethod
     def of(cls, points: Iterable[int]) -> "Order":
-        """Sort grid points of any size; int64 where they fit into 62 bits."""
+        """Sort grid points of any size; they become int64 if they fit into 62 bits."""
         ordered = sorted(points)
         small = not ordered or ordered[-1] < 1 << 62
         whole = np.array(ordered, dtype=np.int64 if small else object)
@@ -67,7 +67,7 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Grid points in runs of equal rank, in no order: every record's point alone, every gap as a whole.
+    """Grid points in runs of equal rank, in no order: each point that has records, and each gap between them.
 
     Args:
         starts: shape (m,), first point of each run.
@@ -103,22 +103,25 @@ class Runs:
 
 
 def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints:
-    """Score each run by how far the rank 0 is from its points: minus the distance, at most 0.
+    """Score the points of each run by minus the distance of their ranks from rank 0; scores are at most 0.
 
-    A point has all ranks from offset + up #{x < v} - down #{x >= v} to offset + up #{x <= v} - down
-    #{x > v}: a point that many records share serves every quantile among them.
+    A point v has all ranks from offset + up #{x < v} - down #{x >= v} to
+    offset + up #{x <= v} - down #{x > v}. So a point that many records share serves every quantile among
+    them.
 
-    Adding a record at y raises both ends by `up` for points above y, lowers both by `down` for points
-    below y, and at y itself does the one to the upper end and the other to the lower. The distance is
-    1-Lipschitz in the two ends, so scores move by at most max(up, down), and the range of the
-    change is at most 2 max(up, down).
+    Sensitivity. Adding a record at y changes the two ends of the ranks of v:
+    - if v > y, both rise by `up`;
+    - if v < y, both fall by `down`;
+    - if v = y, the upper end rises by `up`, and the lower end falls by `down`.
+    The distance is 1-Lipschitz in the two ends. So each score changes by at most max(up, down), and the
+    change of the scores has a range of at most 2 max(up, down).
 
     Args:
         runs: the points, with ranks that start from 0.
         total: number of records that the ranks count.
-        offset: rank of a point below all records, plus down times their number.
-        up: weight of a record below a point.
-        down: weight of a record above it; both are at most 2^28.
+        offset: rank of a point below all records, plus `down` times the number of records.
+        up: weight of a record below a point, at most 2^28.
+        down: weight of a record above a point, at most 2^28.
     """
     offset = min(max(offset, -_FAR), _FAR)
 

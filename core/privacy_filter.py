@@ -1,11 +1,12 @@
-"""Privacy filters: what a ledger may still admit when each run is chosen by what earlier runs answered.
+"""Privacy filters: which runs a ledger may still admit when analysts choose runs by earlier answers.
 
-A composition theorem speaks of runs that are fixed in advance. An analyst chooses the next run, and what it
-may spend, by the answers so far. A filter stays valid then: as long as it admits every run, all runs together
-are (epsilon, delta)-differentially private (Rogers, Roth, Ullman and Vadhan 2016). Two filters that are each
-valid don't make a valid one by "admit what either admits": somebody who lets the answers decide which of
-them is used can make both fail, so that the pair is worth (epsilon, 2 delta). A ledger therefore has one
-filter, which is chosen when the ledger is made.
+Composition theorems hold for runs that are fixed in advance. But an analyst chooses the next run, and its
+budget, by the answers so far. A filter is valid for such adaptive choices: if it admits every run, all runs
+together are (epsilon, delta)-differentially private (Rogers, Roth, Ullman and Vadhan 2016).
+
+Two valid filters must not be combined into one that admits what either of them admits. An analyst who lets
+the answers decide which filter is used can make both fail, so the pair is only (epsilon, 2 delta)-private. So
+a ledger has one filter, which is chosen when the ledger is made.
 """
 
 import math
@@ -16,7 +17,7 @@ from core.budget import Budget, Mechanism, Spend
 from core.errors import InvalidValue
 
 _ORDERS = tuple(1 + 10 ** (i / 100) for i in range(-300, 601))
-"""Orders that `best_order` looks at, from 1.001 to a million."""
+"""Orders that `best_order` tries, from 1.001 to a million."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Charge:
     """What one run spends of a ledger.
 
     Args:
-        budget: the run's guarantee, by whatever accountant of its own.
+        budget: the run's guarantee, by any accountant.
         mechanisms: every draw of the run.
     """
 
@@ -39,11 +40,11 @@ class Charge:
 
 
 def filter_spend(charges: Sequence[Charge], budget: Budget, order: float | None) -> Spend:
-    """Return what runs spend of `budget`, in a filter that admits them while that is at most its epsilon.
+    """Return what runs spend of a ledger's budget; the filter admits them while that is at most its epsilon.
 
     Args:
         charges: the runs. Each may have been chosen by the answers of those before it.
-        budget: the ledger's.
+        budget: the ledger's budget.
         order: order of the Rényi filter, above 1; None adds up the runs' epsilons and deltas.
 
     Returns:
@@ -55,9 +56,9 @@ def filter_spend(charges: Sequence[Charge], budget: Budget, order: float | None)
 
 
 def _basic(charges: Sequence[Charge], budget: Budget) -> float:
-    """Add up the runs' epsilons, where their deltas add up to at most the budget's.
+    """Return the sum of the runs' epsilons, or infinity where the sum of their deltas exceeds the budget's.
 
-    Source: Rogers, Roth, Ullman and Vadhan 2016, who show that this sum is a valid filter.
+    Source: Rogers, Roth, Ullman and Vadhan 2016, who show that this is a valid filter.
     """
     fits = at_most(math.fsum(charge.budget.delta for charge in charges), budget.delta)
     return math.fsum(charge.budget.epsilon for charge in charges) if fits else math.inf
@@ -66,17 +67,17 @@ def _basic(charges: Sequence[Charge], budget: Budget) -> float:
 def _renyi(charges: Sequence[Charge], budget: Budget, order: float) -> float:
     """Return the share of the budget's Rényi divergence that all draws use, times the budget's epsilon.
 
-    The order a is fixed before the first run. Then the divergences of draws add up however they are chosen:
-    exp((a - 1) (loss so far - divergence so far)) is a supermartingale under the other database, so as long
-    as the sum of divergences is at most R, the whole has divergence at most R (Feldman and Zrnic 2021;
-    Lécuyer 2021; Haney et al. 2023 for runs that overlap). For several orders at once, whichever admits, this
-    argument fails as it does for two filters. A filter of exact loss distributions, the natural way to do
-    better, is not valid when runs are chosen adaptively.
+    The order a is fixed before the first run. Then the divergences of draws add up, however the draws are
+    chosen: exp((a - 1) (loss so far - divergence so far)) is a supermartingale under the other database. So
+    if the divergences add up to at most R, all draws together have a divergence of at most R (Feldman and
+    Zrnic 2021; Lécuyer 2021; Haney et al. 2023 for runs that overlap). The argument fails for a filter that
+    admits what any of several orders admits, as it does for two filters. A filter of exact loss distributions
+    would be tighter, but is not valid when runs are chosen adaptively.
 
-    A draw that is (e, d)-differentially private is e-private but for an event of probability d under either
-    database (Kairouz, Oh and Viswanath 2015). The probabilities of these events add up (Whitehouse, Ramdas,
-    Rogers and Wu 2023): half of delta covers them, and the other half the step from divergence to epsilon,
-    `allowed_divergence`.
+    A draw that is (e, d)-differentially private is e-private except for an event of probability d under
+    either database (Kairouz, Oh and Viswanath 2015). The probabilities of these events add up (Whitehouse,
+    Ramdas, Rogers and Wu 2023), and half of delta covers them. The other half covers the step from divergence
+    to epsilon, `allowed_divergence`.
     """
     draws = [draw for charge in charges for draw in charge.mechanisms]
     if not at_most(math.fsum(draw.delta for draw in draws), budget.delta / 2):
@@ -91,8 +92,8 @@ def _renyi(charges: Sequence[Charge], budget: Budget, order: float) -> float:
 def best_order(budget: Budget) -> float:
     """Return the order at which a Rényi filter of `budget` admits the most Gaussian draws.
 
-    A Gaussian draw of rho has divergence a rho at order a, and small pure draws nearly a epsilon^2 / 2, so
-    this maximizes `allowed_divergence` / a.
+    At order a, a Gaussian draw of rho has divergence a rho, and a small pure draw has nearly a epsilon^2 / 2.
+    So the best order maximizes `allowed_divergence` / a.
 
     Raises:
         InvalidValue: delta is 0, or so small beside epsilon that no order allows anything.
@@ -110,9 +111,9 @@ def best_order(budget: Budget) -> float:
 
 
 def allowed_divergence(epsilon: float, delta: float, order: float) -> float:
-    """Return the largest Rényi divergence of an order that is worth (epsilon, delta); it may be negative.
+    """Return the largest Rényi divergence of an order that implies (epsilon, delta); it may be negative.
 
-    epsilon = R + ln(1 - 1/a) - (ln delta + ln a) / (a - 1), solved for R.
+    It is epsilon = R + ln(1 - 1/a) - (ln delta + ln a) / (a - 1), solved for R.
     Source: Canonne, Kamath and Steinke 2020, Proposition 12.
     """
     if delta <= 0:
@@ -123,8 +124,9 @@ def allowed_divergence(epsilon: float, delta: float, order: float) -> float:
 def pure_divergence(epsilon: float, order: float) -> float:
     """Return the largest Rényi divergence of an order a that an epsilon-private draw has.
 
-    Randomized response has it, since every epsilon-private draw is a function of its answer (Kairouz, Oh and
-    Viswanath 2015): [ln cosh((a - 1/2) e) - ln cosh(e / 2)] / (a - 1), which is at most a e^2 / 2 and e.
+    Randomized response has the largest one, because every epsilon-private draw is a function of its answer
+    (Kairouz, Oh and Viswanath 2015). It is [ln cosh((a - 1/2) e) - ln cosh(e / 2)] / (a - 1) for epsilon e,
+    which is at most a e^2 / 2 and at most e.
     """
     return (_log_cosh((order - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (order - 1)
 
@@ -134,5 +136,5 @@ def _log_cosh(x: float) -> float:
 
 
 def at_most(value: float, limit: float) -> bool:
-    """Say whether a sum is within a limit; a sum of equal parts isn't refused for its rounding."""
+    """Return whether a sum is within a limit, up to the rounding of a sum of many parts."""
     return value <= limit * (1 + 1e-9)

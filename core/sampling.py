@@ -1,4 +1,4 @@
-"""Poisson sampling that a repeated step repeats: a keyed hash of each record's identity."""
+"""Poisson sampling by a keyed hash of each record's identity: a repeated step keeps the same records."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ _CHUNK = 1 << 14  # the hash state of a chunk stays in the processor's cache
 
 
 def siphash(words: U64, salt: bytes, tweak: int) -> U64:
-    """SipHash-2-4 of 64-bit words under a 128-bit key (Aumasson and Bernstein 2012), vectorized.
+    """Hash 64-bit words by SipHash-2-4 under a 128-bit key (Aumasson and Bernstein 2012), vectorized.
 
     Args:
         words: shape (n,), uint64; each is hashed as one 8-byte message.
@@ -29,11 +29,12 @@ def siphash(words: U64, salt: bytes, tweak: int) -> U64:
 
 
 def siphash_128(messages: U64, salt: bytes, tweak: int) -> U64:
-    """SipHash-2-4 with a result of 128 bits, of messages that are all of one number of words, vectorized.
+    """Hash messages by SipHash-2-4 to 128 bits; all messages have the same number of words; vectorized.
 
     Args:
-        messages: shape (n, w), uint64, best in Fortran order. The last word ends as SipHash's do: in its
-            highest byte the length in bytes (mod 256), in the others what is left of the text, and zeros.
+        messages: shape (n, w), uint64; fastest in Fortran order. The last word is padded as SipHash
+            demands: its highest byte is the message's length in bytes (mod 256), the bytes below it hold the
+            rest of the message and zeros.
         salt: 16 secret bytes.
         tweak: a public number that makes the hashes of different uses independent.
 
@@ -108,11 +109,11 @@ def _sip_round(v0: U64, v1: U64, v2: U64, v3: U64) -> None:
 
 
 def poisson_sample(ids: U64, rate: float, salt: bytes, tweak: int) -> NDArray[np.bool_]:
-    """Say which records are in a Poisson sample of public `rate`.
+    """Return which records are in a Poisson sample of public `rate`.
 
-    Every record is kept independently with probability `rate`, by the keyed hash of its identity:
-    the same under any split, order or repetition. Hashing the content instead would keep or drop
-    equal records together, and amplification by sampling would not hold.
+    Every record is kept independently with probability `rate`. The keyed hash of its identity decides, so the
+    sample is the same under any split, order or repetition. A hash of the content would keep or drop equal
+    records together, and amplification by sampling would not hold.
 
     Args:
         ids: shape (n,), uint64 identities, distinct per record.

@@ -74,11 +74,9 @@ TASKS = {
     "cdf": _task("cdf.params:Cdf", "cdf.task:CDF", "cdf"),
     "quantiles": _task("quantiles.plan:Quantiles", "quantiles.plan:plan_quantiles", "quantiles"),
     "interior_point": _task(
-        "interior_point.plan:InteriorPoint", "interior_point.plan:plan_interior_point", "interior_point"
+        "interior_point.params:InteriorPoint", "interior_point.task:INTERIOR_POINT", "interior_point"
     ),
-    "threshold": _task(
-        "threshold.plan:Threshold", "threshold.plan:plan_threshold", "threshold", keeps=("one",)
-    ),
+    "threshold": _task("threshold.params:Threshold", "threshold.task:THRESHOLD", "threshold", keeps=("one",)),
     "k_means": _task("centers.params:KMeans", "centers.plan:plan_k_means", "centers"),
     "k_median": _task("centers.params:KMedian", "centers.plan:plan_k_median", "centers"),
     "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),

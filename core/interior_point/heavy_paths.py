@@ -1,16 +1,19 @@
-"""HeavyPaths: interior points of huge universes with about log* as many records.
+"""HeavyPaths: find an interior point of a huge universe with a number of records of order log* of its size.
 
-Kaplan, Ligett, Mansour, Naor and Stemmer 2020, Algorithms 2 to 6, with the random path replaced by a
-noisy walk down the heavy one, which costs no more than one AboveThreshold.
+Kaplan, Ligett, Mansour, Naor and Stemmer 2020, Algorithms 2 to 6. Their random path is replaced by a noisy
+walk down the heavy path, which costs no more than one AboveThreshold.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from core.draws import Draw
 from core.gaps import Order
-from core.interior_point.tree_log import LevelUp, depth_of
+from core.interior_point.level_up import LevelUp
+from core.interior_point.sampled import SampledMethod
+from core.interior_point.tree_log import depth_of
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.heavy_path import HeavyPathWalk
 from core.mechanisms.stopping import Stopping
@@ -25,21 +28,26 @@ _REPLACE = Neighbors("replace_one")
 class HeavyPaths:
     """Find an interior point under `replace_one`, through the first tree whose heavy path splits well.
 
-    Tree i stands on the trimmed database i - 1, and its heavy path embeds that as database i (`embed`).
-    AboveThreshold on the largest multiplicity of databases 1, 2, ... finds the tree, a `HeavyPathWalk` an
-    interior point of the database it stands on, and a `LevelUp` each brings it back to the one before.
+    Database 0 is the records. Tree i is built on database i - 1 without its extremes, and its heavy path
+    embeds that database as database i (see `embed`).
+    1. `Stopping` on the largest multiplicity of databases 1, 2, ... chooses a tree.
+    2. A `HeavyPathWalk` finds an interior point of the database that the tree is built on.
+    3. One `LevelUp` a tree leads from there back to an interior point of database 0.
 
-    Privacy. While multiplicities stay below theta = trim - 2, at most one child of a node exceeds the stop
-    weight, so heavy paths of neighbors continue each other and the embedded databases are neighbors; the
-    multiplicity of the first database that reaches theta still differs by at most 1 (Lemmas 4.3 and 4.5).
-    `Stopping` passes over it only with its delta. Everything after it sees neighbors, or comes after a stop
-    that cost that delta: adaptive composition.
+    Privacy. Let theta = trim - 2, and consider two neighbors.
+    - While the multiplicities stay below theta, at most one child of a node exceeds the stop weight. So one
+      of the two heavy paths continues the other, and the embedded databases are neighbors (Lemma 4.3).
+    - The multiplicities of the first database that reaches theta still differ by at most 1 (Lemma 4.5).
+    - `Stopping` passes over that database with at most the probability that it is charged as its delta.
+    - If it does not, the walk and all `LevelUp` see databases that are neighbors.
+    So the draws compose adaptively.
 
     Args:
         bits: the universe has 2^bits points.
-        trees: the last tree is taken if no earlier one is.
-        trim: records cut off at each end of each database, and weight at which heavy paths stop.
-        walk: finds an interior point of the database that the chosen tree stands on.
+        trees: most trees; the last one is taken if `Stopping` chooses no earlier one.
+        trim: number of records cut off at each end of each database; also the weight at which heavy paths
+            stop.
+        walk: finds an interior point of the database that the chosen tree is built on.
         stopping: chooses the tree; None where there is one.
         level_up: goes back up; None where there is one tree.
     """
@@ -55,15 +63,15 @@ class HeavyPaths:
     def of(
         cls, bits: int, trees: int, epsilon: float, delta: float, shares: tuple[float, float], failure: float
     ) -> "HeavyPaths":
-        """Calibrate, and find the smallest trim that privacy and utility allow.
+        """Set the scales, and the smallest trim that privacy and utility allow.
 
         Args:
             bits: the universe has 2^bits points.
             trees: 1 to `depth_of(bits)`.
             epsilon: sum over the draws.
             delta: sum over the draws.
-            shares: of epsilon, for AboveThreshold and the walk; the rest is for going up. One tree needs
-                the walk alone.
+            shares: of epsilon, for `Stopping` and for the walk; the rest is for `LevelUp`. One tree needs the
+                walk alone.
             failure: probability of missing an interior point at `records_needed`.
         """
         first, second = shares if trees > 1 else (0.0, 1.0)
@@ -92,16 +100,27 @@ class HeavyPaths:
         )
         return cls(bits, trees, trim, walk, stopping, level_up)
 
+    @classmethod
+    def calibrated(cls, bits: int, epsilon: float, delta: float, failure: float) -> "HeavyPaths":
+        """Choose the number of trees and the shares that need the fewest records; see `of`."""
+        shares = [(a / 10, b / 10) for a in range(1, 6) for b in range(2, 7) if a + b < 9]
+        tried = [
+            cls.of(bits, trees, epsilon, delta, share, failure)
+            for trees in range(1, max(1, depth_of(bits)) + 1)
+            for share in (shares if trees > 1 else shares[:1])
+        ]
+        return min(tried, key=lambda one: one.records_needed(failure))
+
     def draws(self) -> tuple[Draw, ...]:
-        """See `Finder`."""
+        """See `Finder.draws`."""
         if self.stopping is None or self.level_up is None:
             return (self.walk,)
         return (self.stopping, self.walk, *self.level_up.draws())
 
     def records_needed(self, failure: float) -> int:
-        """Smallest n at which an interior point is promised.
+        """See `Finder.records_needed`.
 
-        The last database keeps n - 3 trim trees records on as many levels as its tree has, so that some
+        Of n records the last database keeps n - 3 trim trees. They lie on the levels of one tree, so some
         level is as frequent as the walk needs.
         """
         last = bits_of(self.bits, self.trees)[-1]
@@ -134,19 +153,19 @@ class HeavyPaths:
 
 
 def bits_of(bits: int, trees: int) -> list[int]:
-    """Depths of the trees: each stands on the levels of the one before."""
+    """Return the depths of the trees: each is built on the levels of the one before."""
     depths = [bits]
     for _ in range(trees - 1):
         depths.append(depths[-1].bit_length())
     return depths
 
 
-def heavy_paths(bits: int, epsilon: float, delta: float, failure: float) -> HeavyPaths:
-    """Return the number of trees and the shares that need the fewest records."""
-    shares = [(a / 10, b / 10) for a in range(1, 6) for b in range(2, 7) if a + b < 9]
-    tried = [
-        HeavyPaths.of(bits, trees, epsilon, delta, share, failure)
-        for trees in range(1, max(1, depth_of(bits)) + 1)
-        for share in (shares if trees > 1 else shares[:1])
-    ]
-    return min(tried, key=lambda method: method.records_needed(failure))
+class HeavyPathsMethod(SampledMethod):
+    """HeavyPaths on a random subset of the records."""
+
+    name: ClassVar[str] = "heavy_paths"
+
+    def finder(self, share: float) -> HeavyPaths:
+        """See `SampledMethod.finder`; half of delta is left for composition."""
+        budget, failure = self.setting.budget, self.setting.params.failure
+        return HeavyPaths.calibrated(self.bits, share * budget.epsilon, budget.delta / 2, failure)

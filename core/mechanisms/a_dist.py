@@ -1,4 +1,4 @@
-"""A_dist: the best of several candidates, or nothing where it doesn't lead clearly."""
+"""A_dist: release the best of several candidates, or nothing if it does not lead clearly."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ from core.noise import Noise
 class ADist(Draw):
     """Release the candidate of the best score if its noisy lead over the second reaches a threshold.
 
-    Scores have sensitivity 1, so the gap between best and second has sensitivity 2. If neighbors have the
-    same best candidate, only the gap moves: 2 / scale. If not, both gaps are at most 2, and either best is
-    released with probability at most Pr[2 + Z >= threshold] = a^(threshold - 2) / (1 + a), a = exp(-1 /
-    scale): that is delta (Smith and Thakurta 2013; scale 1 / epsilon without the 2, as sometimes printed, is
-    not private).
+    Privacy. Scores have sensitivity 1, so the gap between the best score and the second has sensitivity 2.
+    - If neighbors have the same best candidate, only the gap changes. That costs epsilon = 2 / scale.
+    - If they have different ones, both gaps are at most 2. Each best candidate is then released with
+      probability at most delta = Pr[2 + Z >= threshold] = a^(threshold - 2) / (1 + a), where
+      a = exp(-1 / scale).
+    Source: Smith and Thakurta 2013. The scale 1 / epsilon, which is sometimes printed, is not private.
 
     Args:
         scale: Laplace scale of the gap.
@@ -33,8 +34,8 @@ class ADist(Draw):
     def of(cls, what: str, epsilon: float, delta: float, **more: Any) -> "ADist":
         """Return the draw with the smallest threshold that is (epsilon, delta)-private.
 
-        2 + ceil((2 / epsilon) ln(1 / (delta (1 + a)))), a = exp(-epsilon / 2); with continuous noise it would
-        be 2 + (2 / epsilon) ln(1 / (2 delta)).
+        The threshold is 2 + ceil((2 / epsilon) ln(1 / (delta (1 + a)))) with a = exp(-epsilon / 2). With
+        continuous noise it would be 2 + (2 / epsilon) ln(1 / (2 delta)).
         """
         a = math.exp(-epsilon / 2)
         threshold = 2 + max(0, math.ceil(2 / epsilon * math.log(1 / (delta * (1 + a)))))
@@ -59,7 +60,7 @@ class ADist(Draw):
         """Release the best candidate, or None.
 
         Args:
-            best: the candidate, by a name that means the same whatever the data are.
+            best: the candidate, by a name that does not depend on the data.
             gap: its score minus that of the second.
             noise: where randomness comes from.
         """

@@ -1,4 +1,4 @@
-"""AboveThreshold: the first of many values that reaches a threshold, for the price of one."""
+"""AboveThreshold: find the first of many values that reaches a threshold, at the cost of one."""
 
 import math
 from collections.abc import Iterable
@@ -16,14 +16,15 @@ from core.noise import Noise
 class AboveThreshold(Draw):
     """Release the index of the first value whose noisy version reaches the noisy threshold.
 
-    Let the values have sensitivity D. The release is (D / threshold_scale + s D / query_scale)-private,
+    Let D be the sensitivity of the values. The release is (D / threshold_scale + s D / query_scale)-private,
     where s = 1 if `monotone` and s = 2 otherwise (Lyu, Su and Li 2017).
 
-    Proof, for integers too. Fix all query noise but that of the released index i, and move the
-    threshold noise by +D, which costs D / threshold_scale. A value that stayed below stays below, because it
-    rises by at most D. Value i must gain D against the threshold and may itself have lost D, hence needs 2D
-    from its own noise. If all values can only have risen, value i loses nothing and needs D. If all can only
-    have fallen, the threshold does not move at all and value i needs D.
+    Proof, which holds for integers too. Fix the noise of all values but that of the released index i.
+    - Raise the threshold's noise by D, which costs D / threshold_scale. Every value before i stays below the
+      threshold, because it rises by at most D.
+    - Value i may have fallen by D itself, and the threshold has risen by D. So its noise must rise by 2 D.
+    - If all values can only have risen, value i has not fallen, and D is enough.
+    - If all values can only have fallen, the threshold need not rise, and D is enough for value i.
 
     Args:
         threshold_scale: Laplace scale of the threshold, drawn once.

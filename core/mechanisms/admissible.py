@@ -1,4 +1,4 @@
-"""Noise whose scale follows the data by a smooth bound: what it costs, and exact integer draws of it."""
+"""Noise that is scaled by a smooth bound of the data: what it costs, and how it is drawn exactly."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,7 @@ from core.noise import Noise
 Density = Literal["cauchy", "student", "laplace"]
 
 ROUNDING = 1e-9
-"""Relative error that calibrations allow a smooth sensitivity and a scale to have; true errors are <
-1e-13."""
+"""Relative error of a smooth sensitivity and of a scale that costs allow for; true errors are below 1e-13."""
 
 _WORD = 32  # bits per refinement
 
@@ -28,20 +27,20 @@ class Uniform(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Admissible(Draw):
-    """Noise Z such that f(x) + S(x) / alpha Z is private where S is a beta-smooth bound of f.
+    """Noise Z such that f(x) + S(x) / alpha Z is private, where S is a beta-smooth bound of f.
 
     Z has, up to a constant, one of the densities
 
         cauchy   1 / (1 + z^2),    student  1 / (1 + z^2)^2  (Student's t_3 over sqrt(3)),    laplace  e^-|z|.
 
-    Between neighbors x, x' the scale S / alpha moves by a factor of at most e^beta, and f by at most
-    min(S(x), S(x')), alpha times the smaller scale. `heavy_tailed_epsilon` and `laplace_delta` say what that
-    costs.
+    Privacy. Between neighbors x and x', the scale S / alpha changes by a factor of at most e^beta. f changes
+    by at most min(S(x), S(x')), which is alpha times the smaller scale. `heavy_tailed_epsilon` and
+    `laplace_delta` give the cost of that.
 
-    What is released is f(x) + round(S(x) / alpha Z) for an integer f(x): the nearest integer to the ideal
-    f(x) + S(x) / alpha Z, a function of it, hence as private. `rounded` samples that integer exactly, so no
-    rounding error is released and none is to be charged. Floats only enter by the scale, whose relative error
-    is far below `ROUNDING` / 2; the cost is that of `alpha` and `beta` raised by that much.
+    Rounding. For an integer f(x), f(x) + round(S(x) / alpha Z) is released. That is the nearest integer to
+    f(x) + S(x) / alpha Z, so it is a function of a private number. `rounded` draws it exactly, so no rounding
+    error is released. Floats enter by the scale alone, whose relative error is far below `ROUNDING` / 2. The
+    cost is computed for an `alpha` and a `beta` that are larger by that much.
 
     Args:
         density: of Z.
@@ -60,7 +59,7 @@ class Admissible(Draw):
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the noise, per unit of smooth sensitivity."""
+        """Scale of the noise per unit of smooth sensitivity."""
         return 1 / self.alpha
 
     @property
@@ -78,7 +77,7 @@ class Admissible(Draw):
         return Cost(self.epsilon, laplace_delta(alpha, beta, self.epsilon))
 
     def scale(self, smooth_sensitivity: float) -> float:
-        """Scale of the noise for a smooth sensitivity."""
+        """Return the scale of the noise for a smooth sensitivity."""
         return smooth_sensitivity / self.alpha
 
     def tail(self, failure: float) -> float:
@@ -90,7 +89,8 @@ class Admissible(Draw):
 
         Args:
             values: exact, one for each axis.
-            smooth_sensitivity: above 0, `beta`-smooth, and no less than the change of `values` in L1.
+            smooth_sensitivity: above 0, `beta`-smooth, and at least the L1 change of `values` between
+                neighbors.
             noise: where randomness comes from.
 
         Raises:
@@ -107,29 +107,33 @@ class Admissible(Draw):
 
 
 def heavy_tailed_epsilon(density: Density, alpha: float, beta: float, axes: int = 1) -> float:
-    """Epsilon that Cauchy or Student noise spends at (alpha, beta).
+    """Return the epsilon that Cauchy or Student noise spends at (alpha, beta).
 
-    In one dimension, exactly. Let f and f' be D apart and the scales s and s'. The Cauchy density s / ((y -
-    f)^2 + s^2) is 1 over the quadratic form of (y, 1) with the matrix B = [[1, -f], [-f, f^2 + s^2]] / s of
-    determinant 1. The largest ratio of two of them is the larger eigenvalue e^d of B^-1 B', whose trace is
-    e^d + e^-d:
+    In one dimension the result is exact. Let f and f' be D apart, with scales s and s'.
+    - The Cauchy density s / ((y - f)^2 + s^2) is 1 over the quadratic form of (y, 1) with the matrix
+      B = [[1, -f], [-f, f^2 + s^2]] / s, which has determinant 1.
+    - The largest ratio of two such densities is the larger eigenvalue e^d of B^-1 B'. The trace of that
+      matrix is e^d + e^-d, so
 
-        cosh d = (D^2 + s^2 + s'^2) / (2 s s'),
+        cosh d = (D^2 + s^2 + s'^2) / (2 s s').
 
-    the hyperbolic distance of (f, s) and (f', s'). The Student density is s^3 / ((y - f)^2 + s^2)^2: the
-    ratio is at most e^(2 d + |ln(s' / s)|). Let s = 1 be the smaller scale, D = alpha and s' = e^l with l
-    <= beta. d is convex in l, as the distance to a point that moves along a line, so l = 0 or l = beta is
-    the worst:
+      This d is the hyperbolic distance of (f, s) and (f', s').
+    - The Student density is s^3 / ((y - f)^2 + s^2)^2, so the ratio is at most e^(2 d + |ln(s' / s)|).
+    - Let s = 1 be the smaller scale, D = alpha, and s' = e^l with l <= beta. d is convex in l, as it is the
+      distance to a point that moves along a line. So l = 0 or l = beta is the worst case:
 
         epsilon = max(2 arsinh(alpha / 2), arcosh(cosh beta + alpha^2 e^-beta / 2))             (cauchy),
         epsilon = max(4 arsinh(alpha / 2), 2 arcosh(cosh beta + alpha^2 e^-beta / 2) + beta)    (student).
 
-    Nissim, Raskhodnikova and Smith (2007) ask alpha, beta <= epsilon / 6 of Cauchy noise.
+    For Cauchy noise, Nissim, Raskhodnikova and Smith (2007) require alpha, beta <= epsilon / 6.
 
-    In m > 1 dimensions f moves by at most alpha times the smaller scale in L1, and each coordinate has noise
-    of its own. The path x = D u / l, s = e^u, 0 <= u <= l, has a hyperbolic length of at most the root of D^2
-    + l^2, so that d is no more. Summed over coordinates that is convex in how the move is split, and largest
-    where one coordinate has all of it; and it grows with l. So with d = sqrt(alpha^2 + beta^2) + (m - 1) beta
+    In m > 1 dimensions f changes by at most alpha times the smaller scale in L1, and each coordinate has
+    noise of its own.
+    - The path x = D u / l, s = e^u, 0 <= u <= l, has a hyperbolic length of at most sqrt(D^2 + l^2). So d is
+      at most that.
+    - The sum over coordinates is convex in how D is split among them, so it is largest where one coordinate
+      has all of it. It also grows with l.
+    - So with d = sqrt(alpha^2 + beta^2) + (m - 1) beta
 
         epsilon = d                (cauchy),
         epsilon = 2 d + m beta     (student).
@@ -145,21 +149,27 @@ def heavy_tailed_epsilon(density: Density, alpha: float, beta: float, axes: int 
 
 
 def laplace_delta(alpha: float, beta: float, epsilon: float) -> float:
-    """Smallest delta at which Laplace noise at (alpha, beta) is (epsilon, delta)-private; infinite out of
-    range.
+    """Return the smallest delta at which Laplace noise is (epsilon, delta)-private; infinite out of range.
 
-    In units of the scale of x, P has density h(z) = e^-|z| / 2 and Q, of the neighbor, e^l h(e^l (z + D))
-    with |l| <= beta and |D| <= alpha min(1, e^-l). For alpha <= epsilon and beta + alpha e^-beta <= epsilon
+    In units of the scale of x, the output P of x has density h(z) = e^-|z| / 2. The output Q of its neighbor
+    has density e^l h(e^l (z + D)) with |l| <= beta and |D| <= alpha min(1, e^-l). For alpha <= epsilon and
+    beta + alpha e^-beta <= epsilon
 
         sup (P - e^epsilon Q)+ = (1 - e^-beta) (e^-z1 + e^-z2) / 2,
         z1, z2 = (epsilon + beta -+ alpha) / (e^beta - 1).
 
-    Proof. Both densities are symmetric and unimodal, so their overlap shrinks as |D| grows: D is the largest.
-    With l < 0 the log-ratio has its maximum at z = 0, |l| + alpha e^-|l|, convex in |l|: at most epsilon, no
-    excess. With l >= 0 it falls up to Q's mode and grows after, and is epsilon at z1(l) >= 0 and -z2(l),
-    beyond which P has e^-z1 / 2 and e^-z2 / 2, and e^epsilon Q the part e^-l of that. Both z fall as l
-    grows, because 1 - e^-l <= l <= epsilon + l -+ alpha: l = beta is the worst. (The published calibration
-    adds the failures of both steps, delta (1 + e^(epsilon/2)) / 2, and is far from tight.)
+    Proof.
+    - Both densities are symmetric and unimodal, so their overlap shrinks as |D| grows. The largest |D| is the
+      worst case.
+    - For l < 0 the log-ratio has its maximum |l| + alpha e^-|l| at z = 0. That is convex in |l|, hence at
+      most epsilon, so there is no excess.
+    - For l >= 0 the log-ratio falls up to the mode of Q and grows after it. It equals epsilon at z1(l) >= 0
+      and at -z2(l). Beyond these points P has mass e^-z1 / 2 and e^-z2 / 2, and e^epsilon Q has e^-l times
+      that.
+    - Both z1 and z2 fall as l grows, because 1 - e^-l <= l <= epsilon + l -+ alpha. So l = beta is the worst
+      case.
+    The published calibration adds the failures of two steps, delta (1 + e^(epsilon/2)) / 2, and is far from
+    tight.
     """
     if alpha > epsilon or beta + alpha * math.exp(-beta) > epsilon:
         return math.inf
@@ -168,14 +178,16 @@ def laplace_delta(alpha: float, beta: float, epsilon: float) -> float:
 
 
 def rounded(density: Density, scale: float, source: Uniform) -> int:
-    """Draw round(scale Z), exactly.
+    """Draw round(scale Z) exactly.
 
-    Heavy tails by the ratio of uniforms (Kinderman and Monahan 1977): (u, v) uniform in the half disk
-    {0 <= u, u^2 + v^2 <= 1} makes v / u standard Cauchy, in the disk {u^2 + v^2 <= u} it has density
-    proportional to 1 / (1 + z^2)^2. Binary digits of u and |v| are drawn until the dyadic square that
-    they leave is inside or outside of the region, and all ratios in it round to one integer. Laplace: the
-    nearest integer of an exponential E is 0 with probability 1 - e^(-1/(2 scale)), and geometric after;
-    Bernoulli(e^-x) by Canonne, Kamath and Steinke (2020), Algorithms 1 and 2.
+    Cauchy and Student by the ratio of uniforms (Kinderman and Monahan 1977). For (u, v) uniform in the half
+    disk {0 <= u, u^2 + v^2 <= 1}, v / u is standard Cauchy. For (u, v) uniform in the disk {u^2 + v^2 <= u},
+    it has a density proportional to 1 / (1 + z^2)^2. Binary digits of u and |v| are drawn until the dyadic
+    square of their remaining values lies inside or outside of the region, and all ratios in it round to one
+    integer.
+
+    Laplace. The nearest integer to an exponential number is 0 with probability 1 - e^(-1/(2 scale)), and
+    geometric otherwise. Bernoulli(e^-x) is drawn by Algorithms 1 and 2 of Canonne, Kamath and Steinke (2020).
 
     Args:
         density: of Z.
@@ -200,7 +212,7 @@ def tail_of(density: Density, failure: float) -> float:
 
 
 def _rounded_ratio(density: Density, numerator: int, denominator: int, source: Uniform) -> int:
-    """round(numerator / denominator |v| / u) of the ratio of uniforms."""
+    """Draw round(numerator / denominator |v| / u) by the ratio of uniforms."""
     while True:
         u, v, one = 0, 0, 1
         inside: bool | None = None
@@ -214,7 +226,7 @@ def _rounded_ratio(density: Density, numerator: int, denominator: int, source: U
 
 
 def _inside(density: Density, u: int, v: int, one: int) -> bool | None:
-    """Whether all of the square [u, u + 1] x [v, v + 1] / one is in the region; None where a part is."""
+    """Return whether the square [u, u + 1] x [v, v + 1] / one is in the region; None where a part is."""
     if density == "cauchy":
         nearest, farthest = u * u + v * v - one * one, (u + 1) ** 2 + (v + 1) ** 2 - one * one
     else:  # u (1 - u) is monotone on the square, which lies on one side of 1/2
@@ -232,7 +244,7 @@ def _word(source: Uniform) -> int:
 
 
 def _rounded_exponential(numerator: int, denominator: int, source: Uniform) -> int:
-    """round(numerator / denominator E) of a standard exponential E."""
+    """Draw round(numerator / denominator E) for a standard exponential E."""
     if not _bernoulli_exp(denominator, 2 * numerator, source):
         return 0
     while True:

@@ -1,4 +1,4 @@
-"""The choosing mechanism: a key of nearly the largest count, or nothing, among keys that only data make."""
+"""The choosing mechanism: choose a key of nearly the largest count, or nothing, among keys in the data."""
 
 import math
 from dataclasses import dataclass
@@ -18,13 +18,14 @@ Keys = Ints | NDArray[np.object_]
 class Choosing(Draw):
     """Choose a key of nearly the largest positive score, or nothing.
 
-    The exponential mechanism over the keys of positive score and one more candidate, "nothing", of
-    constant score `nothing`. Let a record touch at most k keys, and adding one raise each touched score by
-    at most 1. With scale = 1 / epsilon this is (epsilon, delta)-private for one record more or less, with
+    It is the exponential mechanism over the keys of positive score and one more candidate, "nothing", whose
+    score is always `nothing`. Assume that a record touches at most k keys, and that adding it raises each of
+    their scores by at most 1. With scale = 1 / epsilon this is (epsilon, delta)-private for one record more
+    or less, with
 
         delta = k / (k + exp(epsilon (nothing - 1)))  <=  k exp(-epsilon (nothing - 1)),
 
-    and that delta is reached: by no candidate before, and k of score 1 after.
+    That delta is reached where there is no key before, and k keys of score 1 after.
 
     Proof. Let a record be added. Let w <= w' be the weights exp(epsilon score) of the old candidates
     and of "nothing" before and after, w' <= e^epsilon w, and Z their sum before. The new candidates,
@@ -37,14 +38,14 @@ class Choosing(Draw):
       is least if T keeps its weight and all others grow: a / (a + e^epsilon (1 - a) + y), so
       a - e^epsilon Pr'[T] <= a - a e^epsilon / (e^epsilon + y) <= y / (e^epsilon + y) <= y / (1 + y).
 
-    Utility: with largest score M and at most m candidates, "nothing" wins with probability at most
-    failure if M >= nothing + scale ln(1 / failure), and the chosen score is at least
-    M - scale ln(m / failure) but for probability failure.
+    Utility. Let M be the largest score, and m the largest number of candidates. "Nothing" wins with
+    probability at most failure if M >= nothing + scale ln(1 / failure). The chosen score is at least
+    M - scale ln(m / failure) with probability 1 - failure.
 
     Args:
         scale: Gumbel scale.
         nothing: score of choosing nothing.
-        keys: k, how many keys one record touches at most.
+        keys: the k above, the largest number of keys that one record touches.
     """
 
     kind: ClassVar[str] = "choosing mechanism"
@@ -56,7 +57,8 @@ class Choosing(Draw):
     def of(cls, what: str, epsilon: float, delta: float, keys: int, **more: Any) -> "Choosing":
         """Return the draw with the smallest score of nothing that is (epsilon, delta)-private for one change.
 
-        k / (k + exp(epsilon (nothing - 1))) <= delta, so nothing >= 1 + ln(k (1 - delta) / delta) / epsilon.
+        From k / (k + exp(epsilon (nothing - 1))) <= delta follows
+        nothing >= 1 + ln(k (1 - delta) / delta) / epsilon.
         A delta of 1/2 or more is taken as 1/2.
 
         Args:

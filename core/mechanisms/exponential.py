@@ -17,15 +17,17 @@ Points = Ints | NDArray[np.object_]
 class Exponential(Draw):
     """Choose a candidate with probability proportional to exp(score / scale).
 
-    The privacy loss is at most `spread` / scale, where `spread` is the range of the score's change between
-    neighbors: the largest change minus the smallest, over all candidates. A weight changes by at most a
-    factor of exp(largest / scale), and the sum of weights by at least exp(smallest / scale).
+    Privacy. `spread` is the range of the change of the scores between neighbors: the largest change minus the
+    smallest one, over all candidates. The weight of a candidate grows by a factor of at most
+    exp(largest / scale), and the sum of weights by a factor of at least exp(smallest / scale). So the privacy
+    loss is at most spread / scale.
 
-    With probability 1 - failure the chosen score is at least the best minus scale ln(candidates / failure).
+    Utility. With probability 1 - failure the chosen score is at least the best one minus
+    scale ln(candidates / failure).
 
     Args:
-        scale: see above.
-        spread: see above; twice the sensitivity of the score always suffices.
+        scale: the scale above.
+        spread: the range above; twice the sensitivity of the score always suffices.
     """
 
     kind: ClassVar[str] = "exponential mechanism"
@@ -52,26 +54,26 @@ class Exponential(Draw):
         return Cost(self.spread / self.scale)
 
     def candidate(self, scores: Ints, noise: Noise, unit: float = 1.0) -> int:
-        """Choose one of candidates that are public; return its index.
+        """Choose one of several public candidates; return its index.
 
         Args:
             scores: shape (m,).
             noise: where randomness comes from.
-            unit: public, above 0: what scale and spread are multiples of.
+            unit: public, above 0; scale and spread are multiples of it.
         """
         return noise.answer(self, lambda: noise.select(scores, self.scale * unit), unit)
 
     def point(self, starts: Points, lengths: Lengths, scores: Ints, noise: Noise, unit: float = 1.0) -> int:
-        """Choose one of the points of a public universe, which come in runs of equal score.
+        """Choose a point of a public universe, whose points are given in runs of equal score.
 
-        That the runs depend on the data costs nothing: a point's probability depends on the scores alone.
+        The runs may depend on the data at no cost: the probability of a point depends on scores alone.
 
         Args:
             starts: shape (m,), first point of each run; the runs together are the universe.
             lengths: shape (m,), positive.
             scores: shape (m,).
             noise: where randomness comes from.
-            unit: public, above 0: what scale and spread are multiples of.
+            unit: public, above 0; scale and spread are multiples of it.
         """
 
         def sample() -> int:
@@ -82,6 +84,6 @@ class Exponential(Draw):
 
 
 def _universe(starts: Points, lengths: Lengths) -> tuple[int, int]:
-    """Return the first point of the runs together, and how many there are: what must be public of them."""
+    """Return the first point of all runs and the number of points, which must be public."""
     whole = np.asarray(lengths)
     return int(np.min(starts)), int(whole.sum())

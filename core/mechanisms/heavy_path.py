@@ -1,4 +1,4 @@
-"""A walk down the heavy path of a tree: a point between records, where the path splits well."""
+"""A private walk down the heavy path of a tree, to a node whose two children both hold records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,23 +17,27 @@ _REPLACE = Neighbors("replace_one")
 class HeavyPathWalk(AboveThreshold):
     """Find an interior point where the heavy path of the tree splits well, under `replace_one`.
 
-    Down the heavy path, AboveThreshold on min(w(left), w(right), w(v) - stop), and w(v) - stop at a leaf;
-    0 from weight `stop` on. At the first node that passes, the last leaf of its left child is released: both
-    children hold records.
+    The heavy path goes from each node to its heavier child. The weight w(v) of a node v is the number of
+    records below it. AboveThreshold looks at one query for each node of the path: min(w(left), w(right),
+    w(v) - stop) of its children left and right, w(v) - stop at a leaf, and 0 instead of anything negative.
+    At the first node that passes, the last leaf of its left child is released. Both children hold records,
+    so that leaf is an interior point. At a leaf, the leaf itself is released.
 
-    Privacy. Between neighbors weights differ by at most 1, so as long as the heavy paths agree the queries
-    have sensitivity 1 and the same node is released at the same level. Let them part at v, with w the larger
-    of its two weights. Its children's weights then differ by at most 2, and all weights after it are at most
-    w / 2 + 1. If w <= 2 stop, all queries after v are 0 or 1 on both: sensitivity 1 again. If not, v's query
-    is at least stop - 2 on both, and AboveThreshold passes over it only if its noise exceeds stop - 2 -
-    threshold. The nodes released may also differ where a path has ended on one database alone; the query is
-    then at most 2, and is released only if the noise exceeds threshold - 3. The probability of noise that
-    exceeds the smaller of these margins is delta.
+    Privacy. Between neighbors each weight differs by at most 1.
+    - While the two heavy paths agree, the queries have sensitivity 1, and the same level means the same node.
+    - Let the paths part at v, and let w be the larger of the two weights of v. The weights of its children
+      then differ by at most 2, and all weights after v are at most w / 2 + 1.
+    - If w <= 2 stop, all queries after v are 0 or 1 in both databases, so they have sensitivity 1 again.
+    - If w > 2 stop, the query of v is at least stop - 2 in both databases. AboveThreshold passes over v only
+      if its noise exceeds stop - 2 - threshold.
+    - The released nodes may also differ where the path has ended in one database alone. The query is then
+      at most 2, so the node is released only if the noise exceeds threshold - 3.
+    - delta is the probability of noise that exceeds the smaller of these two margins.
 
     Args:
-        threshold: query to reach.
-        stop: weight from which on queries are 0.
-        levels: how many levels a tree has at most.
+        threshold: value that a query must reach.
+        stop: weight up to which queries are 0.
+        levels: largest number of levels of a tree.
     """
 
     kind: ClassVar[str] = "walk down a heavy path"
@@ -62,7 +66,7 @@ class HeavyPathWalk(AboveThreshold):
         return Cost(super().cost_of_one().epsilon, self.missed(margin, self.levels + 1))
 
     def depth_needed(self, failure: float) -> int:
-        """Query at some node from which a node is found that splits, but for `failure`."""
+        """Return the query of some node at which a node is released with probability 1 - `failure`."""
         return self.threshold + self.error(self.levels + 1, failure) + 1
 
     def point(self, points: Sequence[int], bits: int, noise: Noise) -> int | None:
@@ -88,6 +92,6 @@ class HeavyPathWalk(AboveThreshold):
         return ((2 * node.prefix + 1) << (bits - node.level - 1)) - 1
 
     def query(self, node: Node) -> int:
-        """Return what AboveThreshold sees of a node, where that is positive."""
+        """Return the query of a node; where it is negative, AboveThreshold sees 0."""
         above = node.weight - self.stop
         return above if node.left is None else min(node.left, node.weight - node.left, above)

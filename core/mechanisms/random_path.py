@@ -14,24 +14,34 @@ from core.noise import Noise
 
 @dataclass(frozen=True, kw_only=True)
 class RandomPath(Draw):
-    """Walk down to a leaf or the first node of weight at most `trim`: children weigh exp(rate weight).
+    """Walk down to a leaf or to the first node of weight at most `trim`, at random.
 
-    Neighbors (`replace_one`) need not stop at the same level. What is private is the way down as far as both
-    go: for a set of paths, count those of the other database that continue them or are continued by them.
-    Paths one of which continues the other embed as neighbors (`core.mechanisms.tree_paths.embed`), and
-    nothing but what is drawn from that embedding may be released.
+    The weight of a node is the number of records below it. A child is chosen with probability proportional
+    to exp(rate weight).
 
-    With n the most records, epsilon is rate (3 + e^rate + log_{4/3}(n / trim)) for trim >= 2 ln(n) / rate:
-    neighbors differ in one record's way down. A step whose other child has no less than the chosen one's
-    weight minus ln(n) / rate shrinks the weight to at most 3/4, which happens at most 1 + log_{4/3}(n / trim)
-    times, and costs at most `rate`. All other steps cost e^rate - 1 together, as their other child has
-    probability at most 1 / n. The record may come and go, which adds twice `rate`. That the cost is not of
-    order `rate` alone is seen on a balanced tree. delta is n e^(-rate (trim - 2)): a path enters a child
-    of weight 1 above `trim`. (Kaplan, Ligett, Mansour, Naor and Stemmer 2020.)
+    What is private, under `replace_one`. The paths of neighbors need not stop at the same level. So the
+    guarantee takes two paths for the same where one continues the other. Such paths embed as neighbors
+    (`core.mechanisms.tree_paths.embed`). A path itself must not be released, only what a private mechanism
+    draws from its embedding.
+
+    Privacy. Let n be the largest number of records. The path costs
+        epsilon = rate (3 + e^rate + log_{4/3}(n / trim))  where trim >= 2 ln(n) / rate,
+        delta = n e^(-rate (trim - 2)).
+    - Neighbors differ in the way down of one record.
+    - Call a step even if the other child weighs at least as much as the chosen one less ln(n) / rate. An
+      even step leaves at most 3/4 of the weight. So there are at most 1 + log_{4/3}(n / trim) of
+      them, and each costs at most rate.
+    - In every other step, the other child has probability at most 1 / n. These steps cost e^rate - 1
+      together.
+    - The record may appear on the path and leave it, which adds 2 rate.
+    - delta bounds the probability that the path enters a child of weight 1 from a node of weight above
+      `trim`.
+    A balanced tree shows that the cost is not of order rate alone. Source: Kaplan, Ligett, Mansour, Naor
+    and Stemmer 2020.
 
     Args:
-        path_rate: children are weighed by exp(path_rate weight).
-        records: most records.
+        path_rate: the rate above.
+        records: largest number of records.
         trim: weight at which paths stop.
     """
 
@@ -59,9 +69,9 @@ class RandomPath(Draw):
         return Cost(rate * steps, n * math.exp(-rate * (self.trim - 2)))
 
     def down(self, points: Sequence[int], bits: int, noise: Noise) -> list[Node]:
-        """Return a path with the weights of the records on its way.
+        """Return a path with the exact weights of its nodes.
 
-        The answer is the path's last node; the weights are exact, and not released.
+        Only the last node of the path is drawn. The weights are those of the data, and must not be released.
 
         Args:
             points: ascending, each below 2^bits, at most `records`.

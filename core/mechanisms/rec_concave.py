@@ -43,20 +43,20 @@ class Steps:
         return Steps(self.starts[new], self.values[new], self.last)
 
     def at(self, points: Ints) -> Ints:
-        """Values at `points`, each in 0, ..., last."""
+        """Return the values at `points`, each in 0, ..., last."""
         return self.values[np.searchsorted(self.starts, points, side="right") - 1]
 
     def extended(self, last: int, value: int) -> "Steps":
-        """Continue with `value` up to the new `last`."""
+        """Return the function with `value` from its end up to the new `last`."""
         if last == self.last:
             return self
         return Steps(np.append(self.starts, self.last + 1), np.append(self.values, value), last)
 
     def window_minima(self, lengths: list[int]) -> list[int]:
-        """For each length, the largest m such that some window of that length stays at or above m.
+        """Return for each length the largest m such that some window of that length stays at or above m.
 
-        Every step is the minimum of one widest window; a length is served by all windows at least
-        as long. One pass with a stack of rising steps: O(k + k log k).
+        Each step is the minimum of one widest window. All windows that are at least as long as a length serve
+        it. One pass with a stack of rising steps finds them in O(k log k).
         """
         windows: list[tuple[int, int]] = []
         stack: list[tuple[int, int]] = []
@@ -73,7 +73,7 @@ class Steps:
         return [int(b) for b in best[np.searchsorted(width[order], lengths)]]
 
     def within(self, intervals: list[tuple[int, int]]) -> tuple[Ints, Ints, Ints]:
-        """Starts, lengths and values of the parts of the steps inside disjoint [begin, end)."""
+        """Return starts, lengths and values of the parts of the steps in disjoint intervals [begin, end)."""
         low = np.concatenate([np.maximum(self.starts, begin) for begin, _ in intervals])
         high = np.concatenate([np.minimum(self.ends, end) for _, end in intervals])
         kept = high > low
@@ -85,8 +85,8 @@ class Search:
     """The draws inside RecConcave.
 
     Args:
-        lead: releases a block; twice a level.
-        quality: chooses a point; once a level, and once at the end.
+        lead: releases a block; drawn twice a level.
+        quality: chooses a point; drawn once a level, and once at the end.
     """
 
     lead: ADist
@@ -94,19 +94,19 @@ class Search:
 
     @classmethod
     def of(cls, epsilon: float, delta: float, levels: int) -> "Search":
-        """Return draws that spend epsilon each, and delta each where they are A_dist."""
+        """Return draws that spend epsilon each; those by A_dist also spend delta each."""
         return cls(
             ADist.of("leading block", epsilon, delta, times=2 * levels),
             Exponential.of("quality", epsilon, 2, times=levels + 1),
         )
 
     def draws(self) -> tuple[Draw, ...]:
-        """Every draw."""
+        """Return every draw."""
         return (self.lead, self.quality) if self.lead.times else (self.quality,)
 
 
 def log_star(x: float) -> int:
-    """How often log2 must be applied to x to get to 1 or below."""
+    """Return how often log2 must be applied to x to get to 1 or below."""
     times = 0
     while x > 1:
         x, times = math.log2(x), times + 1
@@ -114,7 +114,7 @@ def log_star(x: float) -> int:
 
 
 def levels(last: int, depth: int) -> int:
-    """How often RecConcave calls itself on 0, ..., last: public; see `rec_concave`."""
+    """Return how often `rec_concave` calls itself on 0, ..., last; that is public."""
     count = 0
     while depth > 1 and last > _SMALL:
         last, depth, count = _doublings(last), depth - 1, count + 1
@@ -126,7 +126,7 @@ def _doublings(last: int) -> int:
 
 
 def quality_promise(solutions: float, alpha: float, epsilon: float, delta: float, failure: float) -> float:
-    """Return the quality from which RecConcave's success is a theorem.
+    """Return the quality from which on RecConcave is proved to succeed.
 
     8^N 36 N / (alpha epsilon) ln(12 N / (failure delta)) with N = log* of the number of solutions
     (Beimel, Nissim and Stemmer 2013; Nissim, Stemmer and Vadhan 2016, Theorem 4.3).
@@ -141,20 +141,26 @@ def rec_concave(
     """Find a point of quality at least (1 - alpha) promise, if some point has quality `promise`.
 
     Beimel, Nissim and Stemmer 2013, for a quality of sensitivity 1 that is quasi-concave on every
-    database. The recursion finds the scale 2^j to which the high region extends; blocks of 8 times that
-    length, in two families shifted by half a block, then hold it in one piece.
+    database.
+    1. The recursion finds the length 2^j to which the region of high quality extends.
+    2. The range is cut into blocks of 8 times that length, in two families, one shifted by half a block. In
+       one of the families some block then holds the whole region.
+    3. A_dist releases the best block of each family.
+    4. The exponential mechanism chooses a point of these blocks.
 
-    Privacy: `levels` calls, each with two A_dist and one exponential mechanism, and one exponential
-    mechanism at the end, adaptively: ((3 levels + 1) epsilon, 2 levels delta) by basic composition.
-    L(j), the best minimum over windows of length 2^j, and the inner quality
-    min(L(j) - (1 - alpha) promise, promise - L(j + 1)) have sensitivity 1, being maxima and minima of
-    the quality plus constants; a block's largest quality has sensitivity 1 too.
+    Privacy.
+    - Let L(j) be the best minimum over windows of length 2^j. The inner quality is
+      min(L(j) - (1 - alpha) promise, promise - L(j + 1)). Both are maxima and minima of the quality plus
+      constants, so they have sensitivity 1. The largest quality in a block has sensitivity 1 for the same
+      reason.
+    - There are `levels` calls, each with two A_dist and one exponential mechanism, and one exponential
+      mechanism at the end. They compose adaptively to ((3 levels + 1) epsilon, 2 levels delta).
 
     Args:
         quality: the step function.
-        promise: the quality some point has; success is likely only if that holds.
+        promise: quality that some point has; where none has it, success is not likely.
         alpha: part of the promise that may be lost.
-        search: what is drawn.
+        search: the draws.
         depth: bound on the recursion, log* of the number of solutions.
         noise: where randomness comes from.
 
@@ -185,7 +191,7 @@ def rec_concave(
 def _leading_block(
     quality: Steps, length: int, shift: int, search: Search, noise: Noise
 ) -> tuple[int, int] | None:
-    """Release the block [begin, end) of largest quality, by A_dist; the first ends at length - shift."""
+    """Release the block [begin, end) of largest quality by A_dist; the first block ends at length - shift."""
     first = (quality.starts + shift) // length
     last = (quality.ends - 1 + shift) // length
     best: int | None = 0

@@ -1,4 +1,4 @@
-"""Smooth bounds from the local sensitivity within k changes, truncated where nothing can matter."""
+"""Smooth bounds of the local sensitivity, from the local sensitivity within k changes."""
 
 import math
 from collections.abc import Callable
@@ -11,22 +11,24 @@ The maximum with a constant is as smooth, and no exponential underflows.
 
 
 def reach(global_sensitivity: float, beta: float) -> int:
-    """Fewest changes k with global_sensitivity e^(-beta k) <= `FLOOR`: what takes more cannot matter."""
+    """Return the fewest changes k with global_sensitivity e^(-beta k) <= `FLOOR`; more cannot matter."""
     return max(0, math.ceil(math.log(max(global_sensitivity, FLOOR) / FLOOR) / beta))
 
 
 def smooth_bound(local: Callable[[int, float], float], global_sensitivity: float, beta: float) -> float:
     """Compute max over k of e^(-beta k) A(k), at least `FLOOR`: a beta-smooth bound of the local sensitivity.
 
-    A(k), the largest local sensitivity within k changes, or any bound of it at most `global_sensitivity` that
-    obeys A(k)(x) <= A(k + 1)(x') for neighbors x, x'. Then A(k)(x) e^(-beta k) <= e^beta A(k + 1)(x')
-    e^(-beta (k + 1)), so S(x) <= e^beta S(x'). Terms are left out only once global_sensitivity e^(-beta k) is
-    no more than what has been found, which changes no maximum. Source: Nissim, Raskhodnikova and Smith
-    2007, Definition 2.2 and Section 3.
+    A(k) is the largest local sensitivity within k changes, or any bound of it that is at most
+    `global_sensitivity` and has A(k)(x) <= A(k + 1)(x') for all neighbors x and x'.
+
+    Proof of smoothness. A(k)(x) e^(-beta k) <= e^beta A(k + 1)(x') e^(-beta (k + 1)), so the maximum S has
+    S(x) <= e^beta S(x'). Terms are left out only once global_sensitivity e^(-beta k) is at most the largest
+    term so far, so the maximum stays the same. Source: Nissim, Raskhodnikova and Smith 2007, Definition 2.2
+    and Section 3.
 
     Args:
-        local: A(k) for (k, enough), from k = 0 on; where A(k) is at most `enough`, anything at most that
-            will do.
+        local: returns A(k) for (k, enough); it is called for k = 0, 1, ... Where A(k) is at most `enough`, it
+            may return any number of at most `enough`.
         global_sensitivity: bound of A.
         beta: smoothness.
     """

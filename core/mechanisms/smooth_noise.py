@@ -70,14 +70,15 @@ class SmoothNoise:
         return (self.noise,) if self.level is None else (self.noise, self.level)
 
     def value(self, value: int, smooth: float, least: int, most: int, noise: Noise) -> int:
-        """Release an integer of beta-smooth sensitivity `smooth`, kept within [least, most]."""
+        """Release an integer of beta-smooth sensitivity `smooth`, clamped to [least, most]."""
         (released,) = self.noise.add([value], smooth, noise)
         return min(max(released, least), most)
 
     def scale(self, smooth: float, noise: Noise) -> float | None:
-        """Release the scale of the noise, within a factor e^beta and its own noise.
+        """Release the scale of the noise, up to a factor e^beta and the noise of its level.
 
-        ln S moves by at most beta, so ceil(ln S / beta) has sensitivity 1: discrete Laplace.
+        ln S changes by at most beta between neighbors. So its level ceil(ln S / beta) has sensitivity 1, and
+        gets discrete Laplace noise.
         """
         if self.level is None:
             return None

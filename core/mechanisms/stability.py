@@ -1,4 +1,4 @@
-"""Cells that only data make: noisy counts of the occupied ones, released from a threshold on."""
+"""Stability histograms: noisy counts of the cells that hold records, released from a threshold on."""
 
 import math
 from dataclasses import dataclass
@@ -19,12 +19,15 @@ Keys = Ints | NDArray[np.object_]
 class StabilityHistogram(Draw):
     """Laplace noise on the count of every occupied cell; counts from `threshold` on are released.
 
-    One record is in one cell. Between neighbors the counts of cells that both occupy differ by at most
-    `moves` in L1 norm, which costs moves / scale. A cell that only the changed record occupies is released
-    with probability Pr[1 + Z >= threshold] = a^(threshold - 1) / (1 + a), a = exp(-1 / scale): that is delta.
-    Under `replace_one` one cell may vanish and another appear: what releases the first is impossible after,
-    what releases the second impossible before, and both events have that probability, so delta does not
-    double (Korolova et al. 2009; Vadhan 2017).
+    Privacy. One record is in one cell.
+    - The counts of cells that hold records in both of two neighbors differ by at most `moves` in L1 norm.
+      That costs epsilon = moves / scale.
+    - A cell that holds the changed record alone is released with probability
+      delta = Pr[1 + Z >= threshold] = a^(threshold - 1) / (1 + a), with a = exp(-1 / scale).
+    - Under `replace_one` one cell may vanish and another one appear. Outputs with the first cell are
+      impossible after the change, and outputs with the second one are impossible before it. In either
+      direction only one of these events counts, so delta does not double.
+    Sources: Korolova et al. 2009; Vadhan 2017.
 
     Args:
         scale: Laplace scale of every count; 0 where neighbors have equal counts, and no noise is added.
@@ -94,8 +97,8 @@ class StabilityHistogram(Draw):
     def fullest(self, keys: Keys, counts: Ints, noise: Noise) -> int | None:
         """Release the key of the largest noisy count, or None where no cell reaches the threshold.
 
-        With largest count M among at most m occupied cells and b = ceil(scale ln(m / failure)): but for
-        probability failure, a cell is found if M >= threshold + b, and holds at least M - 2 b.
+        Let M be the largest count of at most m occupied cells, and b = ceil(scale ln(m / failure)). With
+        probability 1 - failure a cell is found if M >= threshold + b, and it holds at least M - 2 b records.
 
         Args:
             keys: shape (m,), distinct integers of any size.
@@ -114,5 +117,5 @@ class StabilityHistogram(Draw):
         return int(keys[occupied[best]]) if noisy[best] >= self.threshold else None
 
     def needs(self, cells: int, failure: float) -> int:
-        """Count at which the fullest of `cells` is released but for probability `failure`."""
+        """Return the count at which the fullest of `cells` is released with probability 1 - `failure`."""
         return self.threshold + math.ceil(self.scale * math.log(cells / failure))

@@ -1,4 +1,4 @@
-"""The fullest cell on each of several axes: stability histograms that are composed as one."""
+"""The fullest cell on each of several axes, by stability histograms that are charged as one draw."""
 
 import math
 from collections.abc import Iterable
@@ -20,9 +20,11 @@ Ints = NDArray[np.int64]
 class StabilityAxes(Draw):
     """Release nearly the fullest cell of each axis, or nothing where some axis has none.
 
-    One `StabilityHistogram` an axis, of epsilon e and delta f. Together they spend d e and d f (basic
-    composition), or 2 d e^2 + e sqrt(2 d ln(1 / slack)) and d f + slack where that epsilon is less (advanced
-    composition; Nissim, Stemmer and Vadhan 2016, Theorem 4.7).
+    Each of d axes has a `StabilityHistogram` of epsilon e and delta f. Together they spend the smaller
+    epsilon of two compositions:
+    - basic: epsilon d e and delta d f;
+    - advanced: epsilon 2 d e^2 + e sqrt(2 d ln(1 / slack)) and delta d f + slack (Nissim, Stemmer and Vadhan
+      2016, Theorem 4.7).
 
     Args:
         scale: Laplace scale of every count.

@@ -1,4 +1,4 @@
-"""AboveThreshold on values that may change a lot between neighbors, but only after one of them is large."""
+"""AboveThreshold on values that differ by any amount between neighbors after one of them is large."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,22 @@ from core.noise import Noise
 
 @dataclass(frozen=True, kw_only=True)
 class Stopping(AboveThreshold):
-    """Release the index of the first value that reaches the threshold, where large values end what is known.
+    """Release the index of the first value that reaches the threshold.
 
-    Let i be the first value that reaches `large` on either of two neighbors. The values up to i differ by at
-    most D; those after it may differ by any amount. Value i is at least `large` - D on both, so it is passed
-    over only if the noise exceeds large - D - threshold: that is delta (`AboveThreshold.missed`). Otherwise
-    the index follows from values of sensitivity D, which costs what `AboveThreshold` does. So does all that
-    is drawn after it, if it sees neighbors wherever the index is at most i.
+    Assumption. Let i be the index of the first value that reaches `large` in either of two neighbors. The
+    values up to i differ by at most the sensitivity D. Those after i may differ by any amount.
+
+    Privacy.
+    - Value i is at least large - D in both databases. It is passed over only if the noise exceeds
+      large - D - threshold. The probability of that is delta (`AboveThreshold.missed`).
+    - Otherwise the index is at most i, and depends on values of sensitivity D alone. It then costs what
+      `AboveThreshold` costs.
+    - Whatever is drawn afterwards composes with it if it sees neighbors for every index of at most i.
 
     Args:
         threshold: value to reach.
         large: see above.
-        queries: how many values there are at most.
+        queries: largest number of values.
     """
 
     kind: ClassVar[str] = "stopping AboveThreshold"

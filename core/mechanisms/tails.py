@@ -1,4 +1,4 @@
-"""Tails of discrete Laplace noise and of its sums: the error bounds that plans promise."""
+"""Tails of discrete Laplace noise and of its sums, from which plans derive the errors they promise."""
 
 import math
 
@@ -13,14 +13,14 @@ _FINENESS = 16  # variances are rounded up to such parts of the noise's, which i
 
 
 def variance(scale: float) -> float:
-    """Variance of discrete Laplace noise: 2 a / (1 - a)^2 with a = exp(-1 / scale); 0 for no noise."""
+    """Return the variance 2 a / (1 - a)^2 of discrete Laplace noise, a = exp(-1 / scale); 0 for no noise."""
     return 0.0 if scale == 0 else max(_TINY, 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2)
 
 
 def largest_of(draws: int, scale: float, failure: float) -> int:
-    """Smallest m such that all of `draws` independent |Z| are at most m, but for probability `failure`.
+    """Return the smallest m such that `draws` independent |Z| are all at most m, but for `failure`.
 
-    Exact: Pr[|Z| > m] = 2 a^(m + 1) / (1 + a) with a = exp(-1 / scale).
+    It is exact: Pr[|Z| > m] = 2 a^(m + 1) / (1 + a) with a = exp(-1 / scale).
     """
     if scale == 0 or draws == 0:
         return 0
@@ -30,9 +30,9 @@ def largest_of(draws: int, scale: float, failure: float) -> int:
 
 
 def log_moment(rate: float, scale: float) -> float:
-    """Return ln E[exp(rate Z)] of discrete Laplace noise, infinite from rate 1 / scale on; 0 for no noise.
+    """Return ln E[exp(rate Z)] of discrete Laplace noise; infinite from rate 1 / scale on; 0 for no noise.
 
-    -ln(1 - 2 a (cosh(rate) - 1) / (1 - a)^2), by (1 - a e^rate)(1 - a e^-rate).
+    It is -ln(1 - 2 a (cosh(rate) - 1) / (1 - a)^2), which follows from (1 - a e^rate)(1 - a e^-rate).
     """
     if scale == 0:
         return 0.0
@@ -41,13 +41,14 @@ def log_moment(rate: float, scale: float) -> float:
 
 
 def largest_sum(variances: Floats, scale: float, failure: float) -> float:
-    """Bound m such that every one of several noisy sums is within m, but for probability `failure`.
+    """Return an m such that several noisy sums are all within m, but for probability `failure`.
 
-    For sums of w_i Z_i with |w_i| <= 1 and scales of at most `scale`. ln E[exp(rate sqrt(u) Z)] is convex
-    in u and 0 at 0, hence at most u log_moment(rate) for u <= 1, and of several scales the largest has the
-    most log_moment per variance. So a sum of variance V has at most V / variance(scale) log_moment(rate),
-    and by Chernoff Pr[|sum| > m] <= 2 exp(that - rate m), for any rate. Sums need not be independent: their
-    failures add up.
+    The sums are of w_i Z_i with |w_i| <= 1 and scales of at most `scale`.
+    - ln E[exp(rate sqrt(u) Z)] is convex in u and 0 at u = 0. So it is at most u log_moment(rate) for u <= 1.
+    - Of several scales, the largest has the largest log_moment per variance.
+    - So ln E[exp(rate sum)] is at most V / variance(scale) log_moment(rate) for a sum of variance V.
+    - By Chernoff, Pr[|sum| > m] <= 2 exp(V / variance(scale) log_moment(rate) - rate m), for any rate.
+    - The sums need not be independent, because their failures are added up.
 
     Args:
         variances: of the sums, shape (sums,).

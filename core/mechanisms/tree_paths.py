@@ -1,4 +1,4 @@
-"""Paths down the binary tree over 2^bits points, and databases of the levels where records leave them."""
+"""Paths down the binary tree over 2^bits points, and the levels at which records leave such a path."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ class Node(NamedTuple):
     Attributes:
         level: 0 at the root.
         prefix: first `level` bits of the points below it.
-        weight: records below it.
-        left: those below its left child; None at the end of a path.
+        weight: number of records below it.
+        left: number of records below its left child; None at the end of a path.
     """
 
     level: int
@@ -23,13 +23,13 @@ class Node(NamedTuple):
 
 
 def path(points: Sequence[int], bits: int, stop: int, turn: Callable[[int, int], int]) -> list[Node]:
-    """Walk from the root to a leaf or the first node of weight at most `stop`.
+    """Walk from the root to a leaf, or to the first node of weight at most `stop`.
 
     Args:
         points: ascending, each below 2^bits.
         bits: depth of the tree.
         stop: see above.
-        turn: the child to go to, 0 or 1, given both weights.
+        turn: returns the child to go to, 0 or 1, given the weights of both.
     """
     nodes, low, high, prefix = [], 0, len(points), 0
     for level in range(bits):
@@ -63,10 +63,11 @@ def heavier(left: int, right: int) -> int:
 
 
 def embed(nodes: Sequence[Node], size: int) -> list[int]:
-    """Turn a path into a database of `size` levels: each level as often as records leave the path there.
+    """Turn a path into a database of `size` levels: one for each record, the level where it leaves the path.
 
-    The rest is copies of the last level. If at most the stop weight is cut off (size is the number of
-    records less it), paths of neighbors of which one continues the other give neighbors.
+    Records that never leave the path count for its last level. Let `size` be the number of records less the
+    weight at which paths stop. If the path of one of two neighbors then continues that of the other, their
+    databases of levels are neighbors too.
     """
     levels: list[int] = []
     for node, following in pairwise(nodes):

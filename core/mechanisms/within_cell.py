@@ -1,4 +1,4 @@
-"""A look into one cell: either choices of some of its points, or histograms of its records."""
+"""One draw from a cell: either choices of some of its points, or histograms of its records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ Points = Ints | NDArray[np.object_]
 
 @dataclass(frozen=True, kw_only=True)
 class WithinCell(Draw):
-    """Look into a cell for several things, which share what one would cost: choose points, or count records.
+    """Choose k points of a cell, or release k histograms of its records, at the cost of one.
 
-    One draw is either k choices by the exponential mechanism or k histograms of the cell's records with
-    discrete Laplace noise. Each of the k has k times the noise. For one record more or less the draw
-    is (1 / scale)-private.
+    The points are chosen by the exponential mechanism; the histograms have discrete Laplace noise. Each of
+    the k parts has k times the noise. For one record more or less the draw is (1 / scale)-private.
 
-    Proof. The k parts compose in sequence, so it is enough that each is (1 / (k scale))-private. The scores
-    of a choice change by amounts whose range is at most `unit`, and its scale is k unit scale. A histogram
-    has L1 sensitivity 1, as a record is in one of its counts, and its scale is k scale. Whether points are
-    chosen or records are counted, and k, must be public before the draw.
+    Proof.
+    - The k parts compose in sequence, so it is enough that each is (1 / (k scale))-private.
+    - The change of the scores of a choice has a range of at most `unit`, and the choice has scale
+      k unit scale.
+    - A record is in one count of a histogram, so a histogram has L1 sensitivity 1. Its scale is k scale.
+    - The kind of the parts and their number k must be public before the draw.
 
     Args:
         scale: of the noise of a single histogram, and of a single choice per unit.
@@ -51,7 +52,7 @@ class WithinCell(Draw):
     def points(
         self, starts: Points, lengths: Lengths, scores: Sequence[Ints], noise: Noise, unit: float
     ) -> tuple[int, ...]:
-        """Choose k of the cell's points, which come in runs of equal scores: see `Exponential.point`.
+        """Choose k of the cell's points, given in runs of equal scores; see `Exponential.point`.
 
         Args:
             starts: shape (m,), first point of each run; the runs together are the cell.

@@ -1,7 +1,7 @@
 """Plan sample and aggregate: pick the aggregator, and say what it promises."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.budget import Budget, calibrate, spend
 from core.domain import Grid
@@ -87,7 +87,7 @@ class _Setting:
     params: SampleAndAggregate
     budget: Budget
     moves: int
-    salt: bytes
+    salt: bytes = field(repr=False)
 
     @property
     def stable(self) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -111,7 +111,7 @@ class Prepared:
     options: PipelineOptions
     source: Source
     plan: Plan
-    salt: bytes
+    salt: bytes = field(repr=False)
 
     @property
     def function(self) -> Function | None:
@@ -156,10 +156,10 @@ def prepare_run(
 
 def _check_apart(job: Job) -> None:
     """Refuse to write where a later run on the same input could read it."""
-    for field, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
+    for name, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
         if place is not None and lies_within(job.input.path, place):
             raise JobError(
-                f"{field} is {place}: it lies in input.path {job.input.path}, where a later run could "
+                f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
                 "take it for rows; give a place outside of the input."
             )
 

@@ -27,7 +27,7 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.gaps import Order, Runs
-from core.interior_point.plan import Candidate, candidate
+from core.interior_point.rounds import Finder
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.plan import Plan
@@ -35,8 +35,10 @@ from core.quantiles.plan import Quantiles, plan_quantiles
 from core.quantiles.recursive import MOST_POINTS, UNIT
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
-from core.threshold.learners import Examples
-from core.threshold.plan import Threshold, plan_threshold
+from core.threshold.examples import Examples
+from core.threshold.params import Threshold
+from core.threshold.task import THRESHOLD
+from tests.core.interior_point.universe import planned
 from tests.core.seeded import SeededNoise
 
 Ints = NDArray[np.int64]
@@ -265,24 +267,24 @@ def databases(bits: int, count: int) -> list[list[int]]:
     ]
 
 
-def succeeds(method: Candidate, bits: int, count: int, trials: int) -> bool:
+def succeeds(finder: Finder, bits: int, count: int, trials: int) -> bool:
     """Whether an interior point is found in at least 90% of the trials on each of the hard cases."""
     for points in databases(bits, count):
         order = Order.of(points)
-        found = [method.finder.find(order, SeededNoise(seed)) for seed in range(trials)]
+        found = [finder.find(order, SeededNoise(seed)) for seed in range(trials)]
         if sum(f is not None and min(points) <= f <= max(points) for f in found) < 0.9 * trials:
             return False
     return True
 
 
-def records_needed(method: Candidate, bits: int, trials: int) -> int:
+def records_needed(plan: Plan, bits: int, trials: int) -> int:
     """Bisect for the number of records at which it succeeds, to 3%."""
-    low, high = 1, method.records_needed
-    if not succeeds(method, bits, high, trials):
+    finder, low, high = plan.rounds[0].finder, 1, plan.promises["records_needed"]  # type: ignore[attr-defined]
+    if not succeeds(finder, bits, high, trials):
         return -1
     while high - low > max(1, 0.03 * high):
         middle = (low + high) // 2
-        low, high = (low, middle) if succeeds(method, bits, middle, trials) else (middle, high)
+        low, high = (low, middle) if succeeds(finder, bits, middle, trials) else (middle, high)
     return high
 
 
@@ -301,9 +303,9 @@ def measure_interior_points(trials: int) -> Table:
         ):
             if name == "one_cluster" and bits >= 31:
                 continue  # it works on the grids of the 1-cluster
-            method = candidate(name, 1 << bits, 0.1, Budget(1.0, 1e-6), neighbors, bytes(16))
-            measured = records_needed(method, bits, trials)
-            row = [f"2^{bits}", name, neighbors.name, f"{method.records_needed:,}", f"{measured:,}"]
+            plan = planned(name, 1 << bits, Budget(1.0, 1e-6), neighbors)
+            measured, promised = records_needed(plan, bits, trials), plan.promises["records_needed"]
+            row = [f"2^{bits}", name, neighbors.name, f"{promised:,}", f"{measured:,}"]
             table.add_row(*row)
             print(*row, flush=True)
     return table
@@ -336,7 +338,7 @@ def measure_thresholds(trials: int) -> Table:
         ("exponential", "interior_point"), (ADD, REPLACE), (0.0, 0.1)
     ):
         params = Threshold(0.05, method)  # type: ignore[arg-type]
-        plan = plan_threshold(grid, params, Budget(1.0, 1e-6), neighbors, bytes(16))
+        plan = THRESHOLD.plan(grid, params, Budget(1.0, 1e-6), neighbors)
         n, above = int(plan.promises["records_needed"]), []
         for _ in range(trials):
             values = rng.integers(0, 1 << 30, n)

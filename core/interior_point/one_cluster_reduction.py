@@ -6,14 +6,17 @@ finding interior points.
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from core.budget import Budget
 from core.domain import Grid
 from core.draws import Charged, Draw
+from core.errors import InvalidValue
 from core.gaps import Order
+from core.interior_point.sampled import SampledMethod
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
@@ -24,24 +27,29 @@ from core.plan import Plan
 from core.rounds import Block, run_in_memory
 
 _REPLACE = Neighbors("replace_one")
+_LARGEST = 2**31  # most grid points on which the 1-cluster measures distances
 
 
 @dataclass(frozen=True)
-class IntPoint:
+class OneClusterReduction:
     """Find an interior point under `replace_one`.
 
-    A ball of the middle records, cut into pieces too short to hold them all: an end of some piece is then
-    between two of them, and as deep in the database as what was left out at either side. The exponential
-    mechanism picks it by min(#{x <= v}, #{x >= v}), whose change has range 2.
+    1. The 1-cluster finds a ball that holds the middle records.
+    2. The ball is cut into pieces too short to hold all of them, so an end of some piece lies between two
+       middle records. Its depth min(#{x <= v}, #{x >= v}) is at least the number of records left out on
+       either side.
+    3. The exponential mechanism picks an end v by that depth.
 
-    The middle records of neighbors are neighbors, so the 1-cluster's guarantee and the mechanism's compose.
+    Privacy. The middle records of neighbors are neighbors, so the 1-cluster is private. A replacement raises
+    or lowers the depth of each end by at most 1, so the change of the scores has range 2. The ball is
+    public when an end is picked, so both compose adaptively.
 
     Args:
         ball: rounds of the 1-cluster; its target is the number of middle records.
         middle: that number.
         resolution: radius in grid steps up to which every point of the ball is a candidate.
         factor: the ball is at most this many times as wide as the smallest one.
-        end: chooses the point.
+        end: chooses the end of a piece.
     """
 
     ball: tuple[Charged, ...] = field(repr=False)
@@ -56,16 +64,16 @@ class IntPoint:
         return 2 + max(2 * self.resolution + 1, math.ceil(4 * self.factor))
 
     def draws(self) -> tuple[Draw, ...]:
-        """See `Finder`."""
+        """See `Finder.draws`."""
         return (*(draw for step in self.ball for draw in step.draws()), self.end)
 
     def records_needed(self, failure: float) -> int:
-        """Smallest n at which an interior point is promised, if the 1-cluster fails with `failure` / 2."""
+        """See `Finder.records_needed`; half of `failure` is the 1-cluster's."""
         depth = math.ceil(self.end.scale * math.log(2 * self.most_candidates / failure))
         return self.middle + 2 * depth
 
     def candidates(self, center: int, radius: int) -> list[int]:
-        """Ends of pieces of the ball, none of which holds all middle records; all points of a small ball."""
+        """Return the ends of the pieces of the ball; pieces are single steps where the ball is small."""
         piece = 1 if radius <= self.resolution else max(1, math.floor(radius / self.factor))
         return [*range(center - radius, center + radius, piece), center + radius]
 
@@ -86,39 +94,64 @@ class IntPoint:
         return int(ends[self.end.candidate(depths, noise)])
 
 
-def int_point(size: int, epsilon: float, delta: float, failure: float, salt: bytes) -> IntPoint:
-    """Calibrate the reduction: half of epsilon to the 1-cluster, at the smallest target that it promises.
+class OneClusterMethod(SampledMethod):
+    """The reduction to the 1-cluster on a random subset of the records, at the smallest target it promises.
 
-    Args:
-        size: number of grid points, at most 2^31.
-        epsilon: sum over the draws.
-        delta: of the 1-cluster.
-        failure: probability of missing an interior point at `records_needed`.
-        salt: 16 secret bytes that choose the 1-cluster's samples.
-
-    Raises:
-        ValueError: the universe is too large for the 1-cluster, or the budget too small.
+    Half of epsilon and all of delta are the 1-cluster's; the other half of epsilon chooses the end.
     """
-    if size > 2**31:
-        raise ValueError(
-            f"params.method is one_cluster: it measures distances, on at most 2^31 grid points, not "
-            f"on {size:,}; use exponential."
-        )
-    grid, budget = Grid((0,), (size - 1,), 1), Budget(epsilon / 2, delta)
 
-    def plan(target: int) -> Plan:
-        return plan_practical(grid, OneCluster(target, failure / 2), budget, _REPLACE, salt)
+    name: ClassVar[str] = "one_cluster"
+    calibrated: ClassVar[bool] = False
 
-    target = plan(1).smallest_target
-    if target is None:
-        raise ValueError(
-            f"privacy.epsilon is {epsilon}: too small for params.method one_cluster; use exponential."
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        refusal = super().refusal()
+        if refusal is not None:
+            return refusal
+        if self.size > _LARGEST:
+            return InvalidValue(
+                "method",
+                self.name,
+                f"it measures distances, on at most 2^31 grid points, not on {self.size:,}; use exponential",
+            )
+        if self._target is None:
+            return InvalidValue(
+                "epsilon",
+                self.setting.budget.epsilon,
+                f"it is too small for method {self.name}; use exponential",
+            )
+        return None
+
+    def finder(self, share: float) -> OneClusterReduction:
+        """See `SampledMethod.finder`."""
+        return self._finder
+
+    @cached_property
+    def _finder(self) -> OneClusterReduction:
+        if self._target is None:
+            raise ValueError("There is no finder where the method is refused.")
+        ball = self._ball(self._target)
+        return OneClusterReduction(
+            ball=tuple(_with_own_names(step) for step in ball.rounds),
+            middle=self._target,
+            resolution=math.ceil(ball.promises["resolution"]),
+            factor=float(ball.promises["radius_factor"]),
+            end=Exponential.of("end of a piece", self.setting.budget.epsilon / 2, 2),
         )
-    ball = plan(target)
-    resolution = math.ceil(ball.promises["resolution"])
-    end = Exponential.of("end of a piece", epsilon / 2, 2)
-    rounds = tuple(_with_own_names(step) for step in ball.rounds)
-    return IntPoint(rounds, target, resolution, float(ball.promises["radius_factor"]), end)
+
+    @cached_property
+    def _target(self) -> int | None:
+        return self._ball(1).smallest_target
+
+    def _ball(self, target: int) -> Plan:
+        """Plan the 1-cluster on whole grid steps."""
+        setting = self.setting
+        grid, budget = (
+            Grid((0,), (self.size - 1,), 1),
+            Budget(setting.budget.epsilon / 2, setting.budget.delta),
+        )
+        params = OneCluster(target, setting.params.failure / 2)
+        return plan_practical(grid, params, budget, _REPLACE, setting.salt)
 
 
 def _with_own_names(step: Any) -> Any:

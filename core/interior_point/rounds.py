@@ -1,0 +1,95 @@
+"""The only round of interior_point: over the counts of all records, or over a random subset of them."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from core.aggregate import Counts, Sample
+from core.draws import Draw
+from core.gaps import Order
+from core.interior_point.found import FoundPoint
+from core.noise import Noise
+from core.rounds import Block
+
+
+class Finder(Protocol):
+    """A private algorithm that finds an interior point of records on one machine."""
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Return every draw that `find` can make."""
+
+    def records_needed(self, failure: float) -> int:
+        """Return the number of records from which on `find` succeeds with probability 1 - `failure`."""
+
+    def find(self, order: Order, noise: Noise) -> int | None:
+        """Release a grid point, or None; never raises on data."""
+
+
+@dataclass(frozen=True)
+class FindInCounts:
+    """Count the records at every grid point, then find an interior point of all of them.
+
+    Neighbors, sensitivity and proof are those of the finder, which sees all records.
+
+    Args:
+        finder: the algorithm.
+    """
+
+    purpose: ClassVar[str] = "a point between the smallest and the largest row"
+    finder: Finder
+    name: str = "interior_point"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.finder.draws()
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the records at every grid point that has any."""
+        return Counts.of(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundPoint:
+        """Release a point, or none."""
+        return FoundPoint(self.finder.find(Order.of_counts(aggregate), noise))
+
+
+@dataclass(frozen=True)
+class FindInSample:
+    """Find an interior point of a random subset of the records, under `replace_one`.
+
+    An interior point of the subset is one of all records. The subset has a public size. Subsets of neighbors
+    are neighbors (see `core.aggregate.Sample`), so the finder's proof for the subset holds for all records.
+
+    The finder may work on a universe of 2^bits points, which can be larger than the grid. A point beyond the
+    grid is moved to the grid's last point: no record lies beyond it, so an interior point stays one.
+
+    Args:
+        finder: the algorithm.
+        records: size of the subset; no machine holds more records.
+        last: last point of the grid.
+        salt: 16 secret bytes that choose the subset.
+    """
+
+    finder: Finder
+    records: int
+    last: int
+    salt: bytes = field(repr=False)
+    name: str = "interior_point"
+    floor: None = None
+
+    @property
+    def purpose(self) -> str:
+        """What the round finds out."""
+        return f"a point between the smallest and the largest of {self.records:,} rows chosen at random"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.finder.draws()
+
+    def summarize(self, block: Block, state: None) -> Sample:
+        """Sample the block's records."""
+        return Sample.of(self.records, block.points[:, 0], block.ids, self.salt)
+
+    def release(self, aggregate: Sample, state: None, noise: Noise) -> FoundPoint:
+        """Release a point, or none."""
+        found = self.finder.find(Order.of_counts(Counts.of(aggregate.points)), noise)
+        return FoundPoint(None if found is None else min(max(0, found), self.last))

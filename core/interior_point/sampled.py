@@ -1,0 +1,66 @@
+"""What the methods that look at a random subset of the records share."""
+
+from abc import abstractmethod
+
+from core.draws import Charged
+from core.errors import InvalidValue
+from core.interior_point.found import Promises
+from core.interior_point.params import InteriorPoint
+from core.interior_point.rounds import Finder, FindInSample
+from core.task import Accuracy, Method
+
+
+class SampledMethod(Method[InteriorPoint]):
+    """A method whose finder knows the number of records, and gets a random subset of as many as it needs."""
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.setting.neighbors.name != "replace_one":
+            return InvalidValue(
+                "method",
+                self.name,
+                "it works with the number of records, which is public under neighbors replace_one only; use "
+                "exponential",
+            )
+        if self.setting.budget.delta == 0:
+            return InvalidValue("delta", 0, f"method {self.name} needs one above 0; use exponential")
+        return None
+
+    @property
+    def size(self) -> int:
+        """Number of grid points."""
+        return self.setting.grid.extents[0] + 1
+
+    @property
+    def bits(self) -> int:
+        """Depth of a binary tree over the grid points."""
+        return max(1, (self.size - 1).bit_length())
+
+    @abstractmethod
+    def finder(self, share: float) -> Finder:
+        """Return the algorithm, with the draws that `share` of the budget pays for."""
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        finder = self.finder(share)
+        records = finder.records_needed(self.setting.params.failure)
+        return (FindInSample(finder, records, self.size - 1, self.setting.salt),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        records = self.finder(share).records_needed(self.setting.params.failure)
+        return promised(
+            self.name, records, f"It uses {records:,} records, chosen at random: one machine holds no more."
+        )
+
+
+def promised(method: str, records: int, memory: str) -> Accuracy:
+    """Return what is promised; methods are compared by the number of records that they need.
+
+    Args:
+        method: its name.
+        records: from so many records on, the released point is an interior point.
+        memory: a sentence on what one machine holds.
+    """
+    needs = f"{method} needs {records:,} records for an interior point."
+    return Accuracy(Promises(records), error=records, notes=(needs, memory))

@@ -1,0 +1,68 @@
+"""The exponential mechanism over all thresholds."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from core.draws import Draw
+from core.gaps import Runs
+from core.mechanisms.exponential import Exponential
+from core.noise import Noise
+from core.task import Accuracy
+from core.threshold.examples import Examples
+from core.threshold.found import Promises
+from core.threshold.learner import LearnerMethod
+
+
+@dataclass(frozen=True)
+class ExponentialLearner:
+    """Choose among all thresholds by the exponential mechanism, with minus their errors as scores.
+
+    The errors of a threshold are the examples that it mislabels.
+
+    Privacy. Adding an example adds 0 or 1 to the errors of every threshold, so the change of the scores has
+    range 1. A replacement adds -1, 0 or 1, so the change has range 2.
+
+    Args:
+        size: number of grid points of the value's axis; thresholds are 0, ..., size.
+        choice: chooses the threshold.
+    """
+
+    size: int
+    choice: Exponential
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Learner.draws`."""
+        return (self.choice,)
+
+    def learn(self, examples: Examples, noise: Noise) -> int:
+        """See `Learner.learn`."""
+        runs = Runs.between(examples.all, 0, self.size + 1)
+        return self.choice.point(runs.starts, runs.lengths, -examples.errors(runs.starts), noise)
+
+    def errors(self, failure: float) -> int:
+        """Bound the errors above those of the best threshold on any data, but for probability `failure`."""
+        return math.ceil(self.choice.scale * (math.log(self.size + 1) - math.log(failure)))
+
+    def examples_needed(self, alpha: float, failure: float) -> int:
+        """Return the number of examples from which on these errors are at most a part `alpha` of them."""
+        return math.ceil(self.errors(failure) / alpha)
+
+
+class ExponentialMethod(LearnerMethod):
+    """The exponential mechanism over all thresholds."""
+
+    name: ClassVar[str] = "exponential"
+
+    def learner(self, share: float) -> ExponentialLearner:
+        """See `LearnerMethod.learner`."""
+        setting = self.setting
+        choice = Exponential.of("threshold", share * setting.budget.epsilon, setting.neighbors.moves)
+        return ExponentialLearner(self.size, choice)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        learner, params = self.learner(share), self.setting.params
+        needed = learner.examples_needed(params.alpha, params.failure)
+        promises = Promises(params.alpha, needed, learner.errors(params.failure))
+        return Accuracy(promises, error=needed, notes=self.notes)

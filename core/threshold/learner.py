@@ -1,0 +1,77 @@
+"""The only round of threshold, and what its methods share."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from core.aggregate import Counts
+from core.draws import Charged, Draw
+from core.noise import Noise
+from core.rounds import Block
+from core.task import Method
+from core.threshold.examples import Examples
+from core.threshold.found import FoundThreshold
+from core.threshold.params import Threshold
+
+
+class Learner(Protocol):
+    """A private algorithm that learns a threshold from examples on one machine."""
+
+    def draws(self) -> tuple[Draw, ...]:
+        """Return every draw that `learn` can make."""
+
+    def learn(self, examples: Examples, noise: Noise) -> int:
+        """Release a threshold; never raises on data."""
+
+
+@dataclass(frozen=True)
+class LearnThreshold:
+    """Count the examples of each value and label, then let the learner find a threshold.
+
+    Neighbors, sensitivity and proof are those of the learner, which sees all examples.
+
+    Args:
+        label: grid coordinate from which a label counts as 1.
+        learner: the algorithm.
+    """
+
+    purpose: ClassVar[str] = "from which value on rows are labeled 1"
+    label: int
+    learner: Learner
+    name: str = "threshold"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.learner.draws()
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the examples of each value and label; the key is twice the value plus the label."""
+        return Counts.of(2 * block.points[:, 0] + (block.points[:, 1] >= self.label))
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundThreshold:
+        """Release a threshold."""
+        return FoundThreshold(self.learner.learn(Examples.of_counts(aggregate), noise))
+
+
+class LearnerMethod(Method[Threshold]):
+    """A method that counts the examples and leaves the rest to a learner."""
+
+    notes: ClassVar[tuple[str, ...]] = (
+        "The threshold labels 1 what is at or above it.",
+        "The counts of the distinct values and labels are merged and sorted on one machine.",
+    )
+
+    @property
+    def size(self) -> int:
+        """Number of grid points of the value's axis."""
+        return self.setting.grid.extents[0] + 1
+
+    @abstractmethod
+    def learner(self, share: float) -> Learner:
+        """Return the algorithm, with the draws that `share` of the budget pays for."""
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        half_of_label_axis = max(1, -(-self.setting.grid.extents[1] // 2))
+        return (LearnThreshold(half_of_label_axis, self.learner(share)),)

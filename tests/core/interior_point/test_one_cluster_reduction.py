@@ -1,0 +1,44 @@
+"""The reduction to the 1-cluster: candidates, what is drawn, and what it does not serve."""
+
+import numpy as np
+import pytest
+
+from core.budget import Budget
+from core.errors import InvalidValue
+from core.gaps import Order
+from tests.core.interior_point.universe import planned
+from tests.core.recording import RecordingNoise
+from tests.core.seeded import SeededNoise
+
+
+def test_ends_of_pieces_are_the_candidates():
+    """Every point of a small ball; of a wide one, pieces shorter than the smallest ball is wide."""
+    finder = planned("one_cluster", 1 << 20).rounds[0].finder
+    assert finder.candidates(50, 1) == [49, 50, 51]
+    for radius in (2, 5, 17, 1000, 12345):
+        ends = finder.candidates(10**5, radius)
+        assert ends[0] == 10**5 - radius
+        assert ends[-1] == 10**5 + radius
+        assert len(ends) <= finder.most_candidates
+        assert max(np.diff(ends)) <= max(1, radius / finder.factor)
+
+
+def test_the_choice_of_an_end_is_as_charged():
+    finder = planned("one_cluster", 1 << 10).rounds[0].finder
+    noise = RecordingNoise(SeededNoise(0))
+    assert finder.find(Order.of([77] * finder.records_needed(0.1)), noise) == 77
+    assert finder.find(Order.of([77] * 5), noise) is None
+    kind, _, scale = noise.calls[-1]
+    assert kind == "select"
+    assert 2 / scale == pytest.approx(finder.draws()[-1].cost.epsilon)
+
+
+def test_one_cluster_is_refused_where_distances_do_not_fit():
+    with pytest.raises(ValueError, match=r"method is one_cluster: .* 2\^31 grid points"):
+        planned("one_cluster", 2**62)
+    assert set(planned("auto", 2**62).alternatives) == {"heavy_paths", "tree_log"}
+
+
+def test_a_budget_that_promises_no_ball_is_refused():
+    with pytest.raises(InvalidValue, match=r"epsilon is 1e-12: it is too small for method one_cluster"):
+        planned("one_cluster", 1 << 20, Budget(1e-12, 1e-6))
