@@ -77,17 +77,15 @@ TASKS = {
         "interior_point.params:InteriorPoint", "interior_point.task:INTERIOR_POINT", "interior_point"
     ),
     "threshold": _task("threshold.params:Threshold", "threshold.task:THRESHOLD", "threshold", keeps=("one",)),
-    "k_means": _task("centers.params:KMeans", "centers.plan:plan_k_means", "centers"),
-    "k_median": _task("centers.params:KMedian", "centers.plan:plan_k_median", "centers"),
+    "k_means": _task("centers.params:KMeans", "centers.task:K_MEANS", "centers"),
+    "k_median": _task("centers.params:KMedian", "centers.task:K_MEDIAN", "centers"),
     "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),
     "minimum": _task("graphs.params:Minimum", "quantiles.median_plan:plan_minimum", "single_value"),
-    "triangles": _task(
-        "graphs.params:Triangles", "graphs.triangles:plan_triangles", "single_value", keeps=()
-    ),
-    "mst_cost": _task("graphs.params:MstCost", "graphs.mst:plan_mst_cost", "single_value", keeps=()),
+    "triangles": _task("graphs.params:Triangles", "graphs.task:TRIANGLES", "single_value", keeps=()),
+    "mst_cost": _task("graphs.params:MstCost", "graphs.task:MST_COST", "single_value", keeps=()),
     "sample_and_aggregate": Task(
         "pipelines.job.subsamples:Analysis",
-        "core.sample_and_aggregate.plan:plan_sample_and_aggregate",
+        "core.sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
         "pipelines.answers.sample_and_aggregate",
         subsamples=True,
     ),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.errors import InvalidValue
 from core.mechanisms.calibrate_noise import Choice
 from core.plan import check_failure
 
@@ -14,9 +15,9 @@ Change = Literal["edge", "weight"]
 def _check(failure: float, noise: str, scale_share: float) -> None:
     check_failure(failure)
     if noise not in get_args(Choice):
-        raise ValueError(f"params.noise is {noise!r}: it must be auto, cauchy, student or laplace.")
+        raise InvalidValue("noise", repr(noise), "it must be auto, cauchy, student or laplace")
     if not 0 <= scale_share < 1:
-        raise ValueError(f"params.scale_share is {scale_share}: it must be at least 0 and below 1.")
+        raise InvalidValue("scale_share", scale_share, "it must be at least 0 and below 1")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Triangles:
         scale_share: part of epsilon spent on releasing the scale of the noise; 0 keeps it secret.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
     failure: float = 0.1
@@ -114,7 +115,7 @@ class MstCost:
         scale_share: part of epsilon spent on releasing the scale of the noise; 0 keeps it secret.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
     change: Change = "edge"
@@ -125,7 +126,7 @@ class MstCost:
 
     def __post_init__(self) -> None:
         if self.change not in get_args(Change):
-            raise ValueError(f"params.change is {self.change!r}: it must be edge or weight.")
+            raise InvalidValue("change", repr(self.change), "it must be edge or weight")
         if self.method not in get_args(CostMethod):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto, smooth or global.")
+            raise InvalidValue("method", repr(self.method), "it must be auto, smooth or global")
         _check(self.failure, self.noise, self.scale_share)

@@ -81,7 +81,7 @@ class OneClusterReduction:
         """Release a point, or None where there are too few records or no ball was found."""
         beside = (order.total - self.middle) // 2
         if beside < 0:
-            return None  # public: the number of records is
+            return None  # the number of records is public
         points = np.repeat(order.values, np.diff(order.ranks))
         middle = points[beside : beside + self.middle, None].astype(np.int64)
         block = Block(middle, np.arange(self.middle, dtype=np.uint64))

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from core.errors import InvalidValue
 from core.mechanisms.admissible import ROUNDING, Admissible, Density, tail_of
 
 Choice = Literal["auto", "cauchy", "student", "laplace"]
@@ -79,15 +80,13 @@ def calibrate_noise(
         times: see `core.draws.Draw`.
 
     Raises:
-        ValueError: Laplace noise is asked for without delta, or beyond one dimension.
+        InvalidValue: Laplace noise is asked for without delta or beyond one dimension, or epsilon is small.
     """
     densities: Sequence[Density] = [d for d in get_args(Density) if choice in ("auto", d)]
     if delta <= 0 or axes > 1:
         densities = [d for d in densities if d != "laplace"]
     if not densities:
-        raise ValueError(
-            "params.noise is laplace: it needs a privacy.delta above 0 and a single number to noise."
-        )
+        raise InvalidValue("noise", choice, "it needs a delta above 0 and a single number to noise")
     best, least = None, math.inf
     epsilon = min(epsilon, _MOST_EPSILON)
     for density in densities:
@@ -101,7 +100,7 @@ def calibrate_noise(
             if error < least:
                 best, least = noise, error
     if best is None:
-        raise ValueError(f"privacy.epsilon is {epsilon}: it is too small for noise by smooth sensitivity.")
+        raise InvalidValue("epsilon", epsilon, "it is too small for noise by smooth sensitivity")
     return replace(best, what=f"{what}, {best.density}", changes=changes, times=times)
 
 

@@ -21,9 +21,11 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
-from core.graphs.mst import Cuts, SmoothCost, plan_mst_cost
+from core.graphs.cuts import Cuts
 from core.graphs.params import Median, MstCost, Triangles
-from core.graphs.triangles import count_wedges, plan_triangles
+from core.graphs.smooth_cost import SmoothCost
+from core.graphs.task import MST_COST, TRIANGLES
+from core.graphs.wedges import count_wedges
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.smooth_noise import Answer, SmoothNoise
 from core.neighbors import Neighbors
@@ -32,9 +34,9 @@ from core.plan import Plan
 from core.quantiles.median_plan import plan_median
 from core.quantiles.smooth import SmoothQuantile
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.outputs import Stable
+from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from core.secure_noise import SecureNoise, secret_salt
 
 BUDGET = Budget(1.0, 1e-6)
@@ -141,7 +143,7 @@ def measure_triangles(folder: Path, trials: int, table: Table) -> None:
     nodes = int(rows.max()) + 1
     grid = Grid((0.0, 0.0), (nodes - 1.0, nodes - 1.0), 1.0)
     for noise in ("auto", "cauchy", "laplace"):
-        plan = plan_triangles(grid, Triangles(noise=noise), BUDGET, ADD, b"")
+        plan = TRIANGLES.plan(grid, Triangles(noise=noise), BUDGET, ADD, b"")
         (step,) = plan.rounds
         aggregate = step.summarize(block(grid.quantize(rows)), None)
         start = time.perf_counter()
@@ -165,7 +167,7 @@ def measure_trees(folder: Path, trials: int, table: Table) -> None:
         nodes = rows[:, :2].max() + 1
         grid = Grid((0.0, 0.0, low), (nodes - 1, nodes - 1, high), 1.0)
         for change, relation in (("weight", REPLACE), ("edge", ADD)):
-            plan = plan_mst_cost(grid, MstCost(change=change, method="smooth"), BUDGET, relation, b"")
+            plan = MST_COST.plan(grid, MstCost(change=change, method="smooth"), BUDGET, relation, b"")
             (step,) = plan.rounds
             assert isinstance(step, SmoothCost)
             start = time.perf_counter()
@@ -193,7 +195,7 @@ def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
     names = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
     for fraction, name in itertools.product((0.3, 0.8), names):
         params = SampleAndAggregate(blocks, name, fraction)
-        plan = plan_sample_and_aggregate(grid, params, BUDGET, ADD, secret_salt())
+        plan = SAMPLE_AND_AGGREGATE.plan(grid, params, BUDGET, ADD, secret_salt())
         errors, start = [], time.perf_counter()
         for trial in range(trials):
             rng = np.random.default_rng([trial, int(100 * fraction)])

@@ -39,7 +39,12 @@ PURE: dict[str, dict[str, Any]] = {
 }
 """Jobs that draw once, and purely."""
 
-BUILT_OF = {task: {"one_cluster"} for task in ("interior_point", "k_cover", "sample_and_aggregate")}
+BUILT_OF = {
+    "interior_point": {"one_cluster"},
+    "k_cover": {"one_cluster"},
+    "sample_and_aggregate": {"one_cluster"},
+    "threshold": {"interior_point"},
+}
 """The tasks that others use as a part."""
 
 Loaded = dict[str, set[str]]

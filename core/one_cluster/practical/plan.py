@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from core.budget import Budget, Mechanism, before_sampling, calibrate, spend
+from core.budget import Budget, Cost, Mechanism, before_sampling, calibrate, spend
 from core.domain import Grid
 from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.mechanisms.above_threshold import AboveThreshold
@@ -101,15 +101,14 @@ class Setting:
     def draws(self, multiplier: float) -> Draws:
         """Return the draws at `multiplier` times the shares.
 
-        A replacement is 2 additions or removals, so what is calibrated for one of these gets
-        epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
+        A replacement is 2 additions or removals: what is calibrated for one of these gets the part that
+        `Cost.per_change` leaves it.
         """
         epsilon = {k: v * self.budget.epsilon * multiplier for k, v in self.shares().items()}
         moves, one = self._moves, self.changes * self.neighbors.count()
         radius_rate, center_rate = self.rate(_RADIUS_SAMPLE), self.rate(_CENTER_SAMPLE)
         radius = 2 / before_sampling(epsilon["good_radius"] / moves, radius_rate)
-        center = before_sampling(epsilon["good_center"] / moves, center_rate)
-        per_move = self.choice_delta / sum(math.exp(i * epsilon["good_center"] / moves) for i in range(moves))
+        center = Cost(epsilon["good_center"], self.choice_delta).per_change(moves)
         fit = 2 * moves / epsilon["fit_radius"]
         return Draws(
             level=AboveThreshold(
@@ -122,8 +121,8 @@ class Setting:
             ),
             box=Choosing.of(
                 "box",
-                center,
-                per_move / center_rate,
+                before_sampling(center.epsilon, center_rate),
+                center.delta / center_rate,
                 len(self.boxes.offsets(fine=True)),
                 rate=center_rate,
                 changes=moves,

@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from core.aggregate import Tally
-from core.centers.centers import Centers
+from core.centers.found import Centers
 from core.centers.space import Space, nearest
 from core.draws import Draw, Gaussian
 from core.noise import Noise
@@ -21,7 +21,7 @@ WEIGHT_UNIT = 1 << 10
 
 
 @dataclass(frozen=True)
-class Average:
+class CenterAverages:
     """One step of Lloyd's iteration (power 2) or of Weiszfeld's (power 1) on noisy sums.
 
     Each record x pulls its nearest center c by x - c, shortened to a length of at most c's radius r. A
@@ -57,6 +57,11 @@ class Average:
     weights: Gaussian
     name: str
     floor: None = None
+
+    @property
+    def purpose(self) -> str:
+        """What the round finds out, for a report."""
+        return f"where the {'mean' if self.power == 2 else 'median'} of each center's rows lies"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

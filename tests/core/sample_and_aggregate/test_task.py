@@ -16,11 +16,13 @@ from core.noise import Noise
 from core.one_cluster.practical.rounds import NotFound
 from core.order_statistics import smooth_sensitivity
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.average import Average
-from core.sample_and_aggregate.outputs import Outputs, Stable, StableRadius
+from core.sample_and_aggregate.average import ClampedAverage
+from core.sample_and_aggregate.found import Stable
+from core.sample_and_aggregate.outputs import Outputs
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.plan import plan_sample_and_aggregate
 from core.sample_and_aggregate.smooth_median import MEDIAN, SmoothMedian
+from core.sample_and_aggregate.stable_radius import StableRadius
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -33,7 +35,7 @@ NAMES = ["smooth_median", "center_of_attention", "one_cluster", "average"]
 
 def plan_for(name, blocks=1000, fraction=0.9, *, grid=PLANE, budget=BUDGET, relation=ADD, **more):
     params = SampleAndAggregate(blocks, name, fraction, **more)
-    return plan_sample_and_aggregate(grid, params, budget, relation, SALT)
+    return SAMPLE_AND_AGGREGATE.plan(grid, params, budget, relation, SALT)
 
 
 def answers(fraction, blocks=1000, grid=PLANE, spread=0.003, seed=0):
@@ -90,7 +92,7 @@ def test_average_draws_what_is_charged(ranges, relation):
     """One other answer at the far end of the range moves each sum by the range: the loss is the charge."""
     plan = plan_for("average", relation=relation, ranges=ranges, budget=PURE)
     (step,) = plan.rounds
-    assert isinstance(step, Average)
+    assert isinstance(step, ClampedAverage)
     extent = PLANE.extents[0]
     first = np.tile(np.array(PLANE.extents), (1000, 1))
     second = first.copy()
@@ -242,19 +244,19 @@ def test_releases_are_total(name, blocks):
         assert isinstance(found, Stable | NotFound)
         if isinstance(found, Stable):
             result = found.result(PLANE)
-            assert len(result["value"]) == 2
-            assert result["radius"] >= 0
+            assert len(result.value) == 2
+            assert result.radius >= 0
 
 
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: SampleAndAggregate(2), "params.blocks"),
-        (lambda: SampleAndAggregate(100, aggregator="mean"), "params.aggregator"),
-        (lambda: SampleAndAggregate(100, stable_fraction=0.0), "params.stable_fraction"),
-        (lambda: SampleAndAggregate(100, ranges="wide"), "params.ranges"),
-        (lambda: SampleAndAggregate(100, failure=1.0), "params.failure"),
-        (lambda: plan_for("one_cluster", budget=PURE), "privacy.delta"),
+        (lambda: SampleAndAggregate(2), "blocks"),
+        (lambda: SampleAndAggregate(100, aggregator="mean"), "aggregator"),
+        (lambda: SampleAndAggregate(100, stable_fraction=0.0), "stable_fraction"),
+        (lambda: SampleAndAggregate(100, ranges="wide"), "ranges"),
+        (lambda: SampleAndAggregate(100, failure=1.0), "failure"),
+        (lambda: plan_for("one_cluster", budget=PURE), "delta is 0"),
     ],
 )
 def test_bad_parameters_say_so(make, field):

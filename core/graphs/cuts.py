@@ -1,4 +1,4 @@
-"""Release the cost of a minimum spanning tree of a graph whose rows are weighted edges."""
+"""Minimum spanning forests, and how much changed weights move their cost."""
 
 import math
 from dataclasses import dataclass
@@ -8,22 +8,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from core.budget import Budget, spend
-from core.domain import Grid
-from core.draws import Charged, Draw, Laplace, charged
-from core.graphs.edges import Edges, check_nodes, labels
-from core.graphs.params import MstCost
-from core.mechanisms.smooth_bound import smooth_bound
-from core.mechanisms.smooth_noise import Answer, SmoothNoise, plan_release
-from core.neighbors import Neighbors
-from core.noise import Noise
-from core.plan import Plan
-from core.rounds import Block
+from core.graphs.edges import Edges, labels
 
 Ints = NDArray[np.int64]
 
 _EXACT = 100  # nodes up to which cuts are minimized exactly
-_DOUBLING = 10.0  # weights to change until the local sensitivity doubles
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ class Cuts:
         return np.sort(scipy.sparse.csgraph.minimum_spanning_tree(ranks).data.astype(np.int64) - 1)
 
     def local(self, changes: int, enough: float) -> float:
-        """Return A(changes), or a bound of it; see `smooth_bound`.
+        """Return A(changes), or a bound of it; see `core.mechanisms.smooth_bound`.
 
         Exact within no change, and on graphs of up to 100 nodes. Otherwise the bound is the heaviest edge
         of the spanning forest number k + 2, `cap` where that spans less than the graph: forest number i is
@@ -168,159 +157,6 @@ class Cuts:
         rows, columns = np.append(self.u[:some], self.v[:some]), np.append(self.v[:some], self.u[:some])
         shape = (self.nodes, self.nodes)
         network = scipy.sparse.csr_array((np.ones(2 * some, dtype=np.int32), (rows, columns)), shape=shape)
-        flow = scipy.sparse.csgraph.maximum_flow(network, int(self.u[edge]), int(self.v[edge]))
-        return int(flow.flow_value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpanningCost:
-    """Collect the edges, and the cost of their minimum spanning tree.
-
-    With `public`, nodes and edges are public, and the cost is that of a spanning forest. Otherwise every id
-    is a node and a missing edge weighs `cap`: an edge more or less is a changed weight.
-
-    Args:
-        grid: of u, v and weight.
-        public: whether only weights are private.
-    """
-
-    grid: Grid
-    public: bool
-    name: str = "release"
-    floor: None = None
-
-    @property
-    def cap(self) -> int:
-        """Largest weight, grid steps."""
-        return self.grid.extents[2]
-
-    def summarize(self, block: Block, state: None) -> Edges:
-        """Collect the edges."""
-        return Edges.of(block.points)
-
-    def missing(self, cuts: Cuts) -> int:
-        """Edges that join what the edges at hand leave apart; none where the edges are public."""
-        ids = self.grid.extents[0] + 1
-        return 0 if self.public else ids - cuts.nodes + cuts.components - 1
-
-    def cost(self, cuts: Cuts) -> tuple[int, int]:
-        """Cost of the spanning tree above its edges' lower bounds, grid steps, and their public number."""
-        missing = self.missing(cuts)
-        return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree) + missing
-
-    def restored(self, value: int, edges: int, scale: float | None) -> Answer:
-        """Return the answer in data units."""
-        kept, step = min(max(value, 0), self.cap * edges), self.grid.step
-        return Answer(kept * step + edges * self.grid.lower[2], None if scale is None else scale * step)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmoothCost(SpanningCost):
-    """Release the cost with noise by its smooth sensitivity, one weight changed.
-
-    Args:
-        smooth: the draws.
-    """
-
-    smooth: SmoothNoise
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return self.smooth.draws()
-
-    def release(self, aggregate: Edges, state: None, noise: Noise) -> Answer:
-        """Release the cost, and the scale of its noise where that is paid for."""
-        cuts = Cuts.of(aggregate, self.cap)
-        cost, edges = self.cost(cuts)
-        bound = self.sensitivity(cuts)
-        value = self.smooth.value(cost, bound, 0, self.cap * edges, noise)
-        return self.restored(value, edges, self.smooth.scale(bound, noise))
-
-    def sensitivity(self, cuts: Cuts) -> float:
-        """Compute the smooth sensitivity, grid steps; `cap` where a missing edge is in the tree."""
-        beta = self.smooth.noise.beta
-        if self.missing(cuts) > 0:
-            return float(self.cap)
-        return smooth_bound(cuts.local, self.cap if len(cuts.tree) else 0, beta)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GlobalCost(SpanningCost):
-    """Release the cost with discrete Laplace noise: one weight moves it by at most `cap`.
-
-    Args:
-        total: noise of the cost, grid steps.
-    """
-
-    total: Laplace
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return (self.total,)
-
-    def release(self, aggregate: Edges, state: None, noise: Noise) -> Answer:
-        """Release the cost and the public scale of its noise."""
-        cost, edges = self.cost(Cuts.of(aggregate, self.cap))
-        value = int(self.total.add(np.array([cost], dtype=np.int64), noise)[0])
-        return self.restored(value, edges, self.total.scale)
-
-
-def plan_mst_cost(grid: Grid, params: MstCost, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
-    """Plan the cost of a minimum spanning tree: one round, the edge list on one node (16 bytes an edge).
-
-    `auto` is the global sensitivity: a node with a single edge alone makes the smooth one at least half of
-    it. It promises `error`, in data units; the smooth one's depends on the data.
-
-    Args:
-        grid: two equal axes, whose points are the ids that a node may have, and the weights.
-        params: what a row may change, and the noise.
-        budget: what the run may spend.
-        neighbors: `add_or_remove_one` is one edge more or less, hence one weight that becomes or was the
-            upper bound; a replaced edge is two such changes; under `change: weight` a replaced row is one
-            change.
-        salt: not used: nothing is sampled.
-
-    Raises:
-        ValueError: the grid is none of weighted edges, public edges are to be added or removed, or the noise
-            does not fit the budget.
-    """
-    check_nodes(grid, "mst_cost", 3)
-    public = params.change == "weight"
-    if public and neighbors.name == "add_or_remove_one":
-        raise ValueError(
-            "params.change is weight, with privacy.neighbors add_or_remove_one: public edges are "
-            "neither added nor removed, so neighbors must be replace_one."
+        return int(
+            scipy.sparse.csgraph.maximum_flow(network, int(self.u[edge]), int(self.v[edge])).flow_value
         )
-    changes = neighbors.count() if public else neighbors.moves
-    method = "global" if params.method == "auto" else params.method
-    total = Laplace.of("cost", budget.epsilon, changes * grid.extents[2])
-    error = math.ceil(total.scale * math.log(1 / params.failure)) * grid.step
-    step: Charged = GlobalCost(grid=grid, public=public, total=total)
-    if method == "smooth":
-        step = plan_release(
-            params,
-            budget,
-            changes,
-            _DOUBLING,
-            lambda smooth: SmoothCost(grid=grid, public=public, smooth=smooth),
-        )
-    mechanisms = charged((step,))
-    other = "smooth" if method == "global" else "global"
-    means = (
-        "Nodes and edges are taken for public, and released through the cost."
-        if public
-        else "An edge is hidden, not a node with all of its edges; every id is a node, and a missing edge "
-        "weighs the upper bound."
-    )
-    return Plan(
-        method=method,
-        rounds=(step,),
-        start=None,
-        mechanisms=mechanisms,
-        spend=spend(mechanisms, budget.delta),
-        promises={"error": error if method == "global" else None},
-        failure=params.failure,
-        alternatives={other: {"error": None if method == "global" else error}},
-        notes=(means, "The edge list is brought to one node: 16 bytes an edge."),
-        hides="the weight of one row; its nodes, and every edge, are public" if public else None,
-    )
