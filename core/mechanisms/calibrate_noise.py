@@ -15,6 +15,18 @@ Choice = Literal["auto", "cauchy", "student", "laplace"]
 _MOST_EPSILON = 100.0  # more is not spent: alpha grows like e^(epsilon / 2), and no noise is left
 
 
+def check_noise(noise: str, scale_share: float) -> None:
+    """Check parameters of noise by smooth sensitivity: its density, and the part of epsilon for its scale.
+
+    Raises:
+        InvalidValue: one of them is out of range.
+    """
+    if noise not in get_args(Choice):
+        raise InvalidValue("noise", repr(noise), "it must be auto, cauchy, student or laplace")
+    if not 0 <= scale_share < 1:
+        raise InvalidValue("scale_share", scale_share, "it must be at least 0 and below 1")
+
+
 def heavy_tailed(density: Density, beta: float, epsilon: float, axes: int = 1) -> Admissible | None:
     """Cauchy or Student noise that spends `epsilon` at smoothness `beta`; None where beta takes it all.
 

@@ -10,8 +10,7 @@ from core.aggregate import Counts
 from core.draws import Charged, Draw, Laplace
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
-from core.order_statistics import Rank
-from core.quantiles.smooth import choose_by_rank
+from core.order_statistics import Rank, choose_by_rank
 from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.outputs import Aggregation, Outputs

@@ -10,15 +10,15 @@ from core.draws import Charged, Draw
 from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import Found, NotFound
+from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
 from core.sample_and_aggregate.aggregator import Aggregator
 from core.sample_and_aggregate.found import Promises, Stable
 from core.sample_and_aggregate.outputs import Aggregation, Outputs
-from core.task import Accuracy
+from core.task import Accuracy, Setting, planned
 
 # Few answers: what finds the cluster needs nearly all of epsilon, what refines it next to nothing.
 _SHARES = {
@@ -90,6 +90,5 @@ class ClusterOfAnswers(Aggregator):
         """The plan of the 1-cluster, for a database of answers of which one is replaced."""
         setting, one_replaced = self.setting, Neighbors("replace_one")
         target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
-        return plan_practical(
-            setting.grid, target, setting.budget, one_replaced, setting.salt, changes=self.changes
-        )
+        inner = Setting(setting.grid, target, setting.budget, one_replaced, setting.salt)
+        return planned(Practical(inner, changes=self.changes))

@@ -149,3 +149,10 @@ def test_releases_are_total(rows):
 def test_bad_parameters_say_so(make, field):
     with pytest.raises(ValueError, match=field.replace(".", r"\.")):
         make()
+
+
+def test_a_round_says_what_its_own_noise_follows():
+    (smooth,) = MST_COST.plan(weighted(5, 9), MstCost(method="smooth"), PURE, ADD, b"").rounds
+    (by_bound,) = MST_COST.plan(weighted(5, 9), MstCost(method="global"), PURE, ADD, b"").rounds
+    assert "follows how much one row could change it" in smooth.purpose
+    assert "the most that one row can change any cost" in by_bound.purpose

@@ -13,7 +13,7 @@ from core.domain import Grid
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.one_cluster.practical.rounds import NotFound
+from core.one_cluster.found import NotFound
 from core.order_statistics import smooth_sensitivity
 from core.rounds import Block, run_in_memory
 from core.sample_and_aggregate.average import ClampedAverage

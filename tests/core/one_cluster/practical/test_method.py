@@ -10,9 +10,11 @@ from core.budget import Budget
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import Found, GoodRadius, Located, NotFound, Scaled, candidate_radii
+from core.one_cluster.practical.locate import FindRadius, Located, Scaled
+from core.one_cluster.practical.refine import candidate_radii
+from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, run_in_memory
 from tests.core.seeded import SeededNoise
 
@@ -69,7 +71,7 @@ def drawn(round_, points, state):
 
 
 def plan_for(grid, neighbors, target=60):
-    return plan_practical(grid, OneCluster(target=target), BUDGET, neighbors, SALT)
+    return ONE_CLUSTER.plan(grid, OneCluster(target=target), BUDGET, neighbors, SALT)
 
 
 def neighbors_of(points, relation, extra):
@@ -137,7 +139,7 @@ def test_good_radius_costs_what_the_plan_charges(relation, d, seed):
     grid = unit_cube(d, 2.0**-10)
     plan = plan_for(grid, relation)
     round_ = replace(plan.rounds[0], threshold=10**12)  # never stops: every query is seen
-    assert isinstance(round_, GoodRadius)
+    assert isinstance(round_, FindRadius)
     points, _ = planted(grid, 300, 100, 0.02, seed)
     for extra in (points[0], points[-1], np.zeros(d, dtype=np.int64)):
         first, second = (drawn(round_, p, None) for p in neighbors_of(points, ONE, extra))
@@ -209,20 +211,20 @@ def test_rings_ascend_on_the_largest_domains(d):
 @pytest.mark.parametrize(("d", "target"), [(2, 100), (2, 50_000), (40, 2_000), (784, 10_000)])
 @pytest.mark.parametrize("budget", [BUDGET, Budget(0.1, 1e-9), Budget(5.0, 1e-5)])
 def test_the_budget_is_spent_and_not_overspent(relation, d, target, budget):
-    plan = plan_practical(unit_cube(d, 2.0**-8), OneCluster(target=target), budget, relation, SALT)
+    plan = ONE_CLUSTER.plan(unit_cube(d, 2.0**-8), OneCluster(target=target), budget, relation, SALT)
     assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
     assert sum(m.delta for m in plan.mechanisms) <= budget.delta
 
 
 def test_samples_of_the_rounds_are_independent_and_sampled_at_the_accounted_rate():
     plan = plan_for(unit_cube(2), ONE, target=20_000)
-    first, second = plan.rounds[0].thinning, plan.rounds[1].thinning
+    first, second = plan.rounds[0].sample, plan.rounds[1].sample
     assert first.rate == pytest.approx(0.1)
     assert second.rate == pytest.approx(0.4)
     assert first.tweak != second.tweak
     database = block(np.zeros((50_000, 2)))
-    assert abs(len(first.sample(database)) - 5_000) < 500
-    assert abs(len(second.sample(database)) - 20_000) < 1000
+    assert abs(len(first.of(database)) - 5_000) < 500
+    assert abs(len(second.of(database)) - 20_000) < 1000
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,7 @@ def test_planted_ball_is_found(n, d, t, r, w):
     good = 0
     for seed in range(10):
         points, _ = planted(grid, n, t, r, seed)
-        plan = plan_practical(grid, OneCluster(target=t), BUDGET, ONE, SALT)
+        plan = ONE_CLUSTER.plan(grid, OneCluster(target=t), BUDGET, ONE, SALT)
         found = run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(seed))
         if isinstance(found, Found):
             distance = np.linalg.norm(points - found.center, axis=1)
@@ -249,7 +251,7 @@ def test_planted_ball_is_found(n, d, t, r, w):
 
 
 def run(points, grid, target, seed=0, **kwargs):
-    plan = plan_practical(grid, OneCluster(target=target, **kwargs), BUDGET, ONE, SALT)
+    plan = ONE_CLUSTER.plan(grid, OneCluster(target=target, **kwargs), BUDGET, ONE, SALT)
     return run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(seed))
 
 
@@ -279,13 +281,13 @@ def test_promise_holds():
     """300 runs: a promise at failure 0.1 is broken in at most 0.1 + 3 standard deviations of them."""
     grid, n, t, r = unit_cube(2), 6000, 3000, 0.003
     params = OneCluster(target=t, failure=0.1)
-    plan = plan_practical(grid, params, BUDGET, ONE, SALT)
+    plan = ONE_CLUSTER.plan(grid, params, BUDGET, ONE, SALT)
     promises = plan.promises
     assert promises["missing"] < t / 2
     broken = 0
     for seed in range(300):
         points, _ = planted(grid, n, t, r, seed)
-        plan = plan_practical(grid, params, BUDGET, ONE, seed.to_bytes(16, "little"))
+        plan = ONE_CLUSTER.plan(grid, params, BUDGET, ONE, seed.to_bytes(16, "little"))
         found = run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(seed))
         if not isinstance(found, Found):
             broken += 1
@@ -307,26 +309,16 @@ def test_smallest_target_is_workable():
     assert smallest.promises["missing"] <= plan.smallest_target / 2
 
 
-def test_results_are_in_data_units():
-    grid = Grid((-90.0, -180.0), (90.0, 180.0), 0.001, Ball((0.0, 0.0), 200.0))
-    assert Found(np.array([90_000, 190_000]), 1500, 7).result(grid) == {
-        "center": pytest.approx([0.0, 10.0]),
-        "radius": pytest.approx(1.5),
-        "count": 7,
-    }
-    assert NotFound().result(grid) is None
-
-
 def test_zero_delta_and_unknown_shares_are_refused():
-    with pytest.raises(ValueError, match=r"privacy\.delta is 0"):
-        plan_practical(unit_cube(2), OneCluster(target=100), Budget(1.0, 0.0), ONE, SALT)
-    with pytest.raises(ValueError, match=r"params\.shares"):
-        plan_practical(unit_cube(2), OneCluster(target=100, shares={"nothing": 0.5}), BUDGET, ONE, SALT)
+    with pytest.raises(ValueError, match=r"delta is 0: one_cluster"):
+        ONE_CLUSTER.plan(unit_cube(2), OneCluster(target=100), Budget(1.0, 0.0), ONE, SALT)
+    with pytest.raises(ValueError, match=r"shares has 'nothing': its keys are good_radius, "):
+        ONE_CLUSTER.plan(unit_cube(2), OneCluster(target=100, shares={"nothing": 0.5}), BUDGET, ONE, SALT)
 
 
 def test_shares_are_taken():
     params = OneCluster(target=1000, shares={"good_radius": 0.3})
-    plan = plan_practical(unit_cube(2), params, BUDGET, ONE, SALT)
+    plan = ONE_CLUSTER.plan(unit_cube(2), params, BUDGET, ONE, SALT)
     default = plan_for(unit_cube(2), ONE, target=1000)
     assert plan.mechanisms[0].epsilon > 1.5 * default.mechanisms[0].epsilon
 

@@ -10,24 +10,17 @@ import pytest
 
 from core.balls import Balls
 from core.budget import Budget, sampled, spend
-from core.domain import Ball, Grid
-from core.k_cover.cover import Cover, CoverRound, Target
+from core.domain import Grid
+from core.k_cover.found import Cover
 from core.k_cover.params import KCover
-from core.k_cover.plan import plan_k_cover
+from core.k_cover.rounds import CoverRound
+from core.k_cover.task import K_COVER
 from core.neighbors import Neighbors
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import (
-    FitRadius,
-    Found,
-    GoodCenter,
-    GoodRadius,
-    Located,
-    NoisyAverage,
-    NotFound,
-    Scaled,
-    candidate_radii,
-)
+from core.one_cluster.practical.locate import FindBox, FindRadius, Located, Scaled
+from core.one_cluster.practical.refine import FitRadius, MoveToMean, candidate_radii
+from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, run_in_memory
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
@@ -59,7 +52,7 @@ def clusters(grid, sizes, spread=0.01, background=300, seed=0):
 
 
 def plan_for(grid, neighbors=ONE, k=3, budget=BUDGET, salt=SALT, **kwargs):
-    return plan_k_cover(grid, KCover(k, **kwargs), budget, neighbors, salt)
+    return K_COVER.plan(grid, KCover(k, **kwargs), budget, neighbors, salt)
 
 
 def run(points, plan, seed=0, factor=1.0):
@@ -69,64 +62,6 @@ def run(points, plan, seed=0, factor=1.0):
 def charged(plan, name, what):
     (found,) = [m for m in plan.mechanisms if m.round == name and what in m.mechanism]
     return found
-
-
-# The predicate
-
-
-def test_balls_hold_what_is_at_most_their_radius_away():
-    rng = np.random.default_rng(0)
-    points, centers = rng.integers(0, 50, (3000, 3)), rng.integers(0, 50, (4, 3))
-    radii = np.array([0, 7, 13, 20])
-    held = Balls(centers, radii).hold(points)
-    brute = [
-        any(sum((int(a) - int(b)) ** 2 for a, b in zip(p, c, strict=True)) <= int(r) ** 2
-            for c, r in zip(centers, radii, strict=True))
-        for p in points
-    ]  # fmt: skip
-    assert held.tolist() == brute
-    assert 0 < held.sum() < len(points)
-
-
-@pytest.mark.parametrize("d", [1, 2, 7])
-def test_the_largest_domain_does_not_wrap(d):
-    side = float(math.isqrt((2**62 - 1) // d)) if d > 1 else 2.0**31 - 1
-    grid = Grid((0.0,) * d, (side,) * d, 1.0)
-    corners = np.array([[0] * d, grid.extents])
-    ball = {"center": [0.0] * d, "radius": float(grid.diameter + 1)}
-    assert Balls.of(grid, [ball]).hold(corners).all()
-    assert Balls.of(grid, [ball | {"radius": 1.0}]).hold(corners).tolist() == [True, False]
-
-
-@pytest.mark.parametrize(
-    "grid", [unit_cube(3), Grid((-90.0, -180.0), (90.0, 180.0), 1e-3, Ball((0.0, 0.0), 10.0))]
-)
-def test_released_balls_come_back_exactly(grid):
-    """Also centers outside the domain's ball: it moves records, not centers."""
-    rng = np.random.default_rng(1)
-    found = [
-        Found(rng.integers(0, np.asarray(grid.extents) + 1), int(rng.integers(0, grid.diameter)), 5)
-        for _ in range(100)
-    ]
-    back = Balls.of(grid, Cover(tuple(found)).result(grid)["balls"])
-    assert back.centers.tolist() == [ball.center.tolist() for ball in found]
-    assert back.radii.tolist() == [ball.radius for ball in found]
-
-
-@pytest.mark.parametrize(
-    "balls",
-    [
-        [],
-        [{"center": [0.5], "radius": 0.1}],
-        [{"center": [0.5, 2.0], "radius": 0.1}],
-        [{"center": [0.5, math.nan], "radius": 0.1}],
-        [{"center": [0.5, 0.5], "radius": -1.0}],
-        [{"center": [0.5, 0.5], "radius": 99.0}],
-    ],
-)
-def test_balls_of_another_grid_are_refused(balls):
-    with pytest.raises(ValueError, match="balls: each"):
-        Balls.of(unit_cube(2), balls)
 
 
 # What is charged
@@ -191,7 +126,7 @@ def check_fit_radius(inner, draws, rate, moves, charge, state):
     assert 1 / count == pytest.approx(charge("count").epsilon)
 
 
-CHECKS = {GoodRadius: check_good_radius, GoodCenter: check_good_center, NoisyAverage: check_average,
+CHECKS = {FindRadius: check_good_radius, FindBox: check_good_center, MoveToMean: check_average,
           FitRadius: check_fit_radius}  # fmt: skip
 
 
@@ -208,8 +143,8 @@ def test_every_draw_of_a_run_has_the_noise_that_the_plan_charges(relation, mode,
         state = released(step, points, before, noise)
         if isinstance(step, CoverRound):
             inner = step.search.step(step.target.of(before))
-            planned = "target" in mode and isinstance(inner, GoodRadius | GoodCenter)
-            rate = inner.thinning.rate if planned else 1.0  # whose amplification is counted on
+            planned = "target" in mode and isinstance(inner, FindRadius | FindBox)
+            rate = inner.sample.rate if planned else 1.0  # whose amplification is counted on
             CHECKS[type(inner)](
                 inner, noise.calls, rate, relation.moves, partial(charged, plan, step.name), before
             )
@@ -268,16 +203,16 @@ def test_aggregates_are_the_same_under_any_split_and_after_travel(mode):
 
 def test_all_samples_are_independent():
     plan = plan_for(unit_cube(2), k=4, target=9000)
-    thinnings = [step.search.step(9000).thinning for step in plan.rounds if "good" in step.name]
-    assert len({thinning.tweak for thinning in thinnings}) == len(thinnings) == 8
-    assert all(thinning.rate < 1 for thinning in thinnings)
+    samples = [step.search.step(9000).sample for step in plan.rounds if "good" in step.name]
+    assert len({sample.tweak for sample in samples}) == len(samples) == 8
+    assert all(sample.rate < 1 for sample in samples)
 
 
 def test_where_rows_are_counted_the_sample_is_bounded_and_its_gain_not_counted_on():
     plan = plan_for(unit_cube(2), k=1, coverage=0.8)
     radius, center = (step.search for step in plan.rounds[1:3])
-    assert radius.step(10**9).thinning.rate == pytest.approx(8e3 / 1e9)
-    assert center.step(10**9).thinning.rate == pytest.approx(32e3 / 1e9)
+    assert radius.step(10**9).sample.rate == pytest.approx(8e3 / 1e9)
+    assert center.step(10**9).sample.rate == pytest.approx(32e3 / 1e9)
     assert radius.step(10**9).draws() == radius.step(10).draws()
     assert center.step(10**9).draws() == center.step(10).draws()
     assert radius.step(10).level.rate == center.step(10).box.rate == 1
@@ -305,19 +240,7 @@ def test_a_search_that_finds_nothing_ends_all_and_draws_no_more_noise():
     assert not any(drawn[ends:])
     assert state.ended
     assert 1 <= len(state.balls) < 3
-    assert len(state.result(unit_cube(2))["balls"]) == len(state.balls)
-
-
-def test_targets_follow_from_the_count_and_the_balls_so_far():
-    ball = Found(np.zeros(1, dtype=np.int64), 1, 300)
-    target = Target(k=3, each=None, coverage=0.9)
-    assert target.of(Cover(rows=1000)) == 300
-    assert target.of(Cover((ball,), 1000)) == 300
-    assert target.of(Cover((replace(ball, count=700),), 1000)) == 100
-    assert target.of(Cover((replace(ball, count=950),), 1000)) == 0
-    assert target.of(Cover((ball,) * 3, 1000)) == 0
-    assert target.of(Cover(rows=0)) == 0
-    assert Target(3, 77, None).of(Cover((ball,), None)) == 77
+    assert len(state.result(unit_cube(2)).balls) == len(state.balls)
 
 
 def test_a_cover_that_is_reached_early_ends():
@@ -425,34 +348,14 @@ def test_smallest_target_is_workable_and_less_is_not():
 
 def test_one_ball_is_the_1_cluster():
     cover = plan_for(unit_cube(2), k=1, target=1000)
-    one = plan_practical(unit_cube(2), OneCluster(1000), BUDGET, ONE, SALT)
+    one = ONE_CLUSTER.plan(unit_cube(2), OneCluster(1000), BUDGET, ONE, SALT)
     assert [m.scale for m in cover.mechanisms] == pytest.approx([m.scale for m in one.mechanisms], rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ({"k": 0, "target": 5}, r"params\.k is 0"),
-        ({"k": 51, "target": 5}, r"params\.k is 51"),
-        ({"k": 2}, "give one of them"),
-        ({"k": 2, "target": 5, "coverage": 0.5}, "give one of them"),
-        ({"k": 2, "target": 0}, r"params\.target is 0"),
-        ({"k": 2, "coverage": 1.5}, r"params\.coverage is 1\.5"),
-        ({"k": 2, "coverage": math.nan}, r"params\.coverage is nan"),
-        ({"k": 2, "target": 5, "failure": 1.0}, r"params\.failure is 1\.0"),
-        ({"k": 2, "target": 5, "method": "paper"}, r"params\.method is 'paper'"),
-        ({"k": 2, "target": 5, "shares": {"fit_radius": 0.0}}, r"params\.shares\.fit_radius is 0\.0"),
-    ],
-)
-def test_wrong_parameters_are_refused(values, says):
-    with pytest.raises(ValueError, match=says):
-        KCover(**values)
-
-
 def test_zero_delta_and_unknown_shares_are_refused():
-    with pytest.raises(ValueError, match=r"privacy\.delta is 0"):
+    with pytest.raises(ValueError, match=r"delta is 0: k_cover"):
         plan_for(unit_cube(2), budget=Budget(1.0, 0.0), target=5)
-    with pytest.raises(ValueError, match=r"params\.shares has 'luck'"):
+    with pytest.raises(ValueError, match=r"shares has 'luck'"):
         plan_for(unit_cube(2), target=5, shares={"luck": 1.0})
 
 

@@ -1,201 +1,29 @@
-"""Locate a small cluster: radius and center by box counts, then averages, then a fitted radius."""
+"""The last rounds of the practical 1-cluster: the center moves to the mean, then a radius is fitted."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts, Tally
-from core.domain import Grid, Points
+from core.aggregate import Tally
 from core.draws import Additive, Draw, Laplace
 from core.mechanisms.above_threshold import AboveThreshold
-from core.mechanisms.choosing import Choosing
 from core.noise import Noise
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.practical.boxes import Boxes
+from core.one_cluster.practical.locate import Located
 from core.rounds import Block
-from core.sampling import poisson_sample
 
 Ints = NDArray[np.int64]
 
 RATIO = 1.05
 """Ratio of neighboring candidate radii of the fit."""
 
-_EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
-
 
 @dataclass(frozen=True)
-class NotFound:
-    """No answer: nothing was dense enough."""
-
-    def result(self, grid: Grid) -> Mapping[str, Any] | None:
-        """Return None: the outcome is not_found."""
-        return None
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """A level at which some box holds about `target` records."""
-
-    level: int
-
-
-@dataclass(frozen=True)
-class Located:
-    """A ball that bounds the next average, whatever the data.
-
-    Args:
-        center: shape (d,), grid steps.
-        radius: grid steps.
-        level: level of the chosen box.
-        corner: lowest coordinates of the chosen box in the boxes' space, shape (k,).
-    """
-
-    center: Ints
-    radius: int
-    level: int
-    corner: Ints
-
-
-@dataclass(frozen=True)
-class Found:
-    """The released ball.
-
-    Args:
-        center: shape (d,), grid steps.
-        radius: grid steps.
-        count: noisy number of records within `radius` of `center`.
-    """
-
-    center: Ints
-    radius: int
-    count: int
-
-    def result(self, grid: Grid) -> Mapping[str, Any] | None:
-        """Return center and radius in data units, and the count."""
-        return {
-            "center": grid.restore(self.center).tolist(),
-            "radius": self.radius * grid.step,
-            "count": self.count,
-        }
-
-
-@dataclass(frozen=True)
-class Thinning:
-    """Poisson sampling of a round: the public rate, the secret salt, and what tells rounds apart."""
-
-    rate: float
-    salt: bytes = field(repr=False)
-    tweak: int
-
-    def sample(self, block: Block) -> Points:
-        """Return the sampled records of `block`, shape (at most n, d)."""
-        if self.rate >= 1:
-            return block.points
-        return block.points[poisson_sample(block.ids, self.rate, self.salt, self.tweak)]
-
-
-@dataclass(frozen=True)
-class GoodRadius:
-    """Find the smallest dyadic side at which some box holds the target.
-
-    One record is in one box of every level and offset, so the largest count of a level has
-    sensitivity 1, and all of them grow with the database: AboveThreshold, monotone, from the
-    finest level up. Clipping at the floor keeps both properties.
-
-    Args:
-        boxes: the family of boxes.
-        thinning: the sample this round sees.
-        floor: clipping floor of the counts.
-        threshold: count, in the sample, at which a level is good.
-        level: chooses the level.
-    """
-
-    boxes: Boxes
-    thinning: Thinning
-    floor: int
-    threshold: int
-    level: AboveThreshold
-    name: str = "good_radius"
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return (self.level,)
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the sample's records in every box of every level."""
-        coordinates = self.boxes.coordinates(self.thinning.sample(block))
-        offsets = self.boxes.offsets(fine=False)
-        return Counts.joined(
-            [
-                Counts.of(keys)
-                for level in self.boxes.levels
-                for keys in self.boxes.keys(coordinates, level, offsets)
-            ]
-        )
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> Scaled | NotFound:
-        """Release the first level, from the finest, whose fullest box reaches the threshold."""
-        fullest = {level: 0 for level in self.boxes.levels}
-        for level in fullest:
-            here = aggregate.counts[self.boxes.of_level(aggregate.keys, level)]
-            fullest[level] = self.floor + int(here.max(initial=0))
-        first = self.level.first(fullest.values(), self.threshold, noise)
-        return NotFound() if first is None else Scaled(self.boxes.levels[first])
-
-
-@dataclass(frozen=True)
-class GoodCenter:
-    """Choose one box of the released side, among many offsets.
-
-    A record is in one box per offset, every count moves by at most 1 and all up when a record is
-    added: the choosing mechanism over the boxes above the floor.
-
-    Args:
-        boxes: the family of boxes.
-        thinning: the sample this round sees, independent of the other rounds'.
-        floor: clipping floor of the counts.
-        box: chooses the box.
-    """
-
-    boxes: Boxes
-    thinning: Thinning
-    floor: int
-    box: Choosing
-    name: str = "good_center"
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return (self.box,)
-
-    def summarize(self, block: Block, state: Scaled | NotFound) -> Counts:
-        """Count the sample's records in every box of the released side."""
-        if isinstance(state, NotFound):
-            return _EMPTY
-        coordinates = self.boxes.coordinates(self.thinning.sample(block))
-        offsets = self.boxes.offsets(fine=True)
-        return Counts.joined([Counts.of(keys) for keys in self.boxes.keys(coordinates, state.level, offsets)])
-
-    def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Noise) -> Located | NotFound:
-        """Release one box, and the ball about it that holds everything projected into it."""
-        if isinstance(state, NotFound):
-            return state
-        chosen = self.box.choose(aggregate.keys, aggregate.counts, noise)
-        if chosen is None:
-            return NotFound()
-        grid, side = self.boxes.grid, 1 << state.level
-        offsets = self.boxes.offsets(fine=True)
-        corner = self.boxes.corner(chosen, state.level, offsets)
-        if self.boxes.projected:
-            return Located(np.asarray(grid.bounding_center), grid.bounding_radius, state.level, corner)
-        center = np.clip(corner + side // 2, 0, np.asarray(grid.extents))
-        return Located(center, math.ceil(side * math.sqrt(grid.dimension) / 2), state.level, corner)
-
-
-@dataclass(frozen=True)
-class NoisyAverage:
+class MoveToMean:
     """Move the center to the noisy mean of the records inside the ball.
 
     Per record the sum of x - center has L2 norm at most the ball's radius R, L1 norm at most
@@ -216,6 +44,7 @@ class NoisyAverage:
     smallest: int
     name: str
     floor: None = None
+    purpose: ClassVar[str] = "the mean of the rows inside the ball so far"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -303,6 +132,7 @@ class FitRadius:
     ratio: float = RATIO
     name: str = "fit_radius"
     floor: None = None
+    purpose: ClassVar[str] = "the smallest radius that holds the target, and how many rows it holds"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

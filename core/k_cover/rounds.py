@@ -1,49 +1,20 @@
 """Cover the records by k balls: the 1-cluster again and again, each time of what is not yet covered."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from core.aggregate import Tally
 from core.balls import Balls
-from core.domain import Grid
 from core.draws import Charged, Draw, Laplace
+from core.k_cover.found import Cover
 from core.noise import Noise
-from core.one_cluster.practical.rounds import Found, NotFound
+from core.one_cluster.found import Found, NotFound
 from core.rounds import Block
 
 _LARGEST_TARGET = 2**53 - 1
-
-
-@dataclass(frozen=True)
-class Cover:
-    """The balls so far, and how far the search for the next one is: public.
-
-    Args:
-        balls: those released, in order; each one's count leaves out what the earlier ones hold.
-        rows: noisy number of all records, where the targets follow from it.
-        search: state of the 1-cluster that looks for the next ball; None before its first round, NotFound
-            once one has found nothing, which ends the search for all.
-    """
-
-    balls: tuple[Found, ...] = ()
-    rows: int | None = None
-    search: Any = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more is looked for."""
-        return isinstance(self.search, NotFound)
-
-    def result(self, grid: Grid) -> Mapping[str, Any] | None:
-        """Return the balls in data units; None where there are none."""
-        if not self.balls:
-            return None
-        rows = {} if self.rows is None else {"rows": self.rows}
-        return {"balls": [ball.result(grid) for ball in self.balls], **rows}
 
 
 @dataclass(frozen=True)
@@ -81,6 +52,7 @@ class CountRows:
     count: Laplace
     name: str = "rows"
     floor: None = None
+    purpose: ClassVar[str] = "how many rows there are"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -106,24 +78,27 @@ class Search(Protocol):
 class CoverRound:
     """One round of the search for one ball, which sees only records that no earlier ball holds.
 
-    The balls are public, so leaving out what they hold moves no other record: neighbors stay neighbors, or
-    become equal, and where one is replaced it may become one that is added or removed, half a replacement.
-    So the round is as private as the one that it passes the rest on to, at any target that was made from
-    public values (adaptive composition). Once nothing was found, no more noise is drawn.
+    The balls are public, so the records that they hold are left out without a look at the other records.
+    Neighbors stay neighbors or become equal. Where a record is replaced, the records left may instead differ
+    by one that is added or removed, which is half a replacement. So this round is as private as the round of
+    the 1-cluster that gets the records left, at any target made from public values (adaptive composition).
+    Once nothing was found, no more noise is drawn.
 
     Args:
         search: makes the round.
         target: makes its target.
         last: whether this round ends with a ball.
         name: of the round, with the number of the ball.
+        purpose: what the round finds out.
         floor: clipping floor of the round's aggregate.
-        drawn: the draws of the round that the rest is passed on to.
+        drawn: the draws of the round of the 1-cluster.
     """
 
     search: Search
     target: Target
     last: bool
     name: str
+    purpose: str
     floor: int | None
     drawn: tuple[Draw, ...]
 

@@ -10,19 +10,14 @@ from scipy import stats
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.paper.good_center import CenterScales, GoodCenter
 from core.one_cluster.paper.good_radius import (
-    GoodRadius,
     Radius,
-    RadiusScales,
-    ball_averages,
-    radius_quality,
 )
-from core.one_cluster.paper.noisy_average import AverageScales, noisy_average
-from core.one_cluster.paper.plan import plan_paper
 from core.one_cluster.paper.weighted import Weighted
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.rounds import Found, NotFound
+from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from tests.core.recording import RecordingNoise
@@ -38,91 +33,7 @@ def unit_cube(d, bits):
 
 
 def plan_for(grid, target, budget=BUDGET):
-    return plan_paper(grid, OneCluster(target, method="paper"), budget, REPLACE, SALT)
-
-
-def average_by_definition(points, radius_squared, t):
-    """L(r) of the paper: the largest sum over t distinct records of their capped ball counts, over t."""
-    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
-    capped = np.minimum((squares <= radius_squared).sum(axis=1), t)
-    return max(sum(chosen) for chosen in itertools.combinations(capped.tolist(), t)) / t
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_ball_averages_are_those_of_the_definition(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.integers(0, 4, size=(8, int(rng.integers(1, 3))))
-    t = int(rng.integers(1, 9))
-    averages = ball_averages(Weighted.of(points), t)
-    for square in range(30):
-        got = averages.at(np.array([min(square, averages.last)]))[0]
-        assert got == math.floor(average_by_definition(points, square, t))
-
-
-def test_ball_averages_are_exact_for_huge_multiplicities():
-    data = Weighted(np.array([[0], [3], [5]]), np.array([10**14 + 1, 10**14 + 3, 7]))
-    t = 10**14 + 10
-    averages = ball_averages(data, t)
-    by_hand = [(10**14 + 3) ** 2 + 7 * (10**14 + 1), (10**14 + 3) * t + 7 * t, t * t, t * t]
-    # Within 2 the points 3 and 5 see 10^14 + 10 records each: capped at t, and so is everything wider.
-    assert averages.values.tolist() == [by_hand[0] // t, by_hand[1] // t]
-    assert averages.starts.tolist() == [0, 4]
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_the_average_has_sensitivity_two_and_grows_with_the_database(seed):
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(4, 12)), int(rng.integers(1, 3))
-    t = int(rng.integers(1, n + 1))
-    points = rng.integers(0, 5, size=(n, d))
-    replaced = points.copy()
-    replaced[0] = rng.integers(0, 5, size=d)
-    more = np.concatenate([points, rng.integers(0, 5, size=(1, d))])
-    squares = np.arange(0, 50)
-
-    def values(database):
-        averages = ball_averages(Weighted.of(database), t)
-        return averages.at(np.minimum(squares, averages.last))
-
-    assert np.abs(values(points) - values(replaced)).max() <= 2
-    assert ((values(more) >= values(points)) & (values(more) <= values(points) + 2)).all()
-    qualities = [
-        radius_quality(ball_averages(Weighted.of(p), t), t, gamma=1, last=30).at(np.arange(31))
-        for p in (points, replaced)
-    ]
-    assert np.abs(qualities[0] - qualities[1]).max() <= 1
-    top = int(np.argmax(qualities[0]))
-    assert (np.diff(qualities[0][: top + 1]) >= 0).all()
-    assert (np.diff(qualities[0][top:]) <= 0).all()
-
-
-def test_sensitivity_two_is_reached():
-    """All t records at one point; the replaced one leaves: t to (t - 1)^2 / t, nearly 2 less."""
-    t = 50
-    together = np.zeros((t, 1), dtype=np.int64)
-    apart = together.copy()
-    apart[0] = 9
-    before, after = (ball_averages(Weighted.of(p), t).values[0] for p in (together, apart))
-    assert (before, after) == (50, 48)
-
-
-def test_radius_quality_is_that_of_the_definition():
-    rng = np.random.default_rng(4)
-    points, t, gamma = rng.integers(0, 6, size=(12, 2)), 7, 2
-    averages = ball_averages(Weighted.of(points), t)
-    quality = radius_quality(averages, t, gamma, last=40)
-    for i in range(41):
-        whole, half = (averages.at(np.array([min(s, averages.last)]))[0] for s in (i * i // 4, i * i // 16))
-        assert quality.at(np.array([i]))[0] == math.floor(min(t - half, whole - t + 4 * gamma) / 2)
-
-
-def test_gamma_is_the_papers():
-    grid, (epsilon, delta, beta) = unit_cube(2, 16), (0.5, 5e-7, 0.01)
-    scales = RadiusScales(grid, epsilon, delta, beta)
-    assert scales.solutions == pytest.approx(2 * (2**16 + 1) * math.sqrt(2))
-    printed = 8**5 * 144 * 5 / epsilon * math.log(24 * 5 / (beta * delta))
-    assert scales.gamma == math.ceil(printed)
-    assert scales.last >= 2 * 2**16 * math.sqrt(2)
+    return ONE_CLUSTER.plan(grid, OneCluster(target, method="paper"), budget, REPLACE, SALT)
 
 
 def clustered(grid, d, rng, cluster, points=60, background=40, spread=12):
@@ -170,7 +81,7 @@ def test_it_keeps_its_promise_on_enough_data(d, seed):
     grid = unit_cube(d, 24)
     target = 2 * 10**10
     params = OneCluster(target, failure=0.001, method="paper")
-    plan = plan_paper(grid, params, BUDGET, REPLACE, SALT)
+    plan = ONE_CLUSTER.plan(grid, params, BUDGET, REPLACE, SALT)
     assert plan.smallest_target <= target
     rng = np.random.default_rng([d, seed])
     data = clustered(grid, d, rng, target, spread=12 if seed else 400)
@@ -181,13 +92,13 @@ def test_it_keeps_its_promise_on_enough_data(d, seed):
     assert found.radius <= widest  # twice the lower bound of r_opt is at least r_opt
     assert found.radius < grid.extents[0] / 10
     assert found.count <= data.total + 10**4
-    assert set(found.result(grid)) == {"center", "radius", "count"}
+    assert found.result(grid).count == found.count
 
 
 def test_it_keeps_its_promise_with_real_noise():
     """Fails with probability at most 1e-6, by its own promise."""
     grid, target = unit_cube(2, 24), 2 * 10**10
-    plan = plan_paper(grid, OneCluster(target, failure=1e-6, method="paper"), BUDGET, REPLACE, SALT)
+    plan = ONE_CLUSTER.plan(grid, OneCluster(target, failure=1e-6, method="paper"), BUDGET, REPLACE, SALT)
     data = clustered(grid, 2, np.random.default_rng(0), target)
     found = run_on(plan, data, SecureNoise())
     assert held(data, found) >= target - plan.promises["missing"] > 0
@@ -277,36 +188,6 @@ def test_the_axes_stay_within_their_share(d, delta):
         assert spent.delta <= delta / 4
 
 
-def test_the_average_moves_by_what_its_noise_covers():
-    """The sum moves by at most 2 R in L2 and the count by at most 1 when a record is replaced."""
-    rng, scales = np.random.default_rng(3), AverageScales(0.5, 1e-7)
-    for _ in range(100):
-        radius, center = int(rng.integers(1, 20)), rng.integers(0, 30, size=3)
-        points = rng.integers(0, 30, size=(12, 3))
-        replaced = points.copy()
-        replaced[0] = rng.integers(0, 30, size=3)
-        seen = []
-        for database in (points, replaced):
-            noise = RecordingNoise(SeededNoise(0))
-            noisy_average(Weighted.of(database), center, radius, 12, scales, 0.1, noise)
-            seen.append(noise.calls)
-        (_, sum_a, scale), (_, count_a, count_scale) = seen[0]
-        (_, sum_b, _), (_, count_b, _) = seen[1]
-        assert np.linalg.norm(sum_a - sum_b) <= 2 * radius
-        assert abs(int(count_a[0] - count_b[0])) <= 1
-        assert (2 * radius / scale) ** 2 / 2 == pytest.approx(scales.sum.cost.rho)
-        assert 1 / count_scale == pytest.approx(scales.epsilon / 2)
-
-
-def test_the_average_never_overflows():
-    """2^44 records 2^31 steps away: their sum exceeds int64, so it is kept in coarser units."""
-    data = Weighted(np.array([[2**31 - 1]]), np.array([2**44]))
-    center = np.array([0])
-    got = noisy_average(data, center, 2**31, 2**44, AverageScales(0.1, 1e-7), 0.01, SeededNoise(0))
-    assert abs(got.mean[0] - (2**31 - 1)) <= got.error
-    assert got.error < 2**17
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_what_good_center_adds_noise_to_moves_by_what_is_charged(seed):
     """The fullest box's count by at most 1; the boxes' and intervals' counts by at most 2 in L1."""
@@ -325,11 +206,6 @@ def test_what_good_center_adds_noise_to_moves_by_what_is_charged(seed):
         first, second = counts
         assert abs(max(first.values()) - max(second.values())) <= 1
         assert sum(abs(first.get(c, 0) - second.get(c, 0)) for c in first | second) <= 2
-
-
-def test_a_small_count_has_no_average():
-    data = Weighted(np.array([[3]]), np.array([5]))
-    assert noisy_average(data, np.array([0]), 9, 5, AverageScales(0.1, 1e-7), 0.1, SeededNoise(0)) is None
 
 
 def test_a_record_is_in_one_box_whatever_the_others():
@@ -400,7 +276,7 @@ def test_it_is_total(target, n):
 def test_the_plan_says_how_large_the_target_must_be():
     small = plan_for(unit_cube(2, 16), 10**6)
     assert small.smallest_target > 10**9
-    assert small.promises == {"missing": None, "radius_factor": None}
+    assert set(small.promises.values()) == {None}
     assert any("too small for a promise" in note for note in small.notes)
     enough = plan_for(unit_cube(2, 16), small.smallest_target)
     assert enough.promises["missing"] <= small.smallest_target / 2
@@ -412,17 +288,11 @@ def test_the_plan_says_how_large_the_target_must_be():
     [
         ({"neighbors": Neighbors("add_or_remove_one")}, "supports only replace_one"),
         ({"budget": Budget(1.0, 0.0)}, "needs a delta above 0"),
-        ({"budget": Budget(17.0, 1e-6)}, "privacy.epsilon is 17.0"),
-        ({"params": OneCluster(10, shares={"good_radius": 1.0})}, "params.shares is set"),
+        ({"budget": Budget(17.0, 1e-6)}, "^epsilon is 17.0: method paper"),
+        ({"params": OneCluster(10, method="paper", shares={"good_radius": 1.0})}, "^shares is set"),
     ],
 )
 def test_what_the_paper_does_not_cover_is_refused(change, sentence):
-    usual = {"params": OneCluster(10), "budget": BUDGET, "neighbors": REPLACE}
+    usual = {"params": OneCluster(10, method="paper"), "budget": BUDGET, "neighbors": REPLACE}
     with pytest.raises(ValueError, match=sentence):
-        plan_paper(unit_cube(2, 8), salt=SALT, **(usual | change))
-
-
-def test_the_first_round_wants_the_public_number_of_records():
-    step = GoodRadius(10, RadiusScales(unit_cube(1, 8), 0.5, 1e-7, 0.1))
-    data = Weighted(np.array([[3]]), np.array([9]))
-    assert isinstance(step.release(data, None, SeededNoise(0)), NotFound)
+        ONE_CLUSTER.plan(unit_cube(2, 8), salt=SALT, **(usual | change))

@@ -1,60 +1,28 @@
-"""Quantiles read off noisy counts: of every grid point, or of ever finer cells."""
+"""Several quantiles read off noisy counts of ever finer cells, down a tree."""
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.draws import Draw, Laplace
+from core.budget import calibrate
+from core.draws import Charged, Draw, Laplace, charged
 from core.gaps import Order
 from core.noise import Noise
-from core.quantiles.cells import CellCounts
-from core.quantiles.recursive import FoundQuantiles, found, ranks_of
+from core.quantiles.cells import largest_sum
+from core.quantiles.found import FoundQuantiles, in_order, promised
+from core.quantiles.params import Quantiles
 from core.rounds import Block
+from core.task import Accuracy, Method
 
 Floats = NDArray[np.float64]
 Nodes = dict[int, tuple[float, float | None]]
 """First point of each node: the records before it and in it, as far as known."""
-
-
-@dataclass(frozen=True)
-class CountsOfPoints:
-    """All quantiles from noisy counts of every grid point and of groups of neighboring points.
-
-    Sensitivity: a record is at one point and in one group, so both are histograms; see `CellCounts`.
-
-    Args:
-        probabilities: ascending, in (0, 1).
-        size: number of grid points.
-        cells: noise of the counts.
-        total_is_public: whether the number of records may be used: `replace_one`.
-    """
-
-    probabilities: tuple[float, ...]
-    size: int
-    cells: CellCounts
-    total_is_public: bool
-    name: str = "quantiles"
-    floor: int = 0
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return self.cells.draws()
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
-        """Release a grid point for each probability."""
-        counts = np.zeros(self.size, dtype=np.int64)
-        counts[aggregate.keys] = aggregate.counts
-        known = int(counts.sum()) if self.total_is_public else None
-        starts, total = ranks_of(self.cells.release(counts, known, noise))
-        steps = np.searchsorted(starts[1:-1], np.array(self.probabilities) * total)
-        return found(self.probabilities, steps.tolist())
 
 
 @dataclass(frozen=True)
@@ -81,6 +49,7 @@ class CountsDownTheTree:
     fan_out: int
     counts: tuple[Laplace, ...]
     total_is_public: bool
+    purpose: ClassVar[str] = "where the quantiles lie"
     name: str = "quantiles"
     floor: int = 0
 
@@ -112,7 +81,7 @@ class CountsDownTheTree:
                 child = int(np.searchsorted(scipy.optimize.isotonic_regression(before).x[1:], rank))
                 steps[i] = starts[child]
                 nodes[steps[i]] = float(before[child]), float(inside[child])
-        return found(self.probabilities, steps)
+        return in_order(self.probabilities, steps)
 
     def _children(
         self, order: Order, nodes: Nodes, width: int, level: Laplace, noise: Noise
@@ -140,3 +109,65 @@ def levels_of(size: int, fan_out: int) -> int:
     while width < size:
         levels, width = levels + 1, width * fan_out
     return levels
+
+
+class Tree(Method[Quantiles]):
+    """Counts down a tree, with the fan-out of the smallest typical error.
+
+    Laplace noise only: Gaussian noise would need more levels than ln(1 / delta) to be smaller.
+    """
+
+    name: ClassVar[str] = "tree"
+    calibrated: ClassVar[bool] = False
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (self._best,)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`.
+
+        A leaf is chosen where the noisy centered rank changes its sign: the error is at most the noise at
+        its edges. An edge's noise is between those of its parent's edges, plus that of a bridge over
+        the children, whose weights are at most 1/2 in the mean square; the root's are at most 1.
+        """
+        tree, params = self._best, self.setting.params
+        amount = tree.fan_out * (1 + (len(tree.counts) - 1) / 4)
+        log = math.log(2 * len(params.probabilities) / params.failure) + math.log(tree.size)
+        return promised(largest_sum((amount,), (tree.counts[0].scale,), log), _typical(tree))
+
+    @cached_property
+    def _best(self) -> CountsDownTheTree:
+        size = self.setting.grid.extents[0] + 1
+        return min((self._calibrated(fan_out) for fan_out in _fan_outs(size)), key=_typical)
+
+    def _calibrated(self, fan_out: int) -> CountsDownTheTree:
+        """Return the tree of this fan-out with the noise that spends the budget."""
+        budget = self.setting.budget
+        share = calibrate(budget, lambda share: charged((self._with(fan_out, share),)))
+        return self._with(fan_out, share)
+
+    def _with(self, fan_out: int, share: float) -> CountsDownTheTree:
+        setting, size = self.setting, self.setting.grid.extents[0] + 1
+        levels = levels_of(size, fan_out)
+        epsilon = share * setting.budget.epsilon / levels
+        counts = tuple(
+            Laplace.of(f"counts of level {i + 1}", epsilon, setting.neighbors.moves) for i in range(levels)
+        )
+        public = setting.neighbors.name == "replace_one"
+        return CountsDownTheTree(setting.params.probabilities, size, fan_out, counts, public)
+
+
+def _typical(tree: CountsDownTheTree) -> float:
+    """Return the standard deviation of a rank, in the mean over edges.
+
+    A level adds 1/6 per child to the variance, and the root 1/3, where an edge may be any quantile.
+    """
+    levels = len(tree.counts)
+    return tree.counts[0].scale * math.sqrt(2 * tree.fan_out * (1 / 3 + (levels - 1) / 6))
+
+
+def _fan_outs(size: int) -> list[int]:
+    """Smallest fan-outs of trees of 1, 2, ... levels, none above 4,096."""
+    fan_outs = (math.ceil(size ** (1 / levels) - 1e-9) for levels in range(1, 2 + math.ceil(math.log2(size))))
+    return sorted({f for f in fan_outs if 2 <= f <= 4096})
