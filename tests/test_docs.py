@@ -46,7 +46,12 @@ def follow(page: str, tree: Path) -> list[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("page", "task", "params", "method"), [("add-a-task.md", "mean", "{}", "noisy_sum")], ids=["a task"]
+    ("page", "task", "params", "method"),
+    [
+        ("add-a-task.md", "mean", "{}", "noisy_sum"),
+        ("add-a-method.md", "quantiles", "{probabilities: [0.1, 0.5, 0.9], method: alone}", "alone"),
+    ],
+    ids=["a task", "a method"],
 )
 def test_a_worked_example_runs(tmp_path: Path, page: str, task: str, params: str, method: str) -> None:
     for folder in ("core", "transforms", "pipelines", "tests"):
