@@ -3,12 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, cast, get_args
 
-from core.budget import Budget
-from core.domain import Grid
-from core.neighbors import Neighbors
-from core.plan import Plan
 from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
 
@@ -16,41 +12,33 @@ Keep = Literal["one", "mean"]
 """What may become of the rows of a privacy unit."""
 
 
-class Planner(Protocol):
-    """Turn public parameters into a plan."""
-
-    def __call__(self, grid: Grid, params: Any, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
-        """Return the plan; a ValueError is one sentence that names the field."""
-
-
 @dataclass(frozen=True)
 class Task:
     """One kind of job; its parts are imported when they are used, as some bring heavy libraries.
 
     Args:
-        params_at: `module:name` of the frozen dataclass of its own parameters, which checks its values.
-        plan_at: `module:name` of its planner.
+        task_at: `module:name` of the task in core: its parameters, and who plans it.
         answers_at: module of how it speaks.
+        params_at: `module:name` of its parameters, where they are more than core's.
         subsamples: whether its records are answers of a function to subsamples, not rows.
         keeps: what may become of the rows of a privacy unit here; nothing where a row is no one's alone.
     """
 
-    params_at: str
-    plan_at: str
+    task_at: str
     answers_at: str
+    params_at: str | None = None
     subsamples: bool = False
     keeps: tuple[Keep, ...] = get_args(Keep)
 
     @cached_property
-    def params(self) -> type[Any]:
-        """The frozen dataclass of the task's own parameters."""
-        return cast(type[Any], _load(self.params_at))
+    def core(self) -> CoreTask[Any]:
+        """The task as core knows it."""
+        return cast("CoreTask[Any]", _load(self.task_at))
 
     @cached_property
-    def plan(self) -> Planner:
-        """The task's planner."""
-        planner = _load(self.plan_at)
-        return cast(Planner, planner.plan if isinstance(planner, CoreTask) else planner)
+    def params(self) -> type[Any]:
+        """The frozen dataclass of the task's own parameters, which checks its values."""
+        return self.core.params if self.params_at is None else cast(type[Any], _load(self.params_at))
 
     @cached_property
     def answers(self) -> Answers:
@@ -63,30 +51,28 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _task(params_at: str, plan_at: str, answers: str, **more: Any) -> Task:
-    return Task(f"core.{params_at}", f"core.{plan_at}", f"pipelines.answers.{answers}", **more)
+def _task(place: str, answers: str, **more: Any) -> Task:
+    return Task(f"core.{place}", f"pipelines.answers.{answers}", **more)
 
 
 TASKS = {
-    "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.task:ONE_CLUSTER", "one_cluster"),
-    "k_cover": _task("k_cover.params:KCover", "k_cover.task:K_COVER", "k_cover"),
-    "histogram": _task("histogram.params:Histogram", "histogram.task:HISTOGRAM", "histogram"),
-    "cdf": _task("cdf.params:Cdf", "cdf.task:CDF", "cdf"),
-    "quantiles": _task("quantiles.params:Quantiles", "quantiles.task:QUANTILES", "quantiles"),
-    "interior_point": _task(
-        "interior_point.params:InteriorPoint", "interior_point.task:INTERIOR_POINT", "interior_point"
-    ),
-    "threshold": _task("threshold.params:Threshold", "threshold.task:THRESHOLD", "threshold", keeps=("one",)),
-    "k_means": _task("centers.params:KMeans", "centers.task:K_MEANS", "centers"),
-    "k_median": _task("centers.params:KMedian", "centers.task:K_MEDIAN", "centers"),
-    "median": _task("quantiles.params:Median", "quantiles.task:MEDIAN", "single_value"),
-    "minimum": _task("quantiles.params:Minimum", "quantiles.task:MINIMUM", "single_value"),
-    "triangles": _task("graphs.params:Triangles", "graphs.task:TRIANGLES", "single_value", keeps=()),
-    "mst_cost": _task("graphs.params:MstCost", "graphs.task:MST_COST", "single_value", keeps=()),
-    "sample_and_aggregate": Task(
-        "pipelines.job.subsamples:Analysis",
-        "core.sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
-        "pipelines.answers.sample_and_aggregate",
+    "one_cluster": _task("one_cluster.task:ONE_CLUSTER", "one_cluster"),
+    "k_cover": _task("k_cover.task:K_COVER", "k_cover"),
+    "histogram": _task("histogram.task:HISTOGRAM", "histogram"),
+    "cdf": _task("cdf.task:CDF", "cdf"),
+    "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
+    "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
+    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one",)),
+    "k_means": _task("centers.task:K_MEANS", "centers"),
+    "k_median": _task("centers.task:K_MEDIAN", "centers"),
+    "median": _task("quantiles.task:MEDIAN", "single_value"),
+    "minimum": _task("quantiles.task:MINIMUM", "single_value"),
+    "triangles": _task("graphs.task:TRIANGLES", "single_value", keeps=()),
+    "mst_cost": _task("graphs.task:MST_COST", "single_value", keeps=()),
+    "sample_and_aggregate": _task(
+        "sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
+        "sample_and_aggregate",
+        params_at="pipelines.job.subsamples:Analysis",
         subsamples=True,
     ),
 }

@@ -252,7 +252,6 @@ def test_releases_are_total(name, blocks):
     ("make", "field"),
     [
         (lambda: SampleAndAggregate(2), "blocks"),
-        (lambda: SampleAndAggregate(100, aggregator="mean"), "aggregator"),
         (lambda: SampleAndAggregate(100, stable_fraction=0.0), "stable_fraction"),
         (lambda: SampleAndAggregate(100, ranges="wide"), "ranges"),
         (lambda: SampleAndAggregate(100, failure=1.0), "failure"),
