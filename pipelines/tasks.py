@@ -13,7 +13,7 @@ from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
 
 Keep = Literal["one", "mean"]
-"""What may become of the rows of a privacy unit."""
+"""How the rows of a privacy unit become one record."""
 
 
 class Planner(Protocol):

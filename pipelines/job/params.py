@@ -1,4 +1,4 @@
-"""The model of a task's own parameters in a job file, made from what core says of them."""
+"""Make the pydantic model of a task's parameters from their dataclass in core."""
 
 import inspect
 import re
@@ -11,16 +11,17 @@ from pipelines.job.policy import JobPart
 
 
 def params_model(cls: type[Any]) -> type[BaseModel]:
-    """Return the model of a task's parameters: keys, types and descriptions from the dataclass of core."""
+    """Return the model of a task's parameters: keys, types and descriptions come from the dataclass."""
     docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
     lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)
-    words = {name: " ".join(text.split()) for name, text in lines}
+    descriptions = {name: " ".join(text.split()) for name, text in lines}
     hints = get_type_hints(cls)
     known: dict[str, Any] = {
         field.name: (
             hints[field.name],
             Field(
-                default=... if field.default is MISSING else field.default, description=words.get(field.name)
+                default=... if field.default is MISSING else field.default,
+                description=descriptions.get(field.name),
             ),
         )
         for field in fields(cls)

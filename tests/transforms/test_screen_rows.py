@@ -164,7 +164,7 @@ def test_a_damaged_row_group_is_refused_without_quoting_it(tmp_path: Path) -> No
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         screen(path, tmp_path / "out", ("x",), LINE)
-    assert str(caught.value) == "input.path: a.parquet is not readable any more, or is damaged."
+    assert str(caught.value) == "input.path: a.parquet can no longer be read, or is damaged."
     assert not (tmp_path / "out").exists()
 
 
