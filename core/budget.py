@@ -10,6 +10,7 @@ from core.errors import InvalidValue
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
 _KNOWN = 1024  # results that are kept: methods that are compared begin with the same shares
+_LARGEST_POWER = 700.0  # e to more than this is no float
 _GRID = 1e-4  # discretization of the privacy loss; pessimistic, so a coarser one is sound but looser
 
 
@@ -29,6 +30,53 @@ class Budget:
             raise InvalidValue("epsilon", self.epsilon, "it must be a finite number above 0")
         if not 0 <= self.delta < 1:
             raise InvalidValue("delta", self.delta, "it must be at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a draw of noise costs, and the only place where group privacy is computed.
+
+    Neighbors that are k changes apart see k times epsilon, the sum of e^(i epsilon) delta over i < k, and k^2
+    times rho (Dwork and Roth 2014, Theorem 2.2; Bun and Steinke 2016, Proposition 1.9).
+
+    Args:
+        epsilon: pure part; 0 for a Gaussian.
+        delta: additive part.
+        rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
+    """
+
+    epsilon: float = 0.0
+    delta: float = 0.0
+    rho: float = 0.0
+
+    def amplified(self, rate: float) -> "Cost":
+        """Return the cost of the same draw on a secret Poisson sample; see `sampled`.
+
+        Raises:
+            ValueError: a Gaussian on a sample, whose amplification nothing here accounts for.
+        """
+        if rate >= 1:
+            return self
+        if self.rho:
+            raise ValueError("A Gaussian draw on a sample is not accounted for.")
+        return Cost(sampled(self.epsilon, rate), rate * self.delta)
+
+    def grouped(self, changes: int) -> "Cost":
+        """Return what a draw that costs this for one change costs between neighbors `changes` apart."""
+        delta = sum(_exp(i * self.epsilon) * self.delta for i in range(changes)) if self.delta else 0.0
+        return Cost(changes * self.epsilon, delta, changes**2 * self.rho)
+
+    def per_change(self, changes: int) -> "Cost":
+        """Return what a draw may cost for one change so that it costs this between neighbors `changes` apart.
+
+        It inverts `grouped`, but for powers of e that no float holds: calibrations try such epsilons too.
+        """
+        powers = sum(math.exp(min(i * self.epsilon / changes, _LARGEST_POWER)) for i in range(changes))
+        return Cost(self.epsilon / changes, self.delta / powers, self.rho / changes**2)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x <= _LARGEST_POWER else math.inf
 
 
 @dataclass(frozen=True)
@@ -55,14 +103,18 @@ class Mechanism:
     rho: float = 0.0
     kind: str = ""
 
+    @property
+    def cost(self) -> Cost:
+        """What it costs."""
+        return Cost(self.epsilon, self.delta, self.rho)
+
     def under_replacement(self) -> "Mechanism":
         """Return what a guarantee for one record more or less is worth where one is replaced.
 
-        A replacement is a removal and an addition: (epsilon, delta) becomes
-        (2 epsilon, (1 + e^epsilon) delta), and rho becomes 4 rho (group privacy; Bun and Steinke 2016).
+        A replacement is two changes: a removal and an addition.
         """
-        epsilon, delta = 2 * self.epsilon, (1 + math.exp(self.epsilon)) * self.delta
-        return replace(self, epsilon=epsilon, delta=delta, rho=4 * self.rho)
+        cost = self.cost.grouped(2)
+        return replace(self, epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The finite universe X^d: bounds, step, and the way between data units and integer grid steps."""
+"""The finite universe X^d: bounds, step, and conversion between data units and integer grid steps."""
 
 import math
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ def _bounds(axis: int, low: float, high: float, allowed: str) -> InvalidValue:
 
 @dataclass(frozen=True)
 class Grid:
-    """The universe X^d: per axis the points lower, lower + step, ..., at most upper.
+    """The universe X^d: on each axis the points lower, lower + step, ..., at most upper.
 
-    Its numbers are kept as floats, and distances between its points are exact in int64. A universe of whole
-    numbers may exceed what that allows: it is `wide`, its numbers are kept as Python integers, and
-    its arithmetic, of single axes, is exact for every int64 and uint64. Whoever takes distances calls
+    Bounds and step are floats, and distances between grid points are exact in int64. A universe of whole
+    numbers may be too large for that. Such a universe is `wide`: its bounds and step are Python integers, and
+    its arithmetic works axis by axis and is exact for every int64 and uint64. Code that needs distances calls
     `check_distances` first.
 
     Args:
@@ -150,7 +150,7 @@ class Grid:
 
     @property
     def wide(self) -> bool:
-        """Whether it is a universe of whole numbers that is too large for distances."""
+        """Whether this is a universe of whole numbers that is too large for distances."""
         return isinstance(self.step, int)
 
     def check_distances(self) -> None:
@@ -204,7 +204,7 @@ class Grid:
 
     @property
     def bounding_radius(self) -> int:
-        """Radius about `bounding_center` that holds every grid point a record can take, in steps."""
+        """Radius about `bounding_center` that holds all grid points that a record can have, in steps."""
         if self.ball is None:
             return math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
         # Half a step per axis for the point and for the center, and one for what float64 rounds.
@@ -215,7 +215,7 @@ class Grid:
         """Clamp finite values to the bounds (and the ball) and round them to the grid.
 
         Args:
-            values: shape (n, d), data units, all finite; of a wide grid see `quantize_axis`.
+            values: shape (n, d), data units, all finite; for a wide grid see `quantize_axis`.
 
         Returns:
             Shape (n, d), int64 steps.
@@ -248,11 +248,11 @@ class Grid:
         return low >= -_EXACT and high <= _EXACT and high - low <= _EXACT
 
     def quantize_axis(self, values: NDArray[Any], axis: int) -> NDArray[np.int64]:
-        """Clamp values to an axis of a wide grid and round them to it, halves to even steps.
+        """Clamp values to an axis of a wide grid and round them to its points, halves to even steps.
 
         Args:
-            values: shape (n,), data units: int64 or uint64, for which all is exact, or finite floats on an
-                axis that `serves_floats`.
+            values: shape (n,), data units. They are int64 or uint64, which are rounded exactly, or finite
+                floats on an axis that `serves_floats`.
             axis: which one.
 
         Returns:
@@ -275,19 +275,19 @@ class Grid:
         return np.asarray(np.minimum(above.astype(np.int64), extent))
 
     def restore(self, steps: NDArray[np.int64]) -> NDArray[Any]:
-        """Return grid points (..., d) in data units: floats, or of a wide grid int64 or uint64, exact."""
+        """Return grid points (..., d) in data units: floats, or exact int64 or uint64 if the grid is wide."""
         if not self.wide:
             return np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step
         axes = [self.restore_axis(steps[..., axis], axis) for axis in range(self.dimension)]
         return np.stack(axes, axis=-1)
 
     def restore_axis(self, steps: NDArray[np.int64], axis: int) -> Whole:
-        """Return points of an axis of a wide grid, shape (n,), in data units: int64 or uint64, exact."""
+        """Return points of an axis of a wide grid, shape (n,), in data units, as exact int64 or uint64."""
         above = steps.astype(np.uint64) * np.uint64(self.step)
         values = above + np.uint64(int(self.lower[axis]) % 2**64)  # modulo 2^64, in which they fit
         return values.view(np.int64) if max(self.upper) < 2**63 else values
 
 
 def _is_whole(value: float) -> bool:
-    """Whether a number is whole for sure: a large float may stand for another one."""
+    """Return whether a number is surely whole; a large float may be the rounding of another number."""
     return isinstance(value, int) or (value.is_integer() and abs(value) <= _EXACT)

@@ -15,47 +15,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from core.budget import Mechanism, sampled
+from core.budget import Cost, Mechanism
 from core.noise import Noise
 from core.rounds import Round
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a draw spends.
-
-    Args:
-        epsilon: pure part; 0 for a Gaussian.
-        delta: additive part.
-        rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
-    """
-
-    epsilon: float = 0.0
-    delta: float = 0.0
-    rho: float = 0.0
-
-    def amplified(self, rate: float) -> "Cost":
-        """Return the cost of the same on a secret Poisson sample: see `core.budget.sampled`.
-
-        Raises:
-            ValueError: a Gaussian on a sample, whose amplification nothing here accounts for.
-        """
-        if rate >= 1:
-            return self
-        if self.rho:
-            raise ValueError("A Gaussian draw on a sample is not accounted for.")
-        return Cost(sampled(self.epsilon, rate), rate * self.delta)
-
-    def grouped(self, changes: int) -> "Cost":
-        """Return what a cost for one change is worth where neighbors are `changes` changes apart.
-
-        Group privacy: k changes make k epsilon, the sum of e^(i epsilon) delta over i < k, and k^2 rho
-        (Dwork and Roth 2014, Theorem 2.2; Bun and Steinke 2016, Proposition 1.9).
-        """
-        delta = sum(math.exp(i * self.epsilon) * self.delta for i in range(changes)) if self.delta else 0.0
-        return Cost(changes * self.epsilon, delta, changes**2 * self.rho)
 
 
 @dataclass(frozen=True, kw_only=True)

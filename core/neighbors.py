@@ -25,16 +25,17 @@ class Sensitivity:
 class Neighbors:
     """The neighbor relation of a run.
 
-    `add_or_remove_one`: one privacy unit more or less; the number of records is private.
-    `replace_one`: one unit's record replaced by another; the number of records is public.
-    A replacement is one removal and one addition, so every mechanism that is
-    (epsilon, delta)-private under the former is (2 epsilon, (1 + e^epsilon) delta)-private
-    under the latter (group privacy); direct sensitivities below are tighter where they exist.
+    `add_or_remove_one`: neighbors differ by one privacy unit more or less. The number of records is private.
+    `replace_one`: neighbors differ in the record of one unit. The number of records is public.
 
-    A `policy` refines `replace_one`: only records that form a secret pair are replaced by one another.
-    Whatever holds for `replace_one` holds for every policy without constraints (Lemma 5.2). With
-    constraints a neighbor may differ in many records, so the sensitivities here refuse them;
-    `core.histogram.constraints` has those.
+    A replacement is one removal and one addition. So a mechanism that is (epsilon, delta)-private under
+    `add_or_remove_one` is (2 epsilon, (1 + e^epsilon) delta)-private under `replace_one` (group privacy). The
+    sensitivities below are tighter where a direct argument exists.
+
+    A `policy` refines `replace_one`: a record is replaced only by one that it forms a secret pair with.
+    Whatever holds for `replace_one` holds for every policy without constraints (Lemma 5.2). Under constraints
+    neighbors may differ in many records, so the methods below refuse them. `core.histogram.constraints` has
+    the sensitivities under constraints.
 
     Raises:
         ValueError: `name` is not one of the two relations, or a policy is given to the first.
@@ -56,7 +57,7 @@ class Neighbors:
 
     @property
     def constraints(self) -> tuple[KnownCount, ...]:
-        """What everyone knows."""
+        """The public counts of the policy."""
         return () if self.policy is None else self.policy.constraints
 
     def _without_constraints(self) -> None:
@@ -75,17 +76,17 @@ class Neighbors:
         return 1 if self.name == "add_or_remove_one" else 2
 
     def count(self) -> int:
-        """Sensitivity of one counting query: 1 under both relations."""
+        """Return the sensitivity of one counting query: 1 under both relations."""
         self._without_constraints()
         return 1
 
     def histogram(self, cuts: Cuts | None = None) -> Sensitivity:
-        """Sensitivity of the counts of disjoint cells (a record is in one cell).
+        """Return the sensitivity of the counts of disjoint cells, of which a record is in one.
 
-        A replacement changes two counts by 1, unless no secret pair lies in two cells: then none.
+        A replacement changes two counts by 1. Where no secret pair lies in two cells, it changes none.
 
         Args:
-            cuts: the cells; None is any.
+            cuts: the cells; None stands for any cells.
         """
         self._without_constraints()
         if self.name == "replace_one" and cuts is not None and not self.secrets.crosses(cuts):
@@ -93,20 +94,20 @@ class Neighbors:
         return Sensitivity(l1=self.moves, l2=math.sqrt(self.moves), linf=1)
 
     def cumulative(self, size: int) -> Sensitivity:
-        """Sensitivity of the cumulative histogram s_1, ..., s_size of one axis of `size` values.
+        """Return the sensitivity of the cumulative histogram s_1, ..., s_size of one axis of `size` values.
 
-        Moving a record from the i-th to the j-th value changes exactly |i - j| of these counts by 1, and
-        s_size, the number of records, not at all; adding one may change them all.
+        If a record moves from the i-th to the j-th value, exactly |i - j| of these counts change by 1. The
+        last count is the number of records and does not change. An added record may change all counts.
         """
         self._without_constraints()
         changed = size if self.name == "add_or_remove_one" else self.secrets.reach((size - 1,))
         return Sensitivity(l1=changed, l2=math.sqrt(changed), linf=min(1, changed))
 
     def linear_sum(self, weight: float, extents: GridPoint) -> float:
-        """L1 sensitivity of sum_i w_i x_i over records x_i, in steps from the lower bounds.
+        """Return the L1 sensitivity of sum_i w_i x_i over records x_i, in steps from the lower bounds.
 
-        A secret pair moves it by |w_i| times its distance, a record more by |w_i| times its own L1 norm
-        (He, Machanavajjhala and Ding 2014, Section 5).
+        A replacement within a secret pair changes the sum by |w_i| times the distance of the pair. An added
+        record changes it by |w_i| times its own L1 norm (He, Machanavajjhala and Ding 2014, Section 5).
 
         Args:
             weight: largest |w_i|.
@@ -118,7 +119,7 @@ class Neighbors:
 
 
 def compose_in_sequence(releases: Sequence[tuple[Neighbors, float]]) -> float:
-    """Return the epsilon of several releases about the same records: their sum (Theorem 4.1).
+    """Return the epsilon of several releases about the same records, which is their sum (Theorem 4.1).
 
     Args:
         releases: relation and epsilon of each.
@@ -138,9 +139,9 @@ def compose_in_parallel(
 ) -> float:
     """Return the epsilon of releases that each see their own records: the largest (Theorems 4.2 and 4.3).
 
-    Parts are of record identities, so that a neighbor never moves a record from one part to another;
-    parts of values would not do. A constraint counts the records of all parts, so a change in one part
-    forces one in another wherever some secret pair changes its count.
+    Parts are defined by the identities of records, so a replacement never moves a record from one part to
+    another. Parts that are defined by values would not have that property. A constraint counts the records of
+    all parts. So wherever a secret pair changes its count, a change in one part forces a change in another.
 
     Args:
         neighbors: the relation of all releases.

@@ -1,5 +1,6 @@
-"""Order statistics of one bounded column and their smooth sensitivity, from the values near the rank."""
+"""Order statistics of one bounded column, their smooth sensitivity, and private choices by rank."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -7,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
+from core.mechanisms.exponential import Exponential
 from core.mechanisms.smooth_bound import FLOOR, reach
 from core.neighbors import Neighbors
+from core.noise import Noise
 
 Ints = NDArray[np.int64]
+Costs = Callable[[Ints, Ints, Ints, Ints], Ints]
+"""Fewest changes for any i in [i_first, i_last] and j in [j_first, j_last], arrays of one shape."""
 
-_PAIRS = 1 << 22  # pairs of values held at a time
+_BLOCKS = 1 << 18  # blocks of pairs that are bounded at a time
 _MILLION = 10**6
 
 
@@ -24,12 +29,10 @@ class Rank:
     Args:
         part: numerator of p.
         whole: denominator of p.
-        inside: of an extreme, the rank so many further in is meant; 0 for any other quantile.
     """
 
     part: int
     whole: int
-    inside: int = 0
 
     @classmethod
     def of_quantile(cls, quantile: float) -> "Rank":
@@ -37,40 +40,44 @@ class Rank:
         p = Fraction(str(quantile)).limit_denominator(_MILLION)
         return cls(p.numerator, p.denominator)
 
-    @property
-    def extreme(self) -> bool:
-        """Whether it is the minimum or the maximum."""
-        return self.part in (0, self.whole)
-
     def of(self, records: int) -> int:
         """Rank among `records` records, counted from 1; a record more raises it by 0 or 1."""
-        rank = max(1, -(-self.part * records // self.whole))
-        return rank + self.inside if self.part == 0 else max(1, rank - self.inside)
+        return max(1, -(-self.part * records // self.whole))
 
     def moves(self, below: Ints, above: Ints) -> Ints:
         """Fewest records to add or remove so that a gap borders on the rank.
 
         With L records below a gap and H above it, the gap lies beside the record of rank r(L + H) if
-        r(L + H) - 1 <= L <= r(L + H). For p > 0 that is -1 < p H - (1 - p) L <= 1, and one record more or
-        less moves p H - (1 - p) L by p or by 1 - p, the larger of which is always at hand: by more records
-        on the lighter side or fewer on the heavier. The minimum has L <= 1.
+        r(L + H) - 1 <= L <= r(L + H). For p > 0 that is -1 < p H - (1 - p) L <= 1. One record more or
+        less moves p H - (1 - p) L by p or by 1 - p. The larger of the two is always at hand: more records
+        on the lighter side, or fewer on the heavier. For the minimum the condition is L <= 1.
 
         Args:
             below: L, any shape.
             above: H, same shape.
-
-        Raises:
-            ValueError: a rank inside of an extreme, for which this does not hold.
         """
-        if self.inside:
-            raise ValueError(f"The rank is {self.inside} inside of an extreme: its moves are not known.")
+        return self.moves_within(below, below, above, above)
+
+    def moves_within(self, least_below: Ints, below: Ints, least_above: Ints, above: Ints) -> Ints:
+        """Return the smallest `moves` of all L in [least_below, below] and H in [least_above, above].
+
+        `moves` depends on p H - (1 - p) L alone: it is 0 about 0 and grows away from it on both sides. So it
+        is smallest where p H - (1 - p) L is closest to 0, at one of two corners if both are on one side.
+
+        Args:
+            least_below: smallest L, any shape.
+            below: largest L, same shape.
+            least_above: smallest H, same shape.
+            above: largest H, same shape.
+        """
         if self.part == 0:
-            return np.maximum(below - 1, 0)
-        balance = self.part * above - (self.whole - self.part) * below
+            return np.maximum(least_below - 1, 0)
+        least = self.part * least_above - (self.whole - self.part) * below
+        most = self.part * above - (self.whole - self.part) * least_below
         step = max(self.part, self.whole - self.part)
-        too_high = -(-(balance - self.whole) // step)
-        too_low = (-self.whole - balance) // step + 1
-        return np.where(balance > self.whole, too_high, np.where(balance <= -self.whole, too_low, 0))
+        too_high = -(-(least - self.whole) // step)
+        too_low = (-self.whole - most) // step + 1
+        return np.where(least > self.whole, too_high, np.where(most <= -self.whole, too_low, 0))
 
 
 def order_statistic(values: Counts, upper: int, rank: Rank) -> int:
@@ -102,7 +109,8 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     the rank to it `Rank.moves`(i, n + 1 - j). S is the exact maximum over all databases y of these gaps
     times e^(-beta d(x, y)), hence beta-smooth by the triangle inequality.
 
-    Only values within `reach` ranks of r can matter. At least `FLOOR`.
+    Only values within `reach` ranks of r can matter. At least `FLOOR`. The time depends on the number of
+    distinct values near the rank, not on the width of the domain; see `_largest_gap`.
 
     Args:
         values: how often each value occurs.
@@ -116,17 +124,89 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     r, near = rank.of(records), reach(upper, beta) + 2
     low, i = np.append(0, values.keys), np.append(0, last)
     high, j = np.append(values.keys, upper), np.append(last - values.counts, records) + 1
-    if neighbors.name == "replace_one":
+    replaced = neighbors.name == "replace_one"
+    if replaced:
         lows, highs = np.append(0, j[:-1]) <= r, np.append(last, records + 1) >= r
         low, i, high, j = low[lows], np.minimum(i[lows], r), high[highs], np.maximum(j[highs], r)
     lows, highs = np.abs(i - r) <= near, np.abs(j - r) <= near
-    low, i, high, j = low[lows], i[lows], high[highs], j[highs]
-    best, chunk = FLOOR, max(1, _PAIRS // max(1, len(high)))
-    for start in range(0, len(low), chunk):
-        some = slice(start, start + chunk)
-        cost = j[None, :] - i[some, None] - 1
-        if neighbors.name == "add_or_remove_one":
-            cost = cost + rank.moves(*np.broadcast_arrays(i[some, None], records + 1 - j[None, :]))
-        gaps = np.maximum(high[None, :] - low[some, None], 0)
-        best = max(best, float((gaps * np.exp(-beta * np.maximum(cost, 0))).max(initial=0.0)))
+
+    def costs(i_first: Ints, i_last: Ints, j_first: Ints, j_last: Ints) -> Ints:
+        cost = np.asarray(j_first - i_last - 1)
+        if not replaced:
+            cost = cost + rank.moves_within(i_first, i_last, records + 1 - j_last, records + 1 - j_first)
+        return np.asarray(np.maximum(cost, 0))
+
+    return _largest_gap((low[lows], i[lows]), (high[highs], j[highs]), costs, beta)
+
+
+def _largest_gap(lows: tuple[Ints, Ints], highs: tuple[Ints, Ints], costs: Costs, beta: float) -> float:
+    """Find the largest (high - low) e^(-beta cost) of all pairs, at least `FLOOR`, by branch and bound.
+
+    A block is some neighboring lows and some neighboring highs. No pair of a block is above its bound:
+    (largest high - smallest low) e^(-beta smallest cost). A block whose bound is above the largest pair known
+    so far is cut into four, down to single pairs, whose bound is exact. So the result is that of all pairs.
+    Of records of even density, about 1 / (beta w) blocks of w ranks are cut at each width w, in all a
+    multiple of 1 / beta. In the worst case every pair is bounded.
+
+    Args:
+        lows: lower ends of gaps and their ranks i, each ascending.
+        highs: upper ends and their ranks j, each ascending.
+        costs: see `Costs`.
+        beta: smoothness.
+    """
+    (low, i), (high, j) = lows, highs
+    best = FLOOR
+    if not len(low) or not len(high):
+        return best
+
+    def largest(a: Ints, a_last: Ints, b: Ints, b_last: Ints) -> NDArray[np.float64]:
+        gaps = np.maximum(high[b_last] - low[a], 0)
+        return np.asarray(gaps * np.exp(-beta * costs(i[a], i[a_last], j[b], j[b_last])))
+
+    first = np.zeros(1, dtype=np.int64)
+    waiting = [(1 << (max(len(low), len(high)) - 1).bit_length(), first, first)]
+    while waiting:
+        width, a, b = waiting.pop()
+        a_last, b_last = np.minimum(a + width, len(low)) - 1, np.minimum(b + width, len(high)) - 1
+        bounds = largest(a, a_last, b, b_last)
+        best = max(
+            best, float(largest(a, a, b_last, b_last).max()), float(largest(a_last, a_last, b, b).max())
+        )
+        if width == 1:
+            continue
+        left, half = bounds > best, width // 2
+        a, b = a[left], b[left]
+        a, b = np.concatenate([a, a, a + half, a + half]), np.concatenate([b, b + half, b, b + half])
+        there = (a < len(low)) & (b < len(high))
+        a, b = a[there], b[there]
+        for start in range(0, len(a), _BLOCKS):
+            waiting.append((half, a[start : start + _BLOCKS], b[start : start + _BLOCKS]))
     return best
+
+
+def choose_by_rank(values: Counts, upper: int, rank: Rank, draw: Exponential, noise: Noise) -> int:
+    """Choose one of 0, ..., upper by the exponential mechanism.
+
+    The score of v is -max(0, #{x < v} + 1 - r, r - #{x <= v}), how far r is from the ranks that v holds. Its
+    sensitivity is 1 under both relations: a replaced record moves the ranks of v by at most 1, and a record
+    more raises them by 0 or 1, and r too. The grid points between two neighboring values share one score and
+    are one run (Smith 2011).
+
+    Args:
+        values: how often each value occurs.
+        upper: largest value.
+        rank: which order statistic.
+        draw: of spread 2.
+        noise: where randomness comes from.
+    """
+    last = np.cumsum(values.counts)
+    r = rank.of(int(last[-1]) if len(last) else 0)
+    before = np.append(0, last)  # records below each gap
+    gap_starts = np.append(0, values.keys + 1)
+    gap_away = np.maximum(before + 1 - r, r - before)
+    value_away = np.maximum(np.maximum(last - values.counts + 1 - r, r - last), 0)
+    starts = np.append(gap_starts, values.keys)
+    lengths = np.append(np.append(values.keys, upper + 1) - gap_starts, np.ones_like(values.keys))
+    scores = -np.append(gap_away, value_away)
+    some = lengths > 0
+    return draw.point(starts[some], lengths[some], scores[some], noise)

@@ -1,4 +1,4 @@
-"""Blowfish policies: which values of a record are secret from one another, and what everyone knows."""
+"""Blowfish policies: which values of a record must not be told apart, and which counts are public."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,26 +14,26 @@ Ints = NDArray[np.int64]
 GridPoint = tuple[int, ...]
 
 Cuts = Sequence[Ints]
-"""Cells of a grid: per axis the ascending first coordinates of all its cells but the first, grid steps."""
+"""Cells of a grid: for each axis the ascending first coordinates of all cells but the first, grid steps."""
 
 
 class Secrets(Protocol):
     """The secret graph G of a Blowfish policy: an edge (x, y) hides whether a record is x or y.
 
-    Source: He, Machanavajjhala and Ding 2014, Section 3; grid points are vertices.
+    Its vertices are grid points. Source: He, Machanavajjhala and Ding 2014, Section 3.
     """
 
     def check(self, extents: GridPoint) -> None:
         """Raise an InvalidValue where the graph does not fit a grid of these extents."""
 
     def crosses(self, cuts: Cuts) -> bool:
-        """Say whether some edge joins two cells."""
+        """Return whether some edge joins two cells."""
 
     def reach(self, extents: GridPoint) -> int:
-        """Largest L1 distance of an edge, grid steps."""
+        """Return the largest L1 distance of an edge, grid steps."""
 
     def joins(self, a_low: Ints, a_high: Ints, b_low: Ints, b_high: Ints) -> NDArray[np.bool_]:
-        """Say whether some edge leads from box a to box b.
+        """Return whether some edge leads from box a to box b.
 
         Args:
             a_low: lowest corners, shape (..., d); all four broadcast against each other.
@@ -42,18 +42,18 @@ class Secrets(Protocol):
             b_high: see `a_high`.
 
         Returns:
-            Shape (...); what it says of equal boxes is of no meaning.
+            Shape (...); it is undefined for equal boxes.
         """
 
 
 def _gaps(a_low: Ints, a_high: Ints, b_low: Ints, b_high: Ints) -> Ints:
-    """Distance per axis between intervals of integers, 0 where they overlap."""
+    """Return the distance per axis between intervals of integers, 0 where they overlap."""
     return np.asarray(np.maximum(0, np.maximum(a_low - b_high, b_low - a_high)))
 
 
 @dataclass(frozen=True)
 class Full:
-    """Every two values are a secret pair: what `replace_one` says without a policy."""
+    """Every two values are a secret pair, as `replace_one` has it without a policy."""
 
     def check(self, extents: GridPoint) -> None:
         """See `Secrets.check`."""
@@ -138,9 +138,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Distance:
-    """Values at most `theta` apart are a secret pair.
-
-    As everywhere, values are the grid points that records are rounded to.
+    """Values at most `theta` apart are a secret pair. Values are the grid points that records are rounded to.
 
     Args:
         theta: L1 distance, grid steps.
@@ -242,7 +240,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class KnownCount:
-    """A constraint: how many records lie in a box is known to everyone.
+    """A constraint: the number of records in a box is public.
 
     Args:
         low: lowest corner, grid steps.
@@ -272,7 +270,7 @@ class KnownCount:
 
     @property
     def cuts(self) -> tuple[Ints, ...]:
-        """Cells that tell the box from the rest."""
+        """Cells that separate the box from the rest of the grid."""
         return tuple(
             np.array([x for x in (low, high + 1) if x > 0], dtype=np.int64)
             for low, high in zip(self.low, self.high, strict=True)
@@ -281,12 +279,12 @@ class KnownCount:
 
 @dataclass(frozen=True)
 class Policy:
-    """A Blowfish policy: which values are secret from one another, and what everyone knows.
+    """A Blowfish policy: which values must not be told apart, and which counts are public.
 
-    Constraints make neighbors that differ in several records, and `semantics` says in which.
-    `literal` is Definition 4.1 as it is written: at least one of the changes is a secret pair, the
-    others may be any. `edge_moves` allows secret pairs alone; it is the one under which the noise of
-    Theorem 8.2 suffices for incomplete graphs, and hides less.
+    Under constraints neighbors may differ in several records, and `semantics` says in which changes.
+    - `literal` is Definition 4.1 as written: at least one change is a secret pair, the others may be any.
+    - `edge_moves` allows secret pairs alone. It hides less, but under it the noise of Theorem 8.2 suffices
+      for incomplete graphs.
 
     Args:
         secrets: the secret graph.

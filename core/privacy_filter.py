@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.budget import Budget, Mechanism, Spend
+from core.budget import Budget, Cost, Mechanism, Spend
 from core.errors import InvalidValue
 
 _ORDERS = tuple(1 + 10 ** (i / 100) for i in range(-300, 601))
@@ -34,8 +34,8 @@ class Charge:
 
     def under_replacement(self) -> "Charge":
         """Return the charge as it counts where a record is replaced; see `Mechanism.under_replacement`."""
-        epsilon, delta = self.budget.epsilon, self.budget.delta
-        group = Budget(2 * epsilon, min((1 + math.exp(epsilon)) * delta, math.nextafter(1.0, 0.0)))
+        cost = Cost(self.budget.epsilon, self.budget.delta).grouped(2)
+        group = Budget(cost.epsilon, min(cost.delta, math.nextafter(1.0, 0.0)))
         return Charge(group, tuple(mechanism.under_replacement() for mechanism in self.mechanisms))
 
 

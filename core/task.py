@@ -153,7 +153,7 @@ class Task(Generic[P]):
             raise next(iter(refusals.values()))
         best = min(drafts, key=lambda name: drafts[name][2].error)
         name = best if asked == "auto" else asked
-        others = {other: asdict(draft[2].promises) for other, draft in drafts.items() if other != name}
+        others = {other: _alternative(draft[2]) for other, draft in drafts.items() if other != name}
         chosen = Chosen(best, self.compared_by, None if asked == "auto" else self.choice)
         return replace(_plan(*drafts[name]), alternatives=others, chosen=chosen)
 
@@ -165,6 +165,22 @@ def _calibrated(method: Method[Any]) -> tuple[Method[Any], float, Accuracy]:
         raise refusal
     share = calibrate(method.setting.budget, method.charges) if method.calibrated else 1.0
     return method, share, method.accuracy(share)
+
+
+def planned(method: Method[Any]) -> Plan:
+    """Plan one method by itself, without a comparison: for a task that builds on another one's method.
+
+    Raises:
+        InvalidValue: the method can't serve its setting.
+    """
+    return _plan(*_calibrated(method))
+
+
+def _alternative(accuracy: Accuracy) -> Mapping[str, Any]:
+    """Return what is told of a method that was not taken."""
+    promises: Mapping[str, Any] = asdict(accuracy.promises)
+    smallest = accuracy.smallest_target
+    return promises if smallest is None else {**promises, "smallest_target": smallest}
 
 
 def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:

@@ -68,26 +68,24 @@ def _task(params_at: str, plan_at: str, answers: str, **more: Any) -> Task:
 
 
 TASKS = {
-    "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.plan:plan_one_cluster", "one_cluster"),
-    "k_cover": _task("k_cover.params:KCover", "k_cover.plan:plan_k_cover", "k_cover"),
-    "histogram": _task("histogram.plan:Histogram", "histogram.plan:plan_histogram", "histogram"),
+    "one_cluster": _task("one_cluster.params:OneCluster", "one_cluster.task:ONE_CLUSTER", "one_cluster"),
+    "k_cover": _task("k_cover.params:KCover", "k_cover.task:K_COVER", "k_cover"),
+    "histogram": _task("histogram.params:Histogram", "histogram.task:HISTOGRAM", "histogram"),
     "cdf": _task("cdf.params:Cdf", "cdf.task:CDF", "cdf"),
-    "quantiles": _task("quantiles.plan:Quantiles", "quantiles.plan:plan_quantiles", "quantiles"),
+    "quantiles": _task("quantiles.params:Quantiles", "quantiles.task:QUANTILES", "quantiles"),
     "interior_point": _task(
         "interior_point.params:InteriorPoint", "interior_point.task:INTERIOR_POINT", "interior_point"
     ),
     "threshold": _task("threshold.params:Threshold", "threshold.task:THRESHOLD", "threshold", keeps=("one",)),
-    "k_means": _task("centers.params:KMeans", "centers.plan:plan_k_means", "centers"),
-    "k_median": _task("centers.params:KMedian", "centers.plan:plan_k_median", "centers"),
-    "median": _task("graphs.params:Median", "quantiles.median_plan:plan_median", "single_value"),
-    "minimum": _task("graphs.params:Minimum", "quantiles.median_plan:plan_minimum", "single_value"),
-    "triangles": _task(
-        "graphs.params:Triangles", "graphs.triangles:plan_triangles", "single_value", keeps=()
-    ),
-    "mst_cost": _task("graphs.params:MstCost", "graphs.mst:plan_mst_cost", "single_value", keeps=()),
+    "k_means": _task("centers.params:KMeans", "centers.task:K_MEANS", "centers"),
+    "k_median": _task("centers.params:KMedian", "centers.task:K_MEDIAN", "centers"),
+    "median": _task("quantiles.params:Median", "quantiles.task:MEDIAN", "single_value"),
+    "minimum": _task("quantiles.params:Minimum", "quantiles.task:MINIMUM", "single_value"),
+    "triangles": _task("graphs.params:Triangles", "graphs.task:TRIANGLES", "single_value", keeps=()),
+    "mst_cost": _task("graphs.params:MstCost", "graphs.task:MST_COST", "single_value", keeps=()),
     "sample_and_aggregate": Task(
         "pipelines.job.subsamples:Analysis",
-        "core.sample_and_aggregate.plan:plan_sample_and_aggregate",
+        "core.sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
         "pipelines.answers.sample_and_aggregate",
         subsamples=True,
     ),

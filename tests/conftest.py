@@ -5,10 +5,10 @@ from fnmatch import fnmatchcase
 import pytest
 
 SLOW = (
-    "core/k_cover/test_cover.py::test_planted_clusters_are_covered*",
-    "core/k_cover/test_cover.py::test_promise_holds*",
-    "core/one_cluster/practical/test_rounds.py::test_promise_holds*",
-    "core/threshold/test_plan.py::test_ranks_are_as_private_as_charged*",
+    "core/k_cover/test_repeated.py::test_planted_clusters_are_covered*",
+    "core/k_cover/test_repeated.py::test_promise_holds*",
+    "core/one_cluster/practical/test_method.py::test_promise_holds*",
+    "core/threshold/test_interior_point.py::test_ranks_are_as_private_as_charged*",
     "engines/*",
     "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows[k_*",
     "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows[one_cluster*",

@@ -1,135 +1,151 @@
-"""Centers from noisy counts of nested cells: a tree that grows where the counts are large, then a solver."""
+"""K-means and k-median by a coreset: noisy counts of nested cells, a solver, and noisy averages."""
 
 import math
-from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from core.centers.cells import MOST_LEVELS, Frame
+from core.centers.center_averages import CenterAverages
+from core.centers.counted_cells import CountedCells
+from core.centers.found import Promises
+from core.centers.moments import MAX_DIMENSION, Moments, random_frame
+from core.centers.params import KCenters
+from core.centers.solver import Solver
+from core.centers.space import Space
+from core.draws import Charged, Gaussian
+from core.errors import InvalidValue
+from core.task import Accuracy, Method
 
-from core.aggregate import Counts
-from core.centers.cells import Frame
-from core.centers.centers import Centers
-from core.centers.solver import Solver, squared_distances
-from core.draws import Draw, Gaussian
-from core.noise import Noise
-from core.rounds import Block
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-_CLEAR = 2.5  # standard deviations of noise that a cell's count must exceed
-_GROWN = 512  # cells of one level that are counted more finely, at most (or 4 for each center)
-_PUBLIC_SEED = 0x5EED5
+FEW_COLUMNS = 3  # up to so many, cells are cut along the grid's own axes
+_SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
+_COUNT = 0.08  # part of an average that is spent on the counts, and as much on the weights
+_MEAN = 0.15  # part of the moments that is spent on the sum and count
 
 
-@dataclass(frozen=True)
-class Coreset:
-    """Count the records in nested cells, and find centers of the weighted cells.
+class Coreset(Method[KCenters]):
+    """Centers of the cells of a private tree, improved by noisy averages.
 
-    One record is in one cell of every level, so the counts of a level have L2 sensitivity 1 (sqrt(2) when
-    one is replaced), and all levels together cost their number times that of one. A level's noise is
-    added to the children of those cells whose noisy count was clear, empty children too: which these are
-    is known from the noise before, so nothing but the counts costs privacy.
-
-    Args:
-        frame: public axes and cells, or None where the state before is that frame.
-        solver: what finds centers of the weighted cells.
-        k: how many centers.
-        counts: noise of the counts of each level, from the coarsest.
+    It knows no policies: its noise hides any replacement, which serves every policy without constraints.
+    The number of records is not used under either relation. A share is the rho that all draws cost together.
     """
 
-    frame: Frame | None
-    solver: Solver
-    k: int
-    counts: tuple[Gaussian, ...]
-    name: str = "coreset"
-    floor: int | None = 0  # large and sparse: merged in shards, none of it clipped
+    name: ClassVar[str] = "coreset"
 
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return self.counts
+    def check_shares(self) -> None:
+        """Check that `shares` names rounds.
 
-    def summarize(self, block: Block, state: Frame | None) -> Counts:
-        """Count the records in every finest cell; those of coarser cells are sums of these."""
-        return Counts.of(self._frame(state).keys(block.points))
-
-    def release(self, aggregate: Counts, state: Frame | None, noise: Noise) -> Centers:
-        """Release k centers, their spread and their weights."""
-        frame = self._frame(state)
-        points, weights = self.grown(frame, aggregate, noise)
-        centers = self.solver.centers(points, weights, self.k)
-        return self._described(frame, points, weights, self._padded(frame, centers))
-
-    def _frame(self, state: Frame | None) -> Frame:
-        frame = self.frame if state is None else state
-        if frame is None:
-            raise TypeError("the coreset round has neither a frame nor one from the round before")
-        return frame
-
-    def grown(self, frame: Frame, aggregate: Counts, noise: Noise) -> tuple[Floats, Floats]:
-        """Grow the tree: middles (m, q) of its last cells, and their weights (m,).
-
-        The weights of a cell's children are scaled to sum to its own.
+        Raises:
+            InvalidValue: it names something else.
         """
-        last = len(frame.order)
-        points, weights = [], []
-        parents, parent_weights = np.zeros(1, dtype=np.int64), None
-        before = 0
-        for level, count in zip(frame.levels, self.counts, strict=False):  # a frame may have fewer levels
-            if not len(parents):
-                break
-            fan = 1 << (level - before)
-            children = ((parents << (level - before))[:, None] + np.arange(fan)).ravel()
-            noisy = count.add(_counted(aggregate, children, last - level), noise)
-            kept = np.where(noisy > _CLEAR * count.scale, noisy, 0).reshape(-1, fan).astype(np.float64)
-            total = kept.sum(axis=1)
-            if parent_weights is None:  # the root is not counted itself
-                parent_weights = total
-            barren = total == 0
-            points.append(frame.centers(parents[barren], before))
-            weights.append(parent_weights[barren])
-            share = np.where(barren, 0.0, parent_weights / np.where(barren, 1.0, total))
-            kept *= share[:, None]
-            alive = np.flatnonzero(kept.ravel() > 0)
-            heavy = alive[np.argsort(-kept.ravel()[alive], kind="stable")]
-            grown, rest = np.split(heavy, [max(_GROWN, 4 * self.k)])
-            points.append(frame.centers(children[rest], level))
-            weights.append(kept.ravel()[rest])
-            parents, parent_weights, before = children[grown], kept.ravel()[grown], level
-        points.append(frame.centers(parents, before))
-        weights.append(parent_weights if parent_weights is not None else np.zeros(len(parents)))
-        return np.concatenate(points), np.concatenate(weights)
+        shares, names = self.setting.params.shares or {}, self._default_shares
+        for name in shares:
+            if name not in names:
+                raise InvalidValue("shares", shares, f"its keys are {', '.join(names)}", f"has {name!r}")
 
-    def _padded(self, frame: Frame, centers: Floats) -> Floats:
-        """Add public random places in the frame's box where the cells were fewer than k."""
-        missing = self.k - len(centers)
-        places = np.random.default_rng(_PUBLIC_SEED).uniform(-1, 1, size=(missing, frame.dimension))
-        return np.concatenate([centers, places * frame.half / 2])
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`, and each round for its sensitivities."""
+        shares, levels = self._shares, self._levels
+        level, cells = share * shares["coreset"] / levels, self.setting.neighbors.histogram().l2
+        counts = (Gaussian.of(f"cell counts, level {i + 1}", level, cells) for i in range(levels))
+        tree = CountedCells(self._frame, self._solver, self.setting.params.k, tuple(counts))
+        first = [self._moments(share * shares["moments"])] if self._measures_moments else []
+        return *first, tree, *self._averages(share)
 
-    def _described(self, frame: Frame, points: Floats, weights: Floats, centers: Floats) -> Centers:
-        """Estimate every center's weight and spread from the cells nearest to it."""
-        squares = squared_distances(points, centers)
-        label, least = squares.argmin(axis=1), squares.min(axis=1)
-        total = np.bincount(label, weights, minlength=self.k)
-        inside = np.bincount(label, weights * least, minlength=self.k)
-        everywhere = inside.sum() / max(1.0, total.sum())
-        # few cells say little about a center's own spread, so it is at least half of what is usual
-        own = np.maximum(inside / np.maximum(total, 1.0), everywhere / 4)
-        finest = float(((frame.centers(np.zeros(1, np.int64), 0) - frame.half) ** 2).sum())
-        finest /= 4.0 ** (len(frame.order) / frame.dimension)
-        spread = np.sqrt(own + frame.rest + finest)
-        spread[total == 0] = math.sqrt(everywhere + frame.rest + float((frame.half.astype(float) ** 2).sum()))
-        return Centers(
-            space=frame.space,
-            positions=frame.lifted(centers),
-            spread=spread,
-            counts=np.rint(total).astype(np.int64),
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`.
+
+        A Gaussian exceeds t times its scale with probability at most 2 exp(-t^2 / 2); k counts share
+        `failure`. How far from a center the rows lie that pull it depends on the data: the error takes it for
+        a third of the domain's radius.
+        """
+        setting, last = self.setting, self._averages(share)[-1]
+        largest = math.sqrt(2 * math.log(2 * setting.params.k / setting.params.failure))
+        smallest_group = math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension))
+        notes = [
+            f"The noise moves the center of {smallest_group:,.0f} records by about a tenth of the "
+            "radius within which records pull it, and less for more."
+        ]
+        if setting.grid.dimension > MAX_DIMENSION:
+            notes.append(
+                f"With more than {MAX_DIMENSION} columns, cells are cut along public random axes, which show "
+                "less of the data than axes fitted to them."
+            )
+        promises = Promises(math.ceil(last.counts.scale * largest), smallest_group)
+        return Accuracy(promises, self._space.reach / 3, tuple(notes))
+
+    @cached_property
+    def _space(self) -> Space:
+        return Space(self.setting.grid)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the averages."""
+        params = self.setting.params
+        default = 4 if self.setting.grid.dimension > FEW_COLUMNS else 2 if params.power == 2 else 3
+        return tuple(f"average_{i + 1}" for i in range(params.iterations or default))
+
+    @property
+    def _measures_moments(self) -> bool:
+        return FEW_COLUMNS < self.setting.grid.dimension <= MAX_DIMENSION
+
+    @cached_property
+    def _frame(self) -> Frame | None:
+        """The public frame, or None where a round finds it."""
+        if self._measures_moments:
+            return None
+        if self.setting.grid.dimension <= FEW_COLUMNS:
+            return Frame.of_grid(self._space)
+        return random_frame(self._space)
+
+    @property
+    def _levels(self) -> int:
+        """Number of levels whose cells are counted, at most."""
+        return MOST_LEVELS if self._frame is None else len(self._frame.levels)
+
+    @cached_property
+    def _default_shares(self) -> dict[str, float]:
+        """Weights of the rounds in rho, unless `shares` says otherwise."""
+        names = [*(["moments"] if self._measures_moments else []), "coreset", *self._names]
+        shares = {name: _SHARES[name.split("_")[0]] for name in names}
+        shares[names[-1]] *= 2
+        return shares
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        """Parts of rho, by round; they sum to 1."""
+        shares = {**self._default_shares, **(self.setting.params.shares or {})}
+        total = sum(shares.values())
+        return {name: share / total for name, share in shares.items()}
+
+    @property
+    def _solver(self) -> Solver:
+        k = self.setting.params.k  # one center needs one start, and many centers make a start costly
+        return Solver(self.setting.params.power, starts=min(30, 3 * k - 2, max(3, 1500 // k)))
+
+    def _moments(self, rho: float) -> Moments:
+        longest = math.sqrt(2) if self.setting.neighbors.name == "add_or_remove_one" else 2
+        return Moments(
+            self._space,
+            sums=Gaussian.of("sum and count, per unit of the longest record", _MEAN * rho, longest),
+            squares=Gaussian.of(
+                "second moments, per unit of the longest squared",
+                (1 - _MEAN) * rho,
+                self.setting.neighbors.histogram().l2,
+            ),
         )
 
+    def _averages(self, share: float) -> tuple[CenterAverages, ...]:
+        return tuple(self._average(name, share * self._shares[name]) for name in self._names)
 
-def _counted(aggregate: Counts, cells: Ints, shift: int) -> Ints:
-    """Exact counts of cells `shift` halvings above the finest, shape as `cells`."""
-    ends = np.searchsorted(aggregate.keys, np.concatenate([cells, cells + 1]) << shift)
-    before = np.concatenate([[0], np.cumsum(aggregate.counts)])
-    first, after = ends[: len(cells)], ends[len(cells) :]
-    return np.asarray(before[after] - before[first], dtype=np.int64)
+    def _average(self, name: str, rho: float) -> CenterAverages:
+        params, neighbors = self.setting.params, self.setting.neighbors
+        small, cells = _COUNT * rho, neighbors.histogram().l2
+        return CenterAverages(
+            self._space,
+            params.k,
+            params.power,
+            sums=Gaussian.of("sums, per unit of the radius", rho - 2 * small, neighbors.moves),
+            counts=Gaussian.of("counts", small, cells),
+            weights=Gaussian.of("weights", small, cells),
+            name=name,
+        )

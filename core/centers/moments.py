@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ class Moments:
     space: Space
     sums: Gaussian
     squares: Gaussian
+    purpose: ClassVar[str] = "along which directions the rows spread"
     name: str = "moments"
     floor: None = None
 

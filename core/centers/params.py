@@ -3,17 +3,47 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
+from core.errors import InvalidValue
 from core.plan import check_failure
 
 Method = Literal["auto", "coreset", "lloyd"]
+MedianMethod = Literal["auto", "coreset"]
 
 MAX_K = 1000
 
 
 @dataclass(frozen=True)
-class KMeans:
+class KCenters:
+    """What k-means and k-median share; see these.
+
+    Raises:
+        InvalidValue: a value is out of range.
+    """
+
+    power: ClassVar[int]
+    """Power of the distance in the cost: 2 for means, 1 for medians."""
+
+    k: int
+    method: Method = "auto"
+    iterations: int | None = None
+    failure: float = 0.1
+    shares: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.k <= MAX_K:
+            raise InvalidValue("k", self.k, f"it must be a whole number from 1 to {MAX_K}")
+        if self.iterations is not None and not 1 <= self.iterations <= 100:
+            raise InvalidValue("iterations", self.iterations, "it must be a whole number from 1 to 100")
+        check_failure(self.failure)
+        for name, share in (self.shares or {}).items():
+            if not (math.isfinite(share) and share > 0):
+                raise InvalidValue(f"shares.{name}", share, "it must be a finite number above 0")
+
+
+@dataclass(frozen=True)
+class KMeans(KCenters):
     """Look for `k` centers with a small sum of squared distances from the records to the nearest one.
 
     Args:
@@ -24,23 +54,19 @@ class KMeans:
         shares: weights of the rounds in the budget; those not named keep their defaults.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
-    k: int
-    method: Method = "auto"
-    iterations: int | None = None
-    failure: float = 0.1
-    shares: Mapping[str, float] | None = None
+    power: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        _check(self.k, self.iterations, self.failure, self.shares)
+        super().__post_init__()
         if self.method not in get_args(Method):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto, coreset or lloyd.")
+            raise InvalidValue("method", repr(self.method), "it must be auto, coreset or lloyd")
 
 
 @dataclass(frozen=True)
-class KMedian:
+class KMedian(KCenters):
     """Look for `k` centers with a small sum of distances from the records to the nearest one.
 
     Args:
@@ -51,27 +77,14 @@ class KMedian:
         shares: weights of the rounds in the budget; those not named keep their defaults.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
-    k: int
-    method: Literal["auto", "coreset"] = "auto"
-    iterations: int | None = None
-    failure: float = 0.1
-    shares: Mapping[str, float] | None = None
+    power: ClassVar[int] = 1
+
+    method: MedianMethod = "auto"
 
     def __post_init__(self) -> None:
-        _check(self.k, self.iterations, self.failure, self.shares)
-        if self.method not in ("auto", "coreset"):
-            raise ValueError(f"params.method is {self.method!r}: k_median must be auto or coreset.")
-
-
-def _check(k: int, iterations: int | None, failure: float, shares: Mapping[str, float] | None) -> None:
-    if not 1 <= k <= MAX_K:
-        raise ValueError(f"params.k is {k}: it must be a whole number from 1 to {MAX_K}.")
-    if iterations is not None and not 1 <= iterations <= 100:
-        raise ValueError(f"params.iterations is {iterations}: it must be a whole number from 1 to 100.")
-    check_failure(failure)
-    for name, share in (shares or {}).items():
-        if not (math.isfinite(share) and share > 0):
-            raise ValueError(f"params.shares.{name} is {share}: it must be a finite number above 0.")
+        super().__post_init__()
+        if self.method not in get_args(MedianMethod):
+            raise InvalidValue("method", repr(self.method), "it must be auto or coreset")

@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts, Tally
-from core.centers.centers import Centers
+from core.centers.found import Centers
 from core.centers.solver import Solver
 from core.centers.space import Space, nearest
 from core.domain import Points
@@ -97,6 +98,7 @@ class PartCounts:
     k: int
     start: Centers
     counts: StabilityHistogram
+    purpose: ClassVar[str] = "how many rows lie in each part of the policy, and first centers from them"
     name: str = "part_counts"
     floor: int | None = 0  # large and sparse: merged in shards, none of it clipped
 
@@ -141,6 +143,7 @@ class PartAverage:
     sums: Gaussian
     counts: Gaussian
     name: str
+    purpose: ClassVar[str] = "where the mean of the rows lies that are in each center's parts"
     floor: None = None
 
     def draws(self) -> tuple[Draw, ...]:

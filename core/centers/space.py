@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
+from core.errors import InvalidValue
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,17 +30,20 @@ class Space:
         grid: the universe.
 
     Raises:
-        ValueError: the universe is so wide in steps that a sum of 2^40 records could overflow.
+        InvalidValue: the universe is so wide in steps that a sum of 2^40 records could overflow.
     """
 
     grid: Grid
 
     def __post_init__(self) -> None:
         if self.grid.bounding_radius >= 1 << _REACH_BITS:
-            raise ValueError(
-                f"domain: records lie up to {self.grid.bounding_radius} steps from its middle, and a sum of "
-                f"2^40 of them could overflow; use a larger domain.step or narrower bounds, for less than "
-                f"2^{_REACH_BITS} steps."
+            raise InvalidValue(
+                "step",
+                self.grid.step,
+                f"a sum of 2^40 records could overflow from 2^{_REACH_BITS} steps on, so use a larger step "
+                "or narrower bounds",
+                f"is {self.grid.step}, which puts records up to {self.grid.bounding_radius:,} steps from the "
+                "middle of the domain",
             )
 
     @cached_property

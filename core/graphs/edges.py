@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from core.domain import Grid, Points
+from core.domain import Points
 
 Ints = NDArray[np.int64]
 
@@ -59,24 +59,6 @@ class Edges:
         return numbers[: len(self.keys)], numbers[len(self.keys) :], len(nodes)
 
 
-def check_nodes(grid: Grid, what: str, axes: int) -> None:
-    """Check that a grid is one of edges: two equal axes of node ids with step 1, and perhaps a weight.
-
-    Raises:
-        ValueError: it is not.
-    """
-    grid.check_distances()
-    columns = "u, v" if axes == 2 else "u, v, weight"
-    if grid.dimension != axes:
-        raise ValueError(f"input.columns has {grid.dimension} columns: {what} needs {axes}: {columns}.")
-    if grid.lower[0] != grid.lower[1] or grid.upper[0] != grid.upper[1]:
-        raise ValueError(
-            f"domain gives u and v other bounds: {what} needs the same ids on both ends of an edge."
-        )
-    if grid.ball is not None:
-        raise ValueError(f"domain.ball moves rows: {what} reads node ids.")
-
-
 def adjacency(u: Ints, v: Ints, nodes: int) -> "scipy.sparse.csr_array":
     """Return the symmetric 0/1 matrix of edges (u, v), shape (nodes, nodes)."""
     rows, columns = np.append(u, v), np.append(v, u)
@@ -85,5 +67,6 @@ def adjacency(u: Ints, v: Ints, nodes: int) -> "scipy.sparse.csr_array":
 
 def labels(u: Ints, v: Ints, nodes: int) -> Ints:
     """Number the connected components of a graph: shape (nodes,)."""
-    _, found = scipy.sparse.csgraph.connected_components(adjacency(u, v, nodes), directed=False)
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(
+        scipy.sparse.csgraph.connected_components(adjacency(u, v, nodes), directed=False)[1], dtype=np.int64
+    )

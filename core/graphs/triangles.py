@@ -1,155 +1,22 @@
-"""Count the triangles of a graph whose rows are edges."""
+"""The number of triangles, with noise by its smooth sensitivity."""
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-import scipy
-from numpy.typing import NDArray
-
-from core.budget import Budget, spend
-from core.domain import Grid
-from core.draws import Draw, charged
-from core.graphs.edges import Edges, adjacency, check_nodes
+from core.draws import Charged, Draw
+from core.graphs.edges import Edges
+from core.graphs.found import Promises, Released
 from core.graphs.params import Triangles
+from core.graphs.wedges import Wedges, count_wedges
 from core.mechanisms.smooth_bound import smooth_bound
-from core.mechanisms.smooth_noise import Answer, SmoothNoise, plan_release
-from core.neighbors import Neighbors
+from core.mechanisms.smooth_noise import SmoothNoise, calibrate_smooth
 from core.noise import Noise
-from core.plan import Plan
 from core.rounds import Block
+from core.task import Accuracy, Method
 
-Ints = NDArray[np.int64]
-
-_WEDGES = 1 << 22  # paths of length two held at a time
-_FEW = 256  # nodes that are paired with each other first
 _MOST = 2**62
 _DOUBLING = 50.0  # edges that a pair with many common neighbors takes to have twice as many
-
-
-@dataclass(frozen=True)
-class Wedges:
-    """What triangle counts and their sensitivity need.
-
-    Args:
-        triangles: number of triangles.
-        common: distinct numbers a of common neighbors of a pair of nodes, ascending.
-        half: for each a, the largest number b of nodes that neighbor exactly one of such a pair, apart
-            from the pair. Left out are pairs that another equals in both a and 2 a + b: no A(s) is
-            theirs alone.
-    """
-
-    triangles: int
-    common: Ints
-    half: Ints
-
-    def local(self, changes: int, nodes: int) -> int:
-        """Return A(s), the largest local sensitivity within s edges; see `CountTriangles`."""
-        reached = self.common + (changes + np.minimum(changes, self.half)) // 2
-        return int(min(int(reached.max()), max(0, nodes - 2)))
-
-
-def count_wedges(edges: Edges, nodes: int) -> Wedges:
-    """Count triangles and, for all pairs of the `nodes` possible nodes, common and half-common neighbors.
-
-    Memory is some hundred bytes an edge and a constant. Time is the number of paths of length two in the
-    worst case, where nodes have edges to a good part of all others; but paths between nodes of few edges are
-    left out where they cannot matter (`_count_common`).
-    """
-    u, v, here = edges.compact()
-    degrees = np.bincount(np.append(u, v), minlength=here)
-    heaviest = np.argsort(-degrees, kind="stable")
-    rank = np.empty(here, dtype=np.int64)
-    rank[heaviest] = np.arange(here)
-    degrees, u, v = degrees[heaviest], rank[u], rank[v]
-    graph = adjacency(u, v, here)
-    best = _count_common(graph, degrees)
-    best[0] = max(int(best[0]), _sum_without_common(graph, degrees, int(best.max()), nodes > here))
-    alone = best > np.append(_largest_from(best)[1:], -1)
-    some = np.flatnonzero(alone)
-    return Wedges(_count_triangles(u, v, here), some, best[some] - 2 * some)
-
-
-def _count_triangles(u: Ints, v: Ints, here: int) -> int:
-    """Count triangles from their lightest corner: by falling degree, few of its neighbors come before it."""
-    light, heavy = np.maximum(u, v), np.minimum(u, v)
-    upward = scipy.sparse.csr_array((np.ones(len(u), dtype=np.int64), (light, heavy)), shape=(here, here))
-    start, closed = 0, 0
-    while start < here:
-        end = _fitting(upward, upward, start, here)
-        corner = upward[start:end]
-        closed += int((corner @ upward).multiply(corner).sum())
-        start = end
-    return closed
-
-
-def _count_common(graph: "scipy.sparse.csr_array", degrees: Ints) -> Ints:
-    """Find for each number a > 0 of common neighbors the largest 2 a + b, where these two matter; else -1.
-
-    2 a + b is d_i + d_j, less 2 where i and j are joined; and a is at most the smaller degree. So once a pair
-    has a of at least d_j and some 2 a + b, a lighter node j of a pair matters only beside an i that exceeds
-    it, d_i + d_j > 2 a + b. Nodes come by falling degree, each as the lighter one of its pairs.
-
-    Args:
-        graph: adjacency matrix, nodes by falling degree, shape (nodes, nodes).
-        degrees: shape (nodes,), falling.
-
-    Returns:
-        Shape (largest degree + 1,).
-    """
-    best = np.full(int(degrees.max(initial=0)) + 1, -1, dtype=np.int64)
-    start, here = 0, len(degrees)
-    while start < here:
-        exceeded = int(_largest_from(best)[degrees[start]]) - int(degrees[start])
-        end = min(here, max(2 * start, _FEW))
-        rivals = min(int(np.searchsorted(-degrees, -exceeded)), end)
-        if rivals == 0:
-            break
-        heavy = graph[:rivals].T.tocsr()
-        end = _fitting(graph, heavy, start, end)
-        paths = (graph[start:end] @ heavy).tocoo()
-        i, j, common = paths.coords[1], paths.coords[0] + start, paths.data
-        pairs = i < j
-        i, j, common = i[pairs], j[pairs], common[pairs]
-        sums = degrees[i] + degrees[j]
-        np.maximum.at(best, common, sums - 2)  # as if joined
-        higher = np.flatnonzero(sums > _largest_from(best)[common])
-        i, j = i[higher], j[higher]
-        apart = higher[np.asarray(graph[j, i]).ravel() == 0] if len(higher) else higher
-        np.maximum.at(best, common[apart], sums[apart])
-        start = end
-    return best
-
-
-def _largest_from(best: Ints) -> Ints:
-    """Return, for each a, the largest entry from a on."""
-    return np.maximum.accumulate(best[::-1])[::-1]
-
-
-def _fitting(left: "scipy.sparse.csr_array", right: "scipy.sparse.csr_array", start: int, end: int) -> int:
-    """Return up to where rows of `left` from `start` on go on in `right` by `_WEDGES` paths; at least one."""
-    paths = np.cumsum(left[start:end] @ np.diff(right.indptr).astype(np.int64))
-    return start + max(1, int(np.searchsorted(paths, _WEDGES, side="right")))
-
-
-def _sum_without_common(graph: "scipy.sparse.csr_array", degrees: Ints, enough: int, spare: bool) -> int:
-    """Find the largest 2 a + b, above `enough`, of a pair without common neighbors (a = 0); else -1.
-
-    Pairs are tried by descending sum of degrees, which is at most the number of nodes where none is common;
-    `spare` tells of a node without edges.
-    """
-    best = int(degrees.max(initial=0)) if spare else -1
-    for i in range(len(degrees) - 1):
-        if degrees[i] + degrees[i + 1] <= max(best, enough):
-            break
-        if degrees[i] + degrees[-1] > len(degrees):
-            continue
-        apart = np.ones(len(degrees), dtype=np.bool_)
-        apart[(graph[[i]] @ graph).indices] = False
-        apart[: i + 1] = False
-        sums = degrees[i] + degrees
-        sums[graph[[i]].indices] -= 2
-        best = max(best, int(sums[apart].max(initial=-1)))
-    return best if best > enough else -1
 
 
 @dataclass(frozen=True)
@@ -171,6 +38,9 @@ class CountTriangles:
 
     nodes: int
     smooth: SmoothNoise
+    purpose: ClassVar[str] = (
+        "the number of triangles, with noise that follows how much one row could change it"
+    )
     name: str = "release"
     floor: None = None
 
@@ -182,13 +52,13 @@ class CountTriangles:
         """Collect the edges."""
         return Edges.of(block.points)
 
-    def release(self, aggregate: Edges, state: None, noise: Noise) -> Answer:
+    def release(self, aggregate: Edges, state: None, noise: Noise) -> Released:
         """Release the count, and the scale of its noise where that is paid for."""
         wedges = count_wedges(aggregate, self.nodes)
         bound = self.sensitivity(wedges)
         most = min(_MOST, self.nodes * (self.nodes - 1) * (self.nodes - 2) // 6)
         value = self.smooth.value(wedges.triangles, bound, 0, most, noise)
-        return Answer(float(value), self.smooth.scale(bound, noise))
+        return Released(float(value), self.smooth.scale(bound, noise))
 
     def sensitivity(self, wedges: Wedges) -> float:
         """Compute the smooth sensitivity."""
@@ -196,36 +66,28 @@ class CountTriangles:
         return smooth_bound(lambda s, _: wedges.local(s, self.nodes), max(0, self.nodes - 2), beta)
 
 
-def plan_triangles(grid: Grid, params: Triangles, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
-    """Plan the triangle count: one round; workers collect distinct edges, one node counts (`count_wedges`).
+class SmoothTriangles(Method[Triangles]):
+    """Noise by smooth sensitivity: one round; workers collect distinct edges, one node counts.
 
-    Args:
-        grid: two equal axes, whose points are the ids that a node may have.
-        params: noise.
-        budget: what the run may spend.
-        neighbors: `add_or_remove_one` is one edge more or less; a replaced one is two such changes.
-        salt: not used: nothing is sampled.
-
-    Raises:
-        ValueError: the grid is none of edges, or the noise does not fit the budget.
+    Neighbors differ in one edge more or less; a replaced edge is two such changes. How large the noise is
+    depends on the data, so nothing is promised.
     """
-    check_nodes(grid, "triangles", 2)
-    nodes = grid.extents[0] + 1
-    step = plan_release(
-        params, budget, neighbors.moves, _DOUBLING, lambda smooth: CountTriangles(nodes, smooth)
-    )
-    mechanisms = charged((step,))
-    return Plan(
-        method="smooth",
-        rounds=(step,),
-        start=None,
-        mechanisms=mechanisms,
-        spend=spend(mechanisms, budget.delta),
-        promises={},
-        failure=params.failure,
-        notes=(
+
+    name: ClassVar[str] = "smooth"
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        grid, budget = self.setting.grid, self.setting.budget
+        smooth = calibrate_smooth(
+            self.setting.params, share * budget.epsilon, budget.delta, self.setting.neighbors.moves, _DOUBLING
+        )
+        return (CountTriangles(grid.extents[0] + 1, smooth),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        notes = (
             "A row more or less is an edge more or less: an edge is hidden, not a node with all its edges.",
             "The edge list is brought to one node, which counts: 16 bytes an edge on the way, some hundred "
             "there. Millions of edges take seconds, unless nodes have edges to a good part of all others.",
-        ),
-    )
+        )
+        return Accuracy(Promises(), math.inf, notes)

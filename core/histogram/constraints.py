@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from core.errors import InvalidValue
 from core.policy import Cuts, Full, GridPoint, KnownCount, Policy, Secrets
 
 Ints = NDArray[np.int64]
@@ -179,14 +180,17 @@ def marginal(
         extents: largest coordinate of each axis, grid steps.
 
     Raises:
-        ValueError: `answers` doesn't have one count per cell.
+        InvalidValue: `answers` doesn't have one count per cell.
     """
     starts = [np.append(0, cuts[axis]) for axis in axes]
     ends = [np.append(cuts[axis] - 1, extents[axis]) for axis in axes]
     shape = tuple(map(len, starts))
     if answers.shape != shape:
-        raise ValueError(
-            f"privacy.policy.constraints has a marginal of shape {answers.shape}: its cells are {shape}."
+        raise InvalidValue(
+            "constraints",
+            answers.tolist(),
+            f"its cells are {shape}",
+            f"has a marginal of shape {answers.shape}",
         )
     known = []
     for place, answer in np.ndenumerate(answers):
@@ -214,7 +218,7 @@ def constrained_sensitivity(policy: Policy, cuts: Cuts, extents: GridPoint) -> i
         extents: largest coordinate of each axis, grid steps.
 
     Raises:
-        ValueError: one change can lift or lower two of the known counts at once, for which no bound is known.
+        InvalidValue: one change can lift or lower two known counts at once, for which no bound is known.
     """
     secrets, boxes = policy.secrets, _Boxes.of(policy.constraints, extents)
     tied = any(secrets.crosses(_inside(known.cuts, extents)) for known in policy.constraints)
@@ -232,9 +236,11 @@ def constrained_sensitivity(policy: Policy, cuts: Cuts, extents: GridPoint) -> i
     elif boxes.disjoint:
         return 2 * (len(boxes) + 1)
     remedy = "boxes" if policy.semantics == "edge_moves" else "boxes, or semantics edge_moves"
-    raise ValueError(
-        "privacy.policy.constraints overlap so that one change of a record may move several of them at once: "
-        f"use disjoint {remedy}."
+    raise InvalidValue(
+        "constraints",
+        [(known.low, known.high) for known in policy.constraints],
+        f"use disjoint {remedy}",
+        "overlap so that one change of a record may move several of them at once",
     )
 
 
@@ -249,13 +255,18 @@ def check_satisfiable(constraints: Sequence[KnownCount], extents: GridPoint) -> 
     add up to the answers.
 
     Raises:
-        ValueError: there is none.
+        InvalidValue: there is none.
     """
-    impossible = "privacy.policy.constraints contradict each other: no database has these counts."
+    impossible = InvalidValue(
+        "constraints",
+        [known.answer for known in constraints],
+        "no database has these counts",
+        "contradict each other",
+    )
     answers: dict[tuple[GridPoint, GridPoint], int] = {}
     for known in constraints:
         if answers.setdefault((known.low, known.high), known.answer) != known.answer:
-            raise ValueError(impossible)
+            raise impossible
     if len(answers) < 2:
         return
     boxes = _Boxes.of(constraints, extents)
@@ -268,7 +279,7 @@ def check_satisfiable(constraints: Sequence[KnownCount], extents: GridPoint) -> 
     nonnegative = scipy.optimize.Bounds(0)
     found = scipy.optimize.milp(cost, integrality=whole, bounds=nonnegative, constraints=equal)
     if found.status == _INFEASIBLE:
-        raise ValueError(impossible)
+        raise impossible
 
 
 @dataclass(frozen=True)

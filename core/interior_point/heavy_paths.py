@@ -131,7 +131,7 @@ class HeavyPaths:
         """Release a point, or None where there are too few records or a step found nothing."""
         points = np.repeat(order.values, np.diff(order.ranks)).tolist()
         if len(points) <= 3 * self.trim * self.trees:
-            return None  # public: the number of records is
+            return None  # the number of records is public
         databases, frequencies = [points], []
         widths = bits_of(self.bits, self.trees)
         for bits in widths[:-1]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.budget import Cost
 from core.draws import Draw
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
@@ -44,10 +45,9 @@ class LevelUp:
             delta: what choosing a node spends, each time.
             times: how often both are drawn.
         """
-        half = node_epsilon / 2
-        single = delta / (1 + math.exp(half))
+        one = Cost(node_epsilon, delta).per_change(2)
         return cls(
-            Choosing.of("node of a level", half, single, 1, changes=2, times=times),
+            Choosing.of("node of a level", one.epsilon, one.delta, 1, changes=2, times=times),
             Exponential.of("leaf about a node", leaf_epsilon, 2, times=times),
         )
 

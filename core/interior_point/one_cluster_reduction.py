@@ -20,11 +20,12 @@ from core.interior_point.sampled import SampledMethod
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.found import Found
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import Found
+from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
+from core.task import Setting, planned
 
 _REPLACE = Neighbors("replace_one")
 _LARGEST = 2**31  # most grid points on which the 1-cluster measures distances
@@ -81,7 +82,7 @@ class OneClusterReduction:
         """Release a point, or None where there are too few records or no ball was found."""
         beside = (order.total - self.middle) // 2
         if beside < 0:
-            return None  # public: the number of records is
+            return None  # the number of records is public
         points = np.repeat(order.values, np.diff(order.ranks))
         middle = points[beside : beside + self.middle, None].astype(np.int64)
         block = Block(middle, np.arange(self.middle, dtype=np.uint64))
@@ -151,7 +152,7 @@ class OneClusterMethod(SampledMethod):
             Budget(setting.budget.epsilon / 2, setting.budget.delta),
         )
         params = OneCluster(target, setting.params.failure / 2)
-        return plan_practical(grid, params, budget, _REPLACE, setting.salt)
+        return planned(Practical(Setting(grid, params, budget, _REPLACE, setting.salt)))
 
 
 def _with_own_names(step: Any) -> Any:

@@ -107,7 +107,7 @@ class TreeLog:
             return self.base.point(runs.starts, runs.lengths, depth(runs, len(points)), noise)
         trim = self.path.trim
         if len(points) <= 3 * trim:
-            return None  # public: the number of records is
+            return None  # the number of records is public
         trimmed = points[trim : len(points) - trim]
         nodes = self.path.down(trimmed, bits, noise)
         level = self._find(embed(nodes, len(trimmed) - trim), bits.bit_length(), noise)

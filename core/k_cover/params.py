@@ -1,10 +1,11 @@
 """Parameters of the cover by k balls."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.errors import InvalidValue
+from core.one_cluster.params import check_shares, check_target
 from core.plan import check_failure
 
 Method = Literal["auto", "practical"]
@@ -28,7 +29,7 @@ class KCover:
             their defaults.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range, or not one of `target` and `coverage` is given.
     """
 
     k: int
@@ -40,18 +41,15 @@ class KCover:
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= MAX_K:
-            raise ValueError(f"params.k is {self.k}: it must be a whole number from 1 to {MAX_K}.")
+            raise InvalidValue("k", self.k, f"it must be a whole number from 1 to {MAX_K}")
         if (self.target is None) == (self.coverage is None):
-            raise ValueError(
-                f"params.target is {self.target} and params.coverage {self.coverage}: give one of them."
-            )
-        if self.target is not None and not 1 <= self.target < 2**53:
-            raise ValueError(f"params.target is {self.target}: it must be a whole number from 1 to 2^53.")
+            both = f"is {self.target} and coverage {self.coverage}"
+            raise InvalidValue("target", self.target, "give one of them", both)
+        if self.target is not None:
+            check_target(self.target)
         if self.coverage is not None and not 0 < self.coverage <= 1:
-            raise ValueError(f"params.coverage is {self.coverage}: it must be above 0 and at most 1.")
+            raise InvalidValue("coverage", self.coverage, "it must be above 0 and at most 1")
         check_failure(self.failure)
         if self.method not in get_args(Method):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto or practical.")
-        for name, share in (self.shares or {}).items():
-            if not (math.isfinite(share) and share > 0):
-                raise ValueError(f"params.shares.{name} is {share}: it must be a finite number above 0.")
+            raise InvalidValue("method", repr(self.method), "it must be auto or practical")
+        check_shares(self.shares)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from core.draws import Cost, Draw
+from core.budget import Cost
+from core.draws import Draw
 from core.neighbors import Neighbors
 from core.noise import Noise
 

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal, Protocol
 
 import scipy
 
-from core.draws import Cost, Draw
+from core.budget import Cost
+from core.draws import Draw
 from core.noise import Noise
 
 Density = Literal["cauchy", "student", "laplace"]

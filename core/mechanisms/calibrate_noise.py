@@ -7,11 +7,24 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from core.errors import InvalidValue
 from core.mechanisms.admissible import ROUNDING, Admissible, Density, tail_of
 
 Choice = Literal["auto", "cauchy", "student", "laplace"]
 
 _MOST_EPSILON = 100.0  # more is not spent: alpha grows like e^(epsilon / 2), and no noise is left
+
+
+def check_noise(noise: str, scale_share: float) -> None:
+    """Check parameters of noise by smooth sensitivity: its density, and the part of epsilon for its scale.
+
+    Raises:
+        InvalidValue: one of them is out of range.
+    """
+    if noise not in get_args(Choice):
+        raise InvalidValue("noise", repr(noise), "it must be auto, cauchy, student or laplace")
+    if not 0 <= scale_share < 1:
+        raise InvalidValue("scale_share", scale_share, "it must be at least 0 and below 1")
 
 
 def heavy_tailed(density: Density, beta: float, epsilon: float, axes: int = 1) -> Admissible | None:
@@ -79,15 +92,13 @@ def calibrate_noise(
         times: see `core.draws.Draw`.
 
     Raises:
-        ValueError: Laplace noise is asked for without delta, or beyond one dimension.
+        InvalidValue: Laplace noise is asked for without delta or beyond one dimension, or epsilon is small.
     """
     densities: Sequence[Density] = [d for d in get_args(Density) if choice in ("auto", d)]
     if delta <= 0 or axes > 1:
         densities = [d for d in densities if d != "laplace"]
     if not densities:
-        raise ValueError(
-            "params.noise is laplace: it needs a privacy.delta above 0 and a single number to noise."
-        )
+        raise InvalidValue("noise", choice, "it needs a delta above 0 and a single number to noise")
     best, least = None, math.inf
     epsilon = min(epsilon, _MOST_EPSILON)
     for density in densities:
@@ -101,7 +112,7 @@ def calibrate_noise(
             if error < least:
                 best, least = noise, error
     if best is None:
-        raise ValueError(f"privacy.epsilon is {epsilon}: it is too small for noise by smooth sensitivity.")
+        raise InvalidValue("epsilon", epsilon, "it is too small for noise by smooth sensitivity")
     return replace(best, what=f"{what}, {best.density}", changes=changes, times=times)
 
 

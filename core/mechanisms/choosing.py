@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.draws import Cost, Draw
+from core.budget import Cost
+from core.draws import Draw
 from core.noise import Noise
 
 Ints = NDArray[np.int64]

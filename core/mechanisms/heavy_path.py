@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from core.draws import Cost
+from core.budget import Cost
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.tree_paths import Node, heavier, path
 from core.neighbors import Neighbors

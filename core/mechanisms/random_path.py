@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.draws import Cost, Draw
+from core.budget import Cost
+from core.draws import Draw
 from core.mechanisms.tree_paths import Node, path, path_to
 from core.noise import Noise
 

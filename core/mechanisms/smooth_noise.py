@@ -1,20 +1,18 @@
 """Release a number with noise that follows its smooth sensitivity, and the answer in data units."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
-from core.budget import Budget, calibrate
+from core.budget import Cost
 from core.domain import Grid
-from core.draws import Charged, Draw, Laplace, charged
+from core.draws import Draw, Laplace
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.calibrate_noise import Choice, calibrate_noise
 from core.noise import Noise
-
-Made = TypeVar("Made", bound=Charged)
 
 _UNIT = 1.001  # ln S is counted in units of slightly more than beta, to cover its rounding
 
@@ -88,14 +86,6 @@ class SmoothNoise:
         return self.noise.scale(math.exp(min(noisy * unit, 700.0)))
 
 
-def per_move(epsilon: float, delta: float, moves: int) -> tuple[float, float]:
-    """Return what one change may cost so that neighbors `moves` changes apart, 1 or 2, cost (epsilon, delta).
-
-    Group privacy: (epsilon / 2, delta / (1 + e^(epsilon / 2))) for one change is (epsilon, delta) for two.
-    """
-    return (epsilon, delta) if moves == 1 else (epsilon / 2, delta / (1 + math.exp(min(epsilon / 2, 700.0))))
-
-
 def calibrate_smooth(
     params: NoiseParams, epsilon: float, delta: float, moves: int, doubling: float
 ) -> SmoothNoise:
@@ -107,38 +97,17 @@ def calibrate_smooth(
         delta: to spend, by Laplace noise only.
         moves: 1, or 2 where a replacement is two changes.
         doubling: see `calibrate_noise`.
+
+    Raises:
+        InvalidValue: see `calibrate_noise`.
     """
     share = params.scale_share
-    one, one_delta = per_move(epsilon, delta, moves)
+    one = Cost(epsilon, delta).per_change(moves)
     noise = calibrate_noise(
-        "value", params.noise, (1 - share) * one, one_delta, params.failure, doubling, changes=moves
+        "value", params.noise, (1 - share) * one.epsilon, one.delta, params.failure, doubling, changes=moves
     )
     if share == 0:
         return SmoothNoise(noise)
     return SmoothNoise(
-        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one, 1, changes=moves)
+        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=moves)
     )
-
-
-def plan_release(
-    params: NoiseParams,
-    budget: Budget,
-    moves: int,
-    doubling: float,
-    make: Callable[[SmoothNoise], Made],
-) -> Made:
-    """Calibrate the only round of a task to spend the budget, and return it.
-
-    Args:
-        params: see `calibrate_smooth`.
-        budget: what the run may spend.
-        moves: see `calibrate_smooth`.
-        doubling: see `calibrate_noise`.
-        make: makes the round from its draws.
-    """
-
-    def step(multiplier: float) -> Made:
-        epsilon = multiplier * budget.epsilon
-        return make(calibrate_smooth(params, epsilon, budget.delta, moves, doubling))
-
-    return step(calibrate(budget, lambda multiplier: charged((step(multiplier),))))

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.draws import Cost, Draw
+from core.budget import Cost
+from core.draws import Draw
 from core.mechanisms.stability import StabilityHistogram
 from core.neighbors import Neighbors
 from core.noise import Noise

@@ -5,9 +5,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.errors import InvalidValue
 from core.plan import check_failure
 
 Method = Literal["auto", "practical", "paper"]
+
+SHARES = ("good_radius", "good_center", "average_1", "average_2", "fit_radius", "count")
+"""What a part of epsilon may be given to: the practical method's rounds, and the released count."""
+
+
+def check_target(target: int) -> None:
+    """Check how many records a ball should hold.
+
+    Raises:
+        InvalidValue: it is out of range.
+    """
+    if not 1 <= target < 2**53:
+        raise InvalidValue("target", target, "it must be a whole number from 1 to 2^53")
+
+
+def check_shares(shares: Mapping[str, float] | None) -> None:
+    """Check the weights of the practical method's rounds.
+
+    Raises:
+        InvalidValue: a name is unknown, or a weight is no finite number above 0.
+    """
+    for name, share in (shares or {}).items():
+        if name not in SHARES:
+            raise InvalidValue("shares", name, f"its keys are {', '.join(SHARES)}", f"has {name!r}")
+        if not (math.isfinite(share) and share > 0):
+            raise InvalidValue(f"shares.{name}", share, "it must be a finite number above 0")
 
 
 @dataclass(frozen=True)
@@ -21,7 +48,7 @@ class OneCluster:
         shares: weights of the rounds' epsilon; those not named keep their defaults.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
     target: int
@@ -30,11 +57,8 @@ class OneCluster:
     shares: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.target < 2**53:
-            raise ValueError(f"params.target is {self.target}: it must be a whole number from 1 to 2^53.")
+        check_target(self.target)
         check_failure(self.failure)
         if self.method not in get_args(Method):
-            raise ValueError(f"params.method is {self.method!r}: it must be auto, practical or paper.")
-        for name, share in (self.shares or {}).items():
-            if not (math.isfinite(share) and share > 0):
-                raise ValueError(f"params.shares.{name} is {share}: it must be a finite number above 0.")
+            raise InvalidValue("method", repr(self.method), "it must be auto, practical or paper")
+        check_shares(self.shares)

@@ -1,94 +1,34 @@
-"""Release quantiles: cells by rough cuts, noisy counts of the cells, then a look into each."""
+"""Several quantiles: cells by rough cuts, noisy counts of the cells, then a look into each."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.domain import Grid
-from core.draws import Draw
+from core.draws import Charged, Draw
 from core.gaps import MOST_RECORDS, Order, Runs, rank_scores
 from core.mechanisms.exponential import Exponential
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
-from core.quantiles.cells import CellCounts, CellScales
+from core.quantiles.cells import CellCounts, CellScales, Groups, best_groups, ranks_of
+from core.quantiles.exponential import UNIT, Aim, OneQuantile, distance_bound, per_weight, typical_distance
+from core.quantiles.found import FoundQuantiles, in_order, promised
+from core.quantiles.params import Quantiles
 from core.rounds import Block
+from core.task import Accuracy, Method
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-UNIT = 1 << 28
-"""Ranks and probabilities are whole multiples of 1 / UNIT of a record; 2^34 records fit into int64."""
-
 _FAR = 2.0**61
+_CUTS = 0.1  # part of epsilon for the cuts: what they get wrong, the counts know
 MOST_POINTS = 1 << 13
 """Most grid points that are counted one by one in a run: their noise takes a third of a second."""
-
-
-@dataclass(frozen=True)
-class FoundQuantiles:
-    """The released quantiles.
-
-    Args:
-        probabilities: ascending, in (0, 1).
-        steps: grid point of each, ascending.
-    """
-
-    probabilities: tuple[float, ...]
-    steps: tuple[int, ...]
-
-    def result(self, grid: Grid) -> Mapping[str, Any] | None:
-        """Return probabilities and values in data units."""
-        values = grid.restore(np.array(self.steps)[:, None])[:, 0]
-        return {"probabilities": list(self.probabilities), "values": values.tolist()}
-
-
-@dataclass(frozen=True)
-class OneQuantile:
-    """One quantile: the exponential mechanism on all grid points.
-
-    A record weighs `up` below a point and UNIT - up above it. Adding or removing one changes the scores by
-    amounts whose range is at most 2 max(up, UNIT - up). Where the number of records is public, ranks are
-    centered by it, and records weigh 1/2 both ways. A replacement is a removal and an addition.
-
-    Args:
-        probability: in (0, 1).
-        size: number of grid points.
-        point: chooses, per unit of the larger weight.
-        total_is_public: whether the number of records may be used: `replace_one`.
-    """
-
-    probability: float
-    size: int
-    point: Exponential
-    total_is_public: bool
-    name: str = "quantiles"
-    floor: int = 0
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return (self.point,)
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
-        """Release a grid point."""
-        order = Order.of_counts(aggregate)
-        target = int(np.rint(self.probability * UNIT))
-        up, offset = UNIT - target, 0
-        if self.total_is_public:
-            up, offset = UNIT // 2, order.total * (UNIT // 2 - target)
-        runs = Runs.between(order, 0, self.size)
-        scores = rank_scores(runs, order.total, offset, up, UNIT - up)
-        step = self.point.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
-        return FoundQuantiles((self.probability,), (step,))
 
 
 @dataclass(frozen=True)
@@ -125,6 +65,7 @@ class CutsAndChoices:
     cells: CellCounts
     inside: WithinCell
     total_is_public: bool
+    purpose: ClassVar[str] = "where the quantiles lie"
     name: str = "quantiles"
     floor: int = 0
 
@@ -157,7 +98,7 @@ class CutsAndChoices:
                 steps += self._count_points(order, low, high, ends, inside, noise)
             else:
                 steps += self._choose(order, low, high, ends, inside, noise)
-        return found(self.probabilities, steps)
+        return in_order(self.probabilities, steps)
 
     def _count_points(
         self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
@@ -179,22 +120,6 @@ class CutsAndChoices:
         offsets = np.clip(np.rint((float(ends.mean()) - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
         scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
         return self.inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT)
-
-
-def found(probabilities: tuple[float, ...], steps: Sequence[int]) -> FoundQuantiles:
-    """Return the quantiles in their order; sorting brings none further from its rank."""
-    return FoundQuantiles(probabilities, tuple(sorted(steps)))
-
-
-def ranks_of(counts: Floats) -> tuple[Floats, float]:
-    """Return the rank at which each cell starts and the last one ends, ascending, and the sum of all counts.
-
-    Isotonic regression (as Hay, Rastogi, Miklau and Suciu 2010 do for sorted counts): least squares among the
-    ascending sequences. Its largest error is at most that of the sums, and it evens out noise where cells
-    are empty.
-    """
-    sums = np.append(0.0, np.cumsum(counts))
-    return np.asarray(scipy.optimize.isotonic_regression(sums).x), float(sums[-1])
 
 
 def scales_of_points(width: int, scale: float) -> CellScales:
@@ -236,3 +161,85 @@ def _cuts(
         cut,
         *_cuts(order, (cut, high), (right - target) * UNIT // up, levels[1:], noise),
     ]
+
+
+class Recursive(Method[Quantiles]):
+    """Cuts, counts of cells and a look into each; one quantile alone is one exponential mechanism.
+
+    Counts and choices share epsilon so that the sum of their variances, V / e^2 and 2 / e^2 for a choice
+    among dense records, is smallest: in proportion to the cube roots.
+    """
+
+    name: ClassVar[str] = "recursive"
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        setting, groups, size = self.setting, self._groups, self.setting.grid.extents[0] + 1
+        cuts, counts, choices = self._parts
+        if groups is None:
+            draw = per_weight("the quantile", share * choices, setting.neighbors)
+            return (OneQuantile(self._alone, size, draw),)
+        given, moves = setting.params.probabilities, setting.neighbors.moves
+        depth = len(given[1:]).bit_length()
+        levels = (
+            per_weight(
+                f"cuts of level {i + 1}", share * cuts / depth, setting.neighbors, times=2**i, disjoint=True
+            )
+            for i in range(depth)
+        )
+        inside = WithinCell(
+            what="quantiles, or counts of points",
+            scale=moves / (share * choices),
+            changes=moves,
+            times=len(given),
+            disjoint=True,
+        )
+        cells = groups.counts("cells", share * counts, moves)
+        public = setting.neighbors.name == "replace_one"
+        return (CutsAndChoices(given, size, tuple(levels), cells, inside, public),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        setting, groups = self.setting, self._groups
+        size, moves, failure = setting.grid.extents[0] + 1, setting.neighbors.moves, setting.params.failure
+        _, counts, choices = self._parts
+        scale = moves / (share * choices)
+        if groups is None:
+            worst = distance_bound(self._alone, size, scale, failure)
+            return promised(worst, typical_distance(self._alone, scale))
+        count = len(setting.params.probabilities)
+        cells = groups.counts("cells", share * counts, moves).scales
+        # A cell may hold all quantiles. Its edges and middle are known to within `rank`: the true point may
+        # lie in the next cell, at most that far from this one's edge, and its score is as uncertain.
+        choice = count * scale * (math.log(size) + math.log(2 * count / failure))
+        width = min(size, MOST_POINTS, max(24 * count**2, 9 * count**4))  # see `points_suffice`
+        points = (
+            scales_of_points(w, scale).largest_error(w, math.log(4 * (w + 1) * count / failure))
+            for w in {width, min(width, 64)}
+        )
+        rank = cells.largest_error(count, math.log(4 * (count + 1) * count / failure))
+        typical = groups.variance * (moves / (share * counts)) ** 2 + 2 * scale**2
+        return promised(max(choice, *points) + 3 * rank, math.sqrt(typical))
+
+    @property
+    def _alone(self) -> Aim:
+        """The aim of one quantile alone."""
+        return Aim(self.setting.params.probabilities[0], self.setting.neighbors.name == "replace_one")
+
+    @cached_property
+    def _groups(self) -> Groups | None:
+        """Groups of the cells of the cuts, one for each quantile; averages over 200 quantiles at most."""
+        given = np.array(self.setting.params.probabilities)
+        if len(given) == 1:
+            return None
+        some = np.unique(np.linspace(0, len(given) - 1, min(len(given), 200)).astype(int))
+        return best_groups(given[some], some, len(given))
+
+    @property
+    def _parts(self) -> tuple[float, float, float]:
+        """Epsilon of cuts, counts and choices."""
+        epsilon, groups = self.setting.budget.epsilon, self._groups
+        cuts = _CUTS * epsilon if groups else 0.0
+        ratio = groups.variance ** (1 / 3) if groups else 0.0
+        counts = (epsilon - cuts) * ratio / (ratio + 2 ** (1 / 3))
+        return cuts, counts, epsilon - cuts - counts

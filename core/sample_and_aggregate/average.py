@@ -1,22 +1,27 @@
 """Average the blocks' answers (GUPT; Mohan, Thakurta, Shi, Song and Culler 2012)."""
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from core.aggregate import Counts
-from core.draws import Draw, Laplace
+from core.draws import Charged, Draw, Laplace
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
-from core.order_statistics import Rank
-from core.quantiles.smooth import choose_by_rank
-from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable, StableRadius
+from core.order_statistics import Rank, choose_by_rank
+from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator
+from core.sample_and_aggregate.found import Stable
+from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.stable_radius import StableRadius
+from core.task import Accuracy
 
 QUARTILES = (Rank(1, 4), Rank(3, 4))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average(Aggregation):
+class ClampedAverage(Aggregation):
     """Release the mean of the answers, clamped per axis to a range, by discrete Laplace noise on their sum.
 
     One answer moves the clamped sum of an axis by at most the width of the range. The range is the axis, or
@@ -29,6 +34,7 @@ class Average(Aggregation):
         radius: how the radius is released.
     """
 
+    purpose: ClassVar[str] = "the mean of the blocks' answers, and how far from it they are"
     sum: Laplace
     quartile: Exponential | None
     radius: StableRadius
@@ -53,3 +59,37 @@ class Average(Aggregation):
                 total = self.sum.add(total, noise, unit=high - low)
             value[axis] = min(max(round(int(total[0]) / self.blocks), 0), high - low) + low
         return Stable(value, self.radius.release(points, value, noise))
+
+
+class AverageOfAnswers(Aggregator):
+    """The mean of all answers, which need not agree: those that are not stable move it by their part."""
+
+    name: ClassVar[str] = "average"
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (self._round(share),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        params, axes, round_ = self.setting.params, self.setting.grid.dimension, self._round(share)
+        noise = round_.sum.scale * math.log(2 * axes / params.failure) / params.blocks
+        loose = params.ranges == "loose"
+        part = 1.0 if loose else min(1.0, 1 - self.stable / params.blocks + noise)
+        return self.promised(part, round_.radius)
+
+    def _round(self, share: float) -> ClampedAverage:
+        grid, params, changes = self.setting.grid, self.setting.params, self.changes
+        axes = grid.dimension
+        each = (1 - RADIUS_SHARE) * self.per_answer(share).epsilon / axes
+        loose = params.ranges == "loose"
+        what = "sum of an axis, per width of its range"
+        sum_ = Laplace.of(what, each / (1 + loose), 1, times=axes, changes=changes)
+        quartile = Exponential.of("quartile of an axis", each / 4, 2, times=2 * axes, changes=changes)
+        return ClampedAverage(
+            grid=grid,
+            blocks=params.blocks,
+            sum=sum_,
+            quartile=quartile if loose else None,
+            radius=self.radius(share),
+        )

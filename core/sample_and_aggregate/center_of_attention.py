@@ -1,20 +1,27 @@
 """The center of attention: the center of a small ball that holds a majority of the blocks' answers."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Points
-from core.draws import Draw
+from core.draws import Charged, Draw
 from core.mechanisms.admissible import Admissible
+from core.mechanisms.calibrate_noise import calibrate_noise
 from core.mechanisms.smooth_bound import smooth_bound
 from core.noise import Noise
-from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable, StableRadius
+from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator, vanishing
+from core.sample_and_aggregate.found import Stable
+from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.stable_radius import StableRadius
+from core.task import Accuracy
 
 Ints = NDArray[np.int64]
 
 _DISTANCES = 1 << 22  # distances held at a time
+_VANISHED = 12.0  # e^-12 of the domain is as good as none
 
 
 def majority(answers: int) -> int:
@@ -78,6 +85,9 @@ class CenterOfAttention(Aggregation):
         radius: how the radius is released.
     """
 
+    purpose: ClassVar[str] = (
+        "the center of a small ball that holds most of the blocks' answers, and how far from it they are"
+    )
     noise: Admissible
     radius: StableRadius
 
@@ -105,3 +115,46 @@ class CenterOfAttention(Aggregation):
         return smooth_bound(
             lambda k, _: within[k] if k < len(within) else self.diameter, self.diameter, self.noise.beta
         )
+
+
+class CenterOfAnswers(Aggregator):
+    """The center of attention, which stays among the stable answers where these are a clear majority."""
+
+    name: ClassVar[str] = "center_of_attention"
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (self._round(share),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        round_ = self._round(share)
+        diameters = round_.diameter / max(self.setting.grid.extents)
+        part = vanishing(round_.noise, self._spare, self._failure, diameters)
+        return self.promised(part, round_.radius)
+
+    @property
+    def _spare(self) -> int:
+        return self.stable - majority(self.setting.params.blocks)
+
+    @property
+    def _failure(self) -> float:
+        return self.setting.params.failure / (2 * self.setting.grid.dimension)
+
+    def _round(self, share: float) -> CenterOfAttention:
+        grid, one = self.setting.grid, self.per_answer(share)
+        # As smooth as it takes for the domain to vanish within the spare changes, and hardly more:
+        # the radius that holds a majority grows slowly.
+        doubling = max(1.0, self._spare / _VANISHED)
+        noise = calibrate_noise(
+            "center of attention",
+            "auto",
+            (1 - RADIUS_SHARE) * one.epsilon,
+            one.delta,
+            self._failure,
+            doubling,
+            axes=grid.dimension,
+            changes=self.changes,
+        )
+        radius = self.radius(share)
+        return CenterOfAttention(grid=grid, blocks=self.setting.params.blocks, noise=noise, radius=radius)

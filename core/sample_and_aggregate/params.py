@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from core.errors import InvalidValue
 from core.plan import check_failure
 
-Aggregator = Literal["auto", "smooth_median", "center_of_attention", "one_cluster", "average"]
+AggregatorName = Literal["auto", "smooth_median", "center_of_attention", "one_cluster", "average"]
 Ranges = Literal["tight", "loose"]
 
 _MOST_BLOCKS = 10_000
@@ -24,27 +25,26 @@ class SampleAndAggregate:
         failure: probability with which a promise may fail, beta.
 
     Raises:
-        ValueError: one sentence that names the field, its value and what is allowed.
+        InvalidValue: a value is out of range.
     """
 
     blocks: int
-    aggregator: Aggregator = "auto"
+    aggregator: AggregatorName = "auto"
     stable_fraction: float = 0.8
     ranges: Ranges = "tight"
     failure: float = 0.1
 
     def __post_init__(self) -> None:
         if not 3 <= self.blocks <= _MOST_BLOCKS:
-            raise ValueError(f"params.blocks is {self.blocks}: it must be a whole number from 3 to 10,000.")
-        if self.aggregator not in get_args(Aggregator):
-            raise ValueError(
-                f"params.aggregator is {self.aggregator!r}: it must be auto, smooth_median, "
-                "center_of_attention, one_cluster or average."
+            raise InvalidValue("blocks", self.blocks, f"it must be a whole number from 3 to {_MOST_BLOCKS:,}")
+        if self.aggregator not in get_args(AggregatorName):
+            raise InvalidValue(
+                "aggregator",
+                repr(self.aggregator),
+                "it must be auto, smooth_median, center_of_attention, one_cluster or average",
             )
         if not 0 < self.stable_fraction <= 1:
-            raise ValueError(
-                f"params.stable_fraction is {self.stable_fraction}: it must be above 0 and at most 1."
-            )
+            raise InvalidValue("stable_fraction", self.stable_fraction, "it must be above 0 and at most 1")
         if self.ranges not in get_args(Ranges):
-            raise ValueError(f"params.ranges is {self.ranges!r}: it must be tight or loose.")
+            raise InvalidValue("ranges", repr(self.ranges), "it must be tight or loose")
         check_failure(self.failure)

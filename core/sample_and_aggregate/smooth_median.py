@@ -1,16 +1,22 @@
 """The median of the blocks' answers on each axis, with noise by its smooth sensitivity."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from core.aggregate import Counts
-from core.draws import Draw
+from core.draws import Charged, Draw
 from core.mechanisms.admissible import Admissible
+from core.mechanisms.calibrate_noise import calibrate_noise
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.order_statistics import Rank, order_statistic, smooth_sensitivity
-from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable, StableRadius
+from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator, vanishing
+from core.sample_and_aggregate.found import Stable
+from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.stable_radius import StableRadius
+from core.task import Accuracy
 
 MEDIAN = Rank(1, 2)
 
@@ -24,6 +30,7 @@ class SmoothMedian(Aggregation):
         radius: how the radius is released.
     """
 
+    purpose: ClassVar[str] = "the median of the blocks' answers on each axis, and how far from it they are"
     noise: Admissible
     radius: StableRadius
 
@@ -42,3 +49,40 @@ class SmoothMedian(Aggregation):
             (median,) = self.noise.add([order_statistic(counts, extent, MEDIAN)], smooth, noise)
             value[axis] = min(max(median, 0), extent)
         return Stable(value, self.radius.release(points, value, noise))
+
+
+class MedianOfAnswers(Aggregator):
+    """The median of each axis, which stays among the stable answers where these are a clear majority."""
+
+    name: ClassVar[str] = "smooth_median"
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (self._round(share),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        round_ = self._round(share)
+        spare = self.stable - (self.setting.params.blocks + 1) // 2 - 1
+        return self.promised(vanishing(round_.noise, spare, self._failure, 1.0), round_.radius)
+
+    @property
+    def _failure(self) -> float:
+        return self.setting.params.failure / (2 * self.setting.grid.dimension)
+
+    def _round(self, share: float) -> SmoothMedian:
+        grid, one = self.setting.grid, self.per_answer(share)
+        axes = grid.dimension
+        each = (1 - RADIUS_SHARE) * one.epsilon / axes
+        noise = calibrate_noise(
+            "median of an axis",
+            "auto",
+            each,
+            one.delta / axes,
+            self._failure,
+            1.0,
+            changes=self.changes,
+            times=axes,
+        )
+        radius = self.radius(share)
+        return SmoothMedian(grid=grid, blocks=self.setting.params.blocks, noise=noise, radius=radius)

@@ -1,14 +1,34 @@
 """A small ball that holds a part of the blocks' answers, even a minority: the 1-cluster of the answers."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from core.draws import Charged, Draw
+from core.errors import InvalidValue
+from core.neighbors import Neighbors
 from core.noise import Noise
-from core.one_cluster.practical.rounds import Found, NotFound
+from core.one_cluster.found import Found, NotFound
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.method import Practical
+from core.plan import Plan
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.outputs import Aggregation, Outputs, Stable
+from core.sample_and_aggregate.aggregator import Aggregator
+from core.sample_and_aggregate.found import Promises, Stable
+from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.task import Accuracy, Setting, planned
+
+# Few answers: what finds the cluster needs nearly all of epsilon, what refines it next to nothing.
+_SHARES = {
+    "good_radius": 0.4,
+    "good_center": 0.3,
+    "average_1": 0.05,
+    "average_2": 0.05,
+    "fit_radius": 0.19,
+    "count": 0.01,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +42,7 @@ class StablePoint(Aggregation):
         rounds: of the 1-cluster, which start without a state.
     """
 
+    purpose: ClassVar[str] = "a small ball that holds the stable part of the blocks' answers"
     rounds: tuple[Charged, ...]
 
     def draws(self) -> tuple[Draw, ...]:
@@ -33,3 +54,41 @@ class StablePoint(Aggregation):
         answers = Block(self.table(aggregate), np.arange(self.blocks, dtype=np.uint64))
         found = run_in_memory(self.rounds, [answers], None, noise)
         return Stable(found.center, found.radius) if isinstance(found, Found) else NotFound()
+
+
+class ClusterOfAnswers(Aggregator):
+    """The 1-cluster of the answers, the only aggregator that finds what a minority agrees on."""
+
+    name: ClassVar[str] = "one_cluster"
+    calibrated: ClassVar[bool] = False
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.setting.budget.delta > 0:
+            return None
+        return InvalidValue("delta", 0, "one_cluster chooses among boxes, which needs a delta above 0")
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        setting = self.setting
+        return (StablePoint(grid=setting.grid, blocks=setting.params.blocks, rounds=self._inner.rounds),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`.
+
+        The error is what is left over, at least a step. For a stable fraction of at most 1/2 it is 0, found
+        or not: no other aggregator can find what so few agree on.
+        """
+        grid, params, missing = self.setting.grid, self.setting.params, self._inner.promises["missing"]
+        leftover = self.width(1.0) if missing is None else 0.0
+        promises = Promises(leftover, params.blocks if missing is None else int(missing))
+        error = 0.0 if params.stable_fraction <= 0.5 else max(grid.step, leftover)
+        return Accuracy(promises, error, self._inner.notes)
+
+    @cached_property
+    def _inner(self) -> Plan:
+        """The plan of the 1-cluster, for a database of answers of which one is replaced."""
+        setting, one_replaced = self.setting, Neighbors("replace_one")
+        target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
+        inner = Setting(setting.grid, target, setting.budget, one_replaced, setting.salt)
+        return planned(Practical(inner, changes=self.changes))

@@ -29,7 +29,7 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    if "released_from" in release["accuracy"]["promises"]:
+    if release["accuracy"]["promises"].get("released_from") is not None:
         return "A cell with fewer rows may be missing; that one is missing does not mean that it is empty."
     return None
 

@@ -16,9 +16,10 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import Found, Located, NotFound
+from core.one_cluster.practical.locate import Located
+from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
 from core.secure_noise import SecureNoise
 
@@ -58,7 +59,7 @@ def attack(
 ) -> float:
     """Release round `number` on two neighbors and bound epsilon by how often `seen` tells them apart."""
     params = OneCluster(target=50, shares={share: 1e6})
-    plan = plan_practical(GRID, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
+    plan = ONE_CLUSTER.plan(GRID, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
     step = plan.rounds[number]
     points = np.full((40, 1), 512)
     counts = []

@@ -1,7 +1,8 @@
-"""Measure smooth sensitivity on real data: medians, triangle counts and spanning trees, at epsilon 1.
+"""Measure single values: medians, extremes, triangle counts and spanning trees, at epsilon 1.
 
-All noise is the real one. Errors are of the released value against the exact one. Run with SHOAL_DATA set
-to the folder of real datasets; rows whose file is not there are skipped.
+All noise is the real one. Errors are of the released value against the exact one. Ranks of medians and
+extremes are measured on made-up columns. The rest needs SHOAL_DATA set to the folder of real datasets; rows
+whose file is not there are skipped.
 """
 
 import argparse
@@ -21,20 +22,25 @@ from rich.table import Table
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
-from core.graphs.mst import Cuts, SmoothCost, plan_mst_cost
-from core.graphs.params import Median, MstCost, Triangles
-from core.graphs.triangles import count_wedges, plan_triangles
+from core.graphs.cuts import Cuts
+from core.graphs.params import MstCost, Triangles
+from core.graphs.smooth_cost import SmoothCost
+from core.graphs.task import MST_COST, TRIANGLES
+from core.graphs.wedges import count_wedges
 from core.mechanisms.admissible import Admissible
-from core.mechanisms.smooth_noise import Answer, SmoothNoise
+from core.mechanisms.smooth_noise import SmoothNoise
 from core.neighbors import Neighbors
 from core.order_statistics import Rank, order_statistic
 from core.plan import Plan
-from core.quantiles.median_plan import plan_median
+from core.quantiles.exponential import ChooseByRank
+from core.quantiles.found import FoundQuantiles
+from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.smooth import SmoothQuantile
+from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.outputs import Stable
+from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from core.secure_noise import SecureNoise, secret_salt
 
 BUDGET = Budget(1.0, 1e-6)
@@ -76,7 +82,7 @@ def medians(relation: Neighbors, grid: Grid) -> Iterator[tuple[str, Plan]]:
     """Plan the median by every method."""
 
     def plan(**more: object) -> Plan:
-        return plan_median(grid, Median(**more), BUDGET, relation, b"")
+        return MEDIAN.plan(grid, Median(**more), BUDGET, relation)
 
     yield "exponential mechanism", plan(method="exponential")
     for noise in ("auto", "cauchy", "student", "laplace"):
@@ -102,20 +108,73 @@ def measure_medians(folder: Path, trials: int, table: Table) -> None:
         truth = order_statistic(Counts.of(points[:, 0]), column.grid.extents[0], Rank(1, 2))
         at = float(column.grid.restore(np.array([truth]))[0])
         for name, plan in medians(relation, column.grid):
-            errors, seconds = run(plan, points, at, trials)
+            errors, seconds = run(plan, column.grid, points, at, trials)
             what = f"{column.file}.{column.name}, n = {len(points):,}"
             row(table, what, relation.name, name, at, errors, f"{seconds:.3f}")
 
 
-def run(plan: Plan, points: Steps, truth: float, trials: int) -> tuple[NDArray[np.float64], float]:
+def run(
+    plan: Plan, grid: Grid, points: Steps, truth: float, trials: int
+) -> tuple[NDArray[np.float64], float]:
     """Return the errors of all trials and the seconds of one; data are aggregated once."""
-    *first, last = plan.rounds
-    state = run_in_memory(first, [block(points)], plan.start, SecureNoise())
-    aggregate = last.summarize(block(points), state)
+    (step,) = plan.rounds
+    aggregate = step.summarize(block(points), None)
     start, noise = time.perf_counter(), SecureNoise()
-    answers = [last.release(aggregate, state, noise) for _ in range(trials)]
+    answers = [step.release(aggregate, None, noise) for _ in range(trials)]
     seconds = (time.perf_counter() - start) / trials
-    return np.array([abs(answer.value - truth) for answer in answers if isinstance(answer, Answer)]), seconds
+    return np.array([abs(answer.result(grid).value - truth) for answer in answers]), seconds
+
+
+def rank_errors(plan: Plan, values: Steps, p: float, trials: int) -> NDArray[np.float64]:
+    """Return how far p n is from the ranks of each released point."""
+    (step,) = plan.rounds
+    counts, noise = Counts.of(values), SecureNoise()
+    found = [step.release(counts, None, noise) for _ in range(trials)]
+    steps = [f.steps[0] if isinstance(f, FoundQuantiles) else f.step for f in found]
+    ordered, wanted = np.sort(values), p * len(values)
+    below, upto = (np.searchsorted(ordered, steps, side) for side in ("left", "right"))
+    return np.maximum(0, np.maximum(below - wanted, wanted - upto))
+
+
+def measure_ranks(trials: int) -> Table:
+    """Compare the ranks of medians and minima with those of `quantiles` for one probability alone.
+
+    Quantiles have no probability 0: a minimum is compared with the quantile of the rank that it aims at.
+    """
+    table = Table(title=f"Rank errors on 10,000 records and 10^6 values ({trials} trials)")
+    for name in (
+        "column",
+        "epsilon",
+        "value",
+        "mean",
+        "quantiles' mean",
+        "90%",
+        "promised",
+        "promised / 90%",
+    ):
+        table.add_column(name, justify="left" if name in ("column", "value") else "right")
+    rng, grid = np.random.default_rng(0), Grid((0.0,), (1e6 - 1,), 1.0)
+    columns = {
+        "uniform": rng.integers(0, 10**6, 10_000),
+        "lognormal": np.minimum(10**6 - 1, np.exp(rng.normal(8, 2, 10_000)).astype(np.int64)),
+        "many ties": np.minimum(10**6 - 1, rng.geometric(0.02, 10_000) * 100),
+    }
+    for (column, values), epsilon in itertools.product(columns.items(), (0.1, 1.0)):
+        budget = Budget(epsilon, 0.0)
+        minimum = MINIMUM.plan(grid, Minimum(), budget, ADD)
+        (step,) = minimum.rounds
+        assert isinstance(step, ChooseByRank)
+        aims = {"median": (0.5, 0.5), "minimum": (0.0, step.aim.inside / len(values))}
+        for value, (p, aim) in aims.items():
+            plan = minimum if value == "minimum" else MEDIAN.plan(grid, Median(), budget, ADD)
+            alone = QUANTILES.plan(grid, Quantiles((aim,), "recursive"), budget, ADD)
+            ours, theirs = (rank_errors(each, values, p, trials) for each in (plan, alone))
+            high, promised = np.percentile(ours, 90), plan.promises["rank_error"]
+            ratio = f"{promised / high:.1f}" if high else "-"
+            figures = (f"{ours.mean():.2f}", f"{theirs.mean():.2f}", f"{high:.1f}", str(promised), ratio)
+            table.add_row(column, f"{epsilon:g}", value, *figures)
+            print(column, epsilon, value, *figures, flush=True)
+    return table
 
 
 def row(
@@ -141,7 +200,7 @@ def measure_triangles(folder: Path, trials: int, table: Table) -> None:
     nodes = int(rows.max()) + 1
     grid = Grid((0.0, 0.0), (nodes - 1.0, nodes - 1.0), 1.0)
     for noise in ("auto", "cauchy", "laplace"):
-        plan = plan_triangles(grid, Triangles(noise=noise), BUDGET, ADD, b"")
+        plan = TRIANGLES.plan(grid, Triangles(noise=noise), BUDGET, ADD, b"")
         (step,) = plan.rounds
         aggregate = step.summarize(block(grid.quantize(rows)), None)
         start = time.perf_counter()
@@ -165,7 +224,7 @@ def measure_trees(folder: Path, trials: int, table: Table) -> None:
         nodes = rows[:, :2].max() + 1
         grid = Grid((0.0, 0.0, low), (nodes - 1, nodes - 1, high), 1.0)
         for change, relation in (("weight", REPLACE), ("edge", ADD)):
-            plan = plan_mst_cost(grid, MstCost(change=change, method="smooth"), BUDGET, relation, b"")
+            plan = MST_COST.plan(grid, MstCost(change=change, method="smooth"), BUDGET, relation, b"")
             (step,) = plan.rounds
             assert isinstance(step, SmoothCost)
             start = time.perf_counter()
@@ -193,7 +252,7 @@ def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
     names = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
     for fraction, name in itertools.product((0.3, 0.8), names):
         params = SampleAndAggregate(blocks, name, fraction)
-        plan = plan_sample_and_aggregate(grid, params, BUDGET, ADD, secret_salt())
+        plan = SAMPLE_AND_AGGREGATE.plan(grid, params, BUDGET, ADD, secret_salt())
         errors, start = [], time.perf_counter()
         for trial in range(trials):
             rng = np.random.default_rng([trial, int(100 * fraction)])
@@ -229,7 +288,8 @@ def main() -> None:
     ]
     for measure in measures:
         measure(Path(args.data), args.trials, table)
-    Console(width=170).print(table)
+    for each in (table, measure_ranks(args.trials)):
+        Console(width=170).print(each)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ from sklearn.datasets import make_blobs
 
 from core.budget import Budget
 from core.centers.params import KMeans, KMedian
-from core.centers.plan import plan_k_means, plan_k_median
 from core.centers.solver import Solver, squared_distances
+from core.centers.task import K_MEANS, K_MEDIAN
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from core.rounds import Block, run_in_memory
@@ -138,15 +138,15 @@ def private(data: Data, steps: NDArray[np.int64], power: int) -> tuple[Floats, f
     """Return centers of one run, in memory and in blocks, and its seconds."""
     start = time.perf_counter()
     if power == 2:
-        plan = plan_k_means(data.grid, KMeans(data.k), BUDGET, NEIGHBORS, secret_salt())
+        plan = K_MEANS.plan(data.grid, KMeans(data.k), BUDGET, NEIGHBORS, secret_salt())
     else:
-        plan = plan_k_median(data.grid, KMedian(data.k), BUDGET, NEIGHBORS, secret_salt())
+        plan = K_MEDIAN.plan(data.grid, KMedian(data.k), BUDGET, NEIGHBORS, secret_salt())
     blocks = [
         Block(steps[i : i + ROWS_A_BLOCK], np.arange(i, min(len(steps), i + ROWS_A_BLOCK), dtype=np.uint64))
         for i in range(0, len(steps), ROWS_A_BLOCK)
     ]
     found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise()).result(data.grid)
-    return np.array(found["centers"]), time.perf_counter() - start
+    return np.array(found.centers), time.perf_counter() - start
 
 
 def peer(data: Data, points: Floats, least: float, runs: int) -> tuple[str, str]:

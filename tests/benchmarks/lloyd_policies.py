@@ -22,7 +22,7 @@ from sklearn.cluster import KMeans as NonPrivate
 
 from core.budget import Budget
 from core.centers.params import KMeans
-from core.centers.plan import plan_k_means
+from core.centers.task import K_MEANS
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
@@ -120,10 +120,10 @@ def cost_of_run(
 ) -> float:
     """Return the cost of the centers of one run."""
     relation, params = Neighbors("replace_one", policy), KMeans(K, method="lloyd")
-    plan = plan_k_means(data.grid, params, Budget(epsilon, DELTA), relation, secret_salt())
+    plan = K_MEANS.plan(data.grid, params, Budget(epsilon, DELTA), relation, secret_salt())
     block = Block(steps, np.arange(len(steps), dtype=np.uint64))
     state = run_in_memory(plan.rounds, [block], plan.start, noise)
-    return cost(data.grid.restore(steps), np.array(state.result(data.grid)["centers"]), 2)
+    return cost(data.grid.restore(steps), np.array(state.result(data.grid).centers), 2)
 
 
 def measure(

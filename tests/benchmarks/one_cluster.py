@@ -26,9 +26,11 @@ from core.aggregate import Tally
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
+from core.one_cluster.found import Found
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
-from core.one_cluster.practical.rounds import FitRadius, Found, Located
+from core.one_cluster.practical.locate import Located
+from core.one_cluster.practical.refine import FitRadius
+from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise, secret_salt
 
@@ -79,7 +81,7 @@ def planted(row: Row, seed: int) -> NDArray[np.int64]:
 def shoal(row: Row, points: NDArray[np.int64]) -> Ball | None:
     """Run the practical method, all rounds, in memory."""
     params = OneCluster(target=row.t)
-    plan = plan_practical(row.grid, params, BUDGET, NEIGHBORS, secret_salt())
+    plan = ONE_CLUSTER.plan(row.grid, params, BUDGET, NEIGHBORS, secret_salt())
     block = Block(points, np.arange(len(points), dtype=np.uint64))
     state = run_in_memory(plan.rounds, [block], plan.start, SecureNoise())
     if not isinstance(state, Found):
@@ -89,7 +91,7 @@ def shoal(row: Row, points: NDArray[np.int64]) -> Ball | None:
 
 def _fitted(row: Row, points: NDArray[np.int64], center: NDArray[np.int64], epsilon: float) -> Ball:
     """Fit a radius to `center` as the practical method does, over all radii of the cube."""
-    plan = plan_practical(row.grid, OneCluster(target=row.t), BUDGET, NEIGHBORS, bytes(16))
+    plan = ONE_CLUSTER.plan(row.grid, OneCluster(target=row.t), BUDGET, NEIGHBORS, bytes(16))
     fit = plan.rounds[-1]
     assert isinstance(fit, FitRadius)
     alone = FitRadius(fit.boxes, row.t, 2 / epsilon, 1 / epsilon)
@@ -192,7 +194,7 @@ def cities_trial(path: str, seed: int) -> tuple[bool, float, float, float]:
     row = Row(len(points), 2, 3000, best, 1.3)
     grid = Grid((-90.0, -180.0), (90.0, 180.0), 0.001)
     start = time.perf_counter()
-    plan = plan_practical(grid, OneCluster(target=row.t), BUDGET, NEIGHBORS, secret_salt())
+    plan = ONE_CLUSTER.plan(grid, OneCluster(target=row.t), BUDGET, NEIGHBORS, secret_salt())
     block = Block(grid.quantize(points), np.arange(row.n, dtype=np.uint64))
     state = run_in_memory(plan.rounds, [block], plan.start, SecureNoise())
     seconds = time.perf_counter() - start

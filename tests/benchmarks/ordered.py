@@ -31,8 +31,10 @@ from core.interior_point.rounds import Finder
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.plan import Plan
-from core.quantiles.plan import Quantiles, plan_quantiles
-from core.quantiles.recursive import MOST_POINTS, UNIT
+from core.quantiles.exponential import UNIT
+from core.quantiles.params import Quantiles
+from core.quantiles.recursive import MOST_POINTS
+from core.quantiles.task import QUANTILES
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from core.threshold.examples import Examples
@@ -109,7 +111,7 @@ COLUMNS = [
 def shoal(method: str, records: Records, probabilities: Probabilities, epsilon: float) -> Plan:
     """Plan at delta 1e-6."""
     params = Quantiles(probabilities, method)  # type: ignore[arg-type]
-    return plan_quantiles(records.grid, params, Budget(epsilon, 1e-6), ADD, bytes(16))
+    return QUANTILES.plan(records.grid, params, Budget(epsilon, 1e-6), ADD)
 
 
 def each_alone(records: Records, probabilities: Probabilities, epsilon: float) -> Ints:
@@ -319,7 +321,7 @@ def measure_a_million(trials: int) -> None:
     taken = []
     for _ in range(trials):
         start = time.perf_counter()
-        plan = plan_quantiles(grid, params, Budget(1.0, 1e-6), ADD, bytes(16))
+        plan = QUANTILES.plan(grid, params, Budget(1.0, 1e-6), ADD)
         run_in_memory(plan.rounds, [block], plan.start, NOISE)
         taken.append(time.perf_counter() - start)
     said = "ok" if np.mean(taken) < 3 else "misses 3 s"

@@ -23,9 +23,11 @@ from rich.table import Table
 from core.balls import Balls
 from core.budget import Budget
 from core.domain import Grid
-from core.k_cover.cover import Cover, CoverRound
+from core.k_cover.found import Cover
 from core.k_cover.params import KCover
-from core.k_cover.plan import Step, plan_k_cover
+from core.k_cover.repeated import BallSearch
+from core.k_cover.rounds import CoverRound
+from core.k_cover.task import K_COVER
 from core.neighbors import Neighbors
 from core.rounds import Block, Round, run_in_memory
 from core.secure_noise import SecureNoise, secret_salt
@@ -84,7 +86,7 @@ def load(folder: Path, data: Data) -> tuple[NDArray[np.int64], NDArray[np.bool_]
 
 def without_noise(step: Round) -> Round:
     """Return the round with noise scales of zero, and the thresholds that follow from them."""
-    if not (isinstance(step, CoverRound) and isinstance(step.search, Step)):
+    if not (isinstance(step, CoverRound) and isinstance(step.search, BallSearch)):
         return step
     none = replace(
         step.search.scales, good_radius=_NONE, good_center=_NONE, bar=1, sums=(_NONE,) * 2,
@@ -110,7 +112,7 @@ def measure(
     block = Block(points, np.arange(len(points), dtype=np.uint64))
     found, balls, start = [], [], time.perf_counter()
     for _ in range(runs):
-        plan = plan_k_cover(data.grid, data.params, BUDGET, NEIGHBORS, secret_salt())
+        plan = K_COVER.plan(data.grid, data.params, BUDGET, NEIGHBORS, secret_salt())
         rounds: Sequence[Round] = plan.rounds if private else [without_noise(step) for step in plan.rounds]
         noise = SecureNoise() if private else SeededNoise(0, factor=0)
         cover = run_in_memory(rounds, [block], plan.start, noise)

@@ -33,9 +33,9 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.rounds import run_in_memory
-from core.sample_and_aggregate.outputs import Stable
+from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.analyses.regression import linear
 from transforms.embedded_runner import EmbeddedRunner
@@ -77,7 +77,7 @@ def measure_slopes(folder: Path, trials: int, table: Table) -> None:
         spread = np.abs(SLOPES.restore(np.concatenate([a.points for a in answers])) - truth)
         for name in AGGREGATORS:
             params = SampleAndAggregate(blocks, name)
-            plan = plan_sample_and_aggregate(SLOPES, params, BUDGET, ADD, secret_salt())
+            plan = SAMPLE_AND_AGGREGATE.plan(SLOPES, params, BUDGET, ADD, secret_salt())
             errors = []
             for _ in range(trials):
                 found = run_in_memory(plan.rounds, answers, plan.start, SecureNoise())
@@ -120,7 +120,7 @@ def run_plain(source: Source, splitting: Splitting, function: Function) -> None:
 def run_beam(source: Source, splitting: Splitting, function: Function, workers: int) -> None:
     """Release in one pipeline on the embedded runner."""
     params = SampleAndAggregate(splitting.blocks, "average")
-    plan = plan_sample_and_aggregate(function.grid, params, BUDGET, ADD, splitting.salt)
+    plan = SAMPLE_AND_AGGREGATE.plan(function.grid, params, BUDGET, ADD, splitting.salt)
     options = PipelineOptions([], direct_num_workers=workers, direct_running_mode="multi_threading")
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         answers = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting, function)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from core.budget import (
     Budget,
+    Cost,
     Mechanism,
     before_sampling,
     calibrate,
@@ -118,3 +119,24 @@ def test_budgets_at_the_edges_are_calibrated(epsilon, delta):
 
     multiplier = calibrate(Budget(epsilon, delta), build)
     assert 0 < spend(build(multiplier), delta).epsilon <= epsilon
+
+
+@given(st.floats(0, 20), st.floats(0, 1e-3), st.floats(0, 20), st.integers(1, 5))
+def test_what_one_change_may_cost_inverts_group_privacy(epsilon, delta, rho, changes):
+    cost = Cost(epsilon, delta, rho)
+    back = cost.per_change(changes).grouped(changes)
+    assert (back.epsilon, back.delta, back.rho) == pytest.approx((epsilon, delta, rho))
+
+
+def test_group_privacy_is_what_was_published():
+    assert Cost(0.5, 1e-6, 0.1).grouped(1) == Cost(0.5, 1e-6, 0.1)
+    pair, triple = Cost(0.5, 1e-6, 0.1).grouped(2), Cost(0.5, 1e-6).grouped(3)
+    assert (pair.epsilon, pair.rho) == (1.0, 0.4)
+    assert pair.delta == pytest.approx((1 + math.exp(0.5)) * 1e-6)
+    assert triple.delta == pytest.approx((1 + math.exp(0.5) + math.exp(1)) * 1e-6)
+
+
+def test_group_privacy_of_an_epsilon_whose_power_is_no_float_promises_no_delta():
+    assert Cost(800.0).grouped(3) == Cost(2400.0)
+    assert Cost(800.0, 1e-9).grouped(2).delta == math.inf
+    assert Cost(2000.0, 1e-9).per_change(2).epsilon == 1000.0

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -9,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.aggregate import Counts
+from core.mechanisms.exponential import Exponential
 from core.mechanisms.smooth_bound import FLOOR, reach, smooth_bound
 from core.neighbors import Neighbors
-from core.order_statistics import Rank, order_statistic, smooth_sensitivity
+from core.noise import Noise
+from core.order_statistics import Rank, _largest_gap, choose_by_rank, order_statistic, smooth_sensitivity
+from tests.core.exact import excess
 
 REPLACE, ADD = Neighbors("replace_one"), Neighbors("add_or_remove_one")
 QUANTILES = [0.0, 0.25, 0.5, 0.7, 1.0]
@@ -143,7 +147,119 @@ def test_the_truncated_bound_is_the_full_one():
     assert math.exp(-0.3 * reach(100.0, 0.3)) * 100 <= FLOOR < math.exp(-0.3 * (reach(100.0, 0.3) - 1)) * 100
 
 
-def test_a_rank_inside_of_an_extreme_has_no_smooth_sensitivity():
-    values = Counts.of(np.array([1, 2, 3]))
-    with pytest.raises(ValueError, match="1 inside of an extreme"):
-        smooth_sensitivity(values, 9, Rank(0, 1, inside=1), 0.1, Neighbors("add_or_remove_one"))
+ranked = st.lists(st.tuples(st.integers(0, 30) | st.integers(0, 2**31), st.integers(1, 5)), max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ranked, ranked, st.sampled_from([0.001, 0.02, 0.5, 3.0]), st.sampled_from([None, *QUANTILES, 0.001]))
+def test_branch_and_bound_finds_the_largest_of_all_pairs(lower, higher, beta, quantile):
+    """Bit for bit, with costs under both relations."""
+    ends = []
+    for pairs in (lower, higher):
+        values, steps = (
+            (np.array(sorted(column), dtype=np.int64) for column in zip(*pairs, strict=True))
+            if (pairs)
+            else (np.empty(0, np.int64), np.empty(0, np.int64))
+        )
+        ends.append((values, np.cumsum(steps)))
+    (low, i), (high, j) = ends
+    records = int(max(i.max(initial=0), j.max(initial=0)))
+
+    def costs(i_first, i_last, j_first, j_last):
+        cost = j_first - i_last - 1
+        if quantile is not None:
+            rank = Rank.of_quantile(quantile)
+            cost = cost + rank.moves_within(i_first, i_last, records + 1 - j_last, records + 1 - j_first)
+        return np.maximum(cost, 0)
+
+    i_all, j_all = np.broadcast_arrays(i[:, None], j[None, :])
+    gaps = np.maximum(high[None, :] - low[:, None], 0)
+    expected = (gaps * np.exp(-beta * costs(i_all, i_all, j_all, j_all))).max(initial=FLOOR)
+    assert _largest_gap((low, i), (high, j), costs, beta) == expected
+
+
+@given(st.sampled_from([*QUANTILES, 0.001]), st.tuples(*[st.integers(0, 9)] * 4))
+def test_the_fewest_moves_of_a_block_are_those_of_its_best_pair(quantile, ends):
+    rank, (a, b, c, d) = Rank.of_quantile(quantile), ends
+    below, above = np.meshgrid(np.arange(min(a, b), max(a, b) + 1), np.arange(min(c, d), max(c, d) + 1))
+    corners = (np.array(x) for x in (min(a, b), max(a, b), min(c, d), max(c, d)))
+    assert rank.moves_within(*corners) == rank.moves(below, above).min()
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD])
+@pytest.mark.parametrize("quantile", [0.0, 0.5, 1.0])
+def test_a_wide_domain_takes_no_longer(relation, quantile):
+    """100,000 distinct values of 2^31, where 10^10 pairs are near enough to matter: about 0.05 s each."""
+    upper, rank = 2**31 - 1, Rank.of_quantile(quantile)
+    rng = np.random.default_rng(0)
+    uniform = rng.integers(0, upper, 100_000)
+    heavy = np.minimum(upper, np.exp(rng.normal(12, 3, 100_000))).astype(np.int64)
+    start = time.perf_counter()
+    for values, beta in itertools.product((uniform, heavy), (0.2, 2e-4)):
+        assert FLOOR < smooth_sensitivity(Counts.of(values), upper, rank, beta, relation) <= upper
+    assert time.perf_counter() - start < 20
+
+
+class Scores(Noise):
+    """Keeps the scores of a selection and its scale; the first candidate wins."""
+
+    def select(self, scores, scale):
+        self.scores, self.scale = np.array(scores), scale
+        return 0
+
+    def select_run(self, scores, lengths, scale):
+        self.scores, self.lengths, self.scale = np.array(scores), np.array(lengths), scale
+        return 0
+
+    def below(self, bound):
+        return 0
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize("quantile", [0.0, 0.3, 0.5, 1.0])
+def test_rank_scores_move_by_one(relation, quantile):
+    """All databases of up to 4 values in 0..3 and their neighbors: exact output masses within e^epsilon."""
+    epsilon, upper, rank = 0.7, 3, Rank.of_quantile(quantile)
+
+    def masses(values):
+        noise = Scores()
+        choose_by_rank(
+            Counts.of(np.array(values, dtype=np.int64)),
+            upper,
+            rank,
+            Exponential.of("value", epsilon, 2),
+            noise,
+        )
+        gaps = [v for v in range(upper + 1) if v not in values]
+        weights = np.exp(noise.scores / noise.scale)
+        by_value = {}
+        # Runs come as gaps in order, then values in order.
+        order = [run for run in _runs(gaps)] + [[v] for v in sorted(set(values))]
+        for run, weight in zip(order, weights, strict=True):
+            by_value.update(dict.fromkeys(run, weight))
+        p = np.array([by_value[v] for v in range(upper + 1)])
+        return p / p.sum()
+
+    worst = 0.0
+    for size in range(5):
+        for values in itertools.combinations_with_replacement(range(upper + 1), size):
+            adds = relation.name == "add_or_remove_one"
+            kept = values if adds else values[1:]
+            if not adds and size == 0:
+                continue
+            for other in range(upper + 1):
+                p, q = masses(values), masses((*kept, other))
+                assert excess(p, q, epsilon) <= 1e-12
+                assert excess(q, p, epsilon) <= 1e-12
+                worst = max(worst, float(np.abs(np.log(p / q)).max()))
+    assert worst > 0.4 * epsilon
+
+
+def _runs(values):
+    runs = []
+    for v in values:
+        if runs and runs[-1][-1] == v - 1:
+            runs[-1].append(v)
+        else:
+            runs.append([v])
+    return runs

@@ -18,7 +18,7 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
+from core.one_cluster.task import ONE_CLUSTER
 from core.plan import Plan
 from core.rounds import run_in_memory
 from pipelines.console.exit import exit_after
@@ -60,7 +60,7 @@ class ClusterJob:
             write(folder / f"part-{number}.parquet", -(-n // row_groups), x=xy[0], y=xy[1])
         params = OneCluster(target=rows // 12)
         neighbors = Neighbors("add_or_remove_one")
-        plan = plan_practical(GRID, params, Budget(1.0, 1e-9), neighbors, b"a salt of 16 byt")
+        plan = ONE_CLUSTER.plan(GRID, params, Budget(1.0, 1e-9), neighbors, b"a salt of 16 byt")
         return cls(open_source(str(folder), ["x", "y"]), plan)
 
     @property

@@ -11,9 +11,8 @@ from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.one_cluster.paper.plan import plan_paper
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.plan import plan_practical
+from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, Round, State
 from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION
@@ -105,12 +104,12 @@ class Rings:
 
 
 BUDGET = Budget(1.0, 1e-6)
-PRACTICAL = plan_practical(
+PRACTICAL = ONE_CLUSTER.plan(
     GRID, OneCluster(target=3000), BUDGET, Neighbors("add_or_remove_one"), b"a salt of 16 byt"
 )
-PAPER = plan_paper(
+PAPER = ONE_CLUSTER.plan(
     Grid((0.0, 0.0), (1.0, 1.0), 2.0**-4),
-    OneCluster(target=10**10),
+    OneCluster(target=10**10, method="paper"),
     BUDGET,
     Neighbors("replace_one"),
     b"salt",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.one_cluster.practical.rounds import Found
+from core.one_cluster.found import Found
 from tests.engines.cluster_job import GRID, ClusterJob, Submission, assert_equal
 from tests.engines.flink import FLINK_OPTIONS, FlinkCluster, JobServer
 from tests.engines.golden import Trace

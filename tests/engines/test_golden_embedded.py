@@ -11,7 +11,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.aggregate import Counts
-from core.one_cluster.practical.rounds import Found
+from core.one_cluster.found import Found
 from core.rounds import run_in_memory
 from tests.engines.golden import GRID, NOISELESS, OTHERS, TASKS, Trace, recorded
 from tests.transforms.tables import write_points

@@ -39,7 +39,12 @@ PURE: dict[str, dict[str, Any]] = {
 }
 """Jobs that draw once, and purely."""
 
-BUILT_OF = {task: {"one_cluster"} for task in ("interior_point", "k_cover", "sample_and_aggregate")}
+BUILT_OF = {
+    "interior_point": {"one_cluster"},
+    "k_cover": {"one_cluster"},
+    "sample_and_aggregate": {"one_cluster"},
+    "threshold": {"interior_point"},
+}
 """The tasks that others use as a part."""
 
 Loaded = dict[str, set[str]]
@@ -117,7 +122,7 @@ def test_what_all_plans_share_is_of_no_task(purely_planned: Loaded) -> None:
 def test_a_plan_of_one_pure_draw_needs_no_accountant(name: str, purely_planned: Loaded) -> None:
     modules = purely_planned[name]
     assert not packages(modules) & (HEAVY | {"dp_accounting"})
-    assert not parts_of_scipy(modules)
+    assert parts_of_scipy(modules) <= {"special"}  # for the noise of a method that the plan compares
 
 
 def test_a_run_of_one_pure_draw_loads_no_more_than_beam_and_opendp(
@@ -130,4 +135,4 @@ def test_a_run_of_one_pure_draw_loads_no_more_than_beam_and_opendp(
     modules = load("", {"run": ["run", job]})["run"]
     assert {"apache_beam", "opendp"} <= packages(modules)
     assert not packages(modules) & {"dp_accounting", "pandas", "polars", "sklearn"}
-    assert not parts_of_scipy(modules)
+    assert parts_of_scipy(modules) <= {"special"}  # for the noise of a method that the plan compares

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.histogram.counts import Table
+from core.histogram.found import Table
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.release import draft_release, read_rows, write_release

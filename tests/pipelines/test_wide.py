@@ -25,7 +25,7 @@ WIDE: dict[str, Any] = {
     "input.columns": ["x"],
     "domain": {"lower": [LOW], "upper": [LOW + 2**62 - 1], "step": 1},
 }
-SERVED = {"histogram", "cdf", "quantiles", "interior_point", "threshold"}
+SERVED = {"histogram", "cdf", "quantiles", "median", "minimum", "interior_point", "threshold"}
 
 
 @pytest.fixture
@@ -75,6 +75,19 @@ def test_quantiles_of_the_widest_axis(bench, method):
         assert ROWS.min() <= value <= ROWS.max()
         below, upto = np.searchsorted(np.sort(ROWS), value), np.searchsorted(np.sort(ROWS), value, "right")
         assert below - error <= p * len(ROWS) <= upto + error
+
+
+@pytest.mark.parametrize(
+    ("task", "params", "wanted"),
+    [("median", {"quantile": 0.25}, len(ROWS) // 4), ("minimum", {"largest": True}, len(ROWS))],
+)
+def test_one_value_of_the_widest_axis(bench, task, params, wanted):
+    release = outcome(bench, task, {"params": {**params, "failure": FLAKE}})
+    value, error = release["result"]["value"], release["accuracy"]["promises"]["rank_error"]
+    assert type(value) is int
+    assert ROWS.min() <= value <= ROWS.max()
+    below, upto = np.searchsorted(np.sort(ROWS), value), np.searchsorted(np.sort(ROWS), value, "right")
+    assert below - error <= wanted <= upto + error
 
 
 def test_unsigned_integers_beyond_int64(bench):

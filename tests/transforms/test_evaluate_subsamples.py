@@ -18,7 +18,7 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.rounds import run_in_memory
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.plan import plan_sample_and_aggregate
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import write, write_points
@@ -289,7 +289,7 @@ CENTER = Function("tests.transforms.attacks:center", PLANE, seconds=60.0)
 
 def rounds_of(name: str) -> tuple[list[Recorded], Trace]:
     params = SampleAndAggregate(BLOCKS, name, 0.9)
-    plan = plan_sample_and_aggregate(PLANE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), SALT)
+    plan = SAMPLE_AND_AGGREGATE.plan(PLANE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), SALT)
     return [Recorded(step) for step in plan.rounds], Trace((), plan.start)
 
 

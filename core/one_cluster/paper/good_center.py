@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,10 @@ from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.one_cluster.found import Found, NotFound
 from core.one_cluster.paper.good_radius import Radius
 from core.one_cluster.paper.noisy_average import AverageScales, noisy_average
 from core.one_cluster.paper.weighted import Weighted
-from core.one_cluster.practical.rounds import Found, NotFound
 from core.rounds import Block
 
 Ints = NDArray[np.int64]
@@ -134,6 +135,7 @@ class GoodCenter:
     seed: int
     name: str = "good_center"
     floor: None = None
+    purpose: ClassVar[str] = "a box that holds most rows of a ball of that radius, and the mean of its rows"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from core.mechanisms.rec_concave import (
     rec_concave,
 )
 from core.noise import Noise
+from core.one_cluster.found import NotFound
 from core.one_cluster.paper.weighted import Weighted
-from core.one_cluster.practical.rounds import NotFound
 from core.rounds import Block
 
 Ints = NDArray[np.int64]
@@ -123,6 +124,7 @@ class GoodRadius:
     scales: RadiusScales
     name: str = "good_radius"
     floor: None = None
+    purpose: ClassVar[str] = "a radius at most 4 times that of the smallest ball that holds the target"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

@@ -47,7 +47,7 @@ class AverageScales:
 
 
 @dataclass(frozen=True)
-class Average:
+class ReleasedMean:
     """A released mean.
 
     Args:
@@ -63,7 +63,7 @@ class Average:
 
 def noisy_average(
     data: Weighted, center: Ints, radius: int, records: int, scales: AverageScales, beta: float, noise: Noise
-) -> Average | None:
+) -> ReleasedMean | None:
     """Release the mean of the records within `radius` of `center`.
 
     The published Gaussian is continuous and added to the mean. Here the sum of x - center gets discrete
@@ -100,4 +100,4 @@ def noisy_average(
     gaussian = scales.sum.scale * reach * unit * (math.sqrt(dimension) + math.sqrt(2 * math.log(1 / beta)))
     miscounted = radius * math.ceil(scales.count.scale * math.log(1 / beta))
     mean = noisy.astype(np.float64) * (unit / count)
-    return Average(mean, count, (gaussian + miscounted) / count + unit * rounding)
+    return ReleasedMean(mean, count, (gaussian + miscounted) / count + unit * rounding)

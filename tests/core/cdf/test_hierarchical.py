@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.budget import Budget
+from core.budget import Budget, Cost
 from core.cdf.forest import Forest
 from core.cdf.found import Reading
 from core.cdf.hierarchical import OrderedHierarchical, split
 from core.cdf.params import Cdf
 from core.cdf.task import CDF
 from core.domain import Grid
-from core.draws import Cost, Laplace
+from core.draws import Laplace
 from core.mechanisms.tails import variance
 from core.neighbors import Neighbors
 from core.policy import Distance, Graph, Partition, Policy

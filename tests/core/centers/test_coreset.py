@@ -8,12 +8,12 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.centers.cells import Frame
-from core.centers.centers import Centers
+from core.centers.found import Centers
 from core.centers.moments import MAX_DIMENSION, random_frame
 from core.centers.params import KMeans, KMedian
-from core.centers.plan import plan_k_means, plan_k_median
 from core.centers.solver import Solver
 from core.centers.space import Space, nearest
+from core.centers.task import K_MEANS, K_MEDIAN
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
@@ -90,7 +90,7 @@ def neighbor(database, relation, before, after):
 def test_moments_cost_what_the_plan_charges(relation, ball, d):
     """Nearly met: the sum by opposite far records, the squares by orthogonal ones; never exceeded."""
     grid = cube(d) if ball is None else Grid((-1.0,) * d, (1.0,) * d, 2.0**-10, Ball((0.0,) * d, ball))
-    plan = plan_k_means(grid, KMeans(3), BUDGET, relation, SALT)
+    plan = K_MEANS.plan(grid, KMeans(3), BUDGET, relation, SALT)
     step = plan.rounds[0]
     signs = np.where(np.arange(d) % 2 == 0, 1.0, -1.0)
     far = np.full(d, 1.0) if ball is None else np.full(d, ball / math.sqrt(d))
@@ -111,7 +111,7 @@ def test_moments_cost_what_the_plan_charges(relation, ball, d):
 def test_coreset_costs_what_the_plan_charges(relation, d):
     """Every level's counts change by one in the record's cell; deep in the tree the charge is met."""
     grid = cube(d)
-    plan = plan_k_means(grid, KMeans(3), BUDGET, relation, SALT)
+    plan = K_MEANS.plan(grid, KMeans(3), BUDGET, relation, SALT)
     step = next(r for r in plan.rounds if r.name == "coreset")
     rng = np.random.default_rng(1)
     heaps = np.repeat(grid.quantize(np.array([[0.51] * d, [-0.51] * d])), 100_000, axis=0)
@@ -159,7 +159,7 @@ def test_keys_of_records_on_all_edges_are_cells():
 def test_aggregates_do_not_depend_on_the_split(d):
     grid = cube(d)
     points = grid.quantize(np.random.default_rng(3).normal(0, 0.3, (997, d)))
-    plan = plan_k_median(grid, KMedian(4), BUDGET, ONE, SALT)
+    plan = K_MEDIAN.plan(grid, KMedian(4), BUDGET, ONE, SALT)
     state = plan.start
     for number, step in enumerate(plan.rounds):
         whole = step.summarize(block(points), state)
@@ -175,7 +175,7 @@ def test_axes_are_found():
     direction = rng.normal(size=20)
     direction /= np.linalg.norm(direction)
     values = rng.normal(0, 0.01, (100_000, 20)) + rng.normal(0, 0.4, (100_000, 1)) * direction
-    plan = plan_k_means(grid, KMeans(3), BUDGET, ONE, SALT)
+    plan = K_MEANS.plan(grid, KMeans(3), BUDGET, ONE, SALT)
     step = plan.rounds[0]
     frame = step.release(step.summarize(block(grid.quantize(values)), None), None, SeededNoise(0))
     first = frame.axes[:, 0] / np.linalg.norm(frame.axes[:, 0])
@@ -195,19 +195,19 @@ def test_assignment_is_exact_at_the_largest_domain():
 def test_sums_of_2_to_the_40_records_fit(d):
     space = Space(Grid((0.0,) * d, (1.0,) * d, 2.0**-17 if d < 784 else 2.0**-16))
     assert space.reach * 2**40 < 2**62
-    plan = plan_k_means(Grid((0.0,) * 784, (255.0,) * 784, 1.0), KMeans(2), BUDGET, ONE, SALT)
+    plan = K_MEANS.plan(Grid((0.0,) * 784, (255.0,) * 784, 1.0), KMeans(2), BUDGET, ONE, SALT)
     assert plan.rounds[0].longest ** 2 * 2**40 <= 2**62
 
 
 def test_too_wide_domains_are_refused():
-    with pytest.raises(ValueError, match=r"domain: .* use a larger domain\.step"):
-        plan_k_means(Grid((0.0,), (2.0**24,), 1.0), KMeans(2), BUDGET, ONE, SALT)
+    with pytest.raises(ValueError, match=r"step is 1\.0, .* use a larger step"):
+        K_MEANS.plan(Grid((0.0,), (2.0**24,), 1.0), KMeans(2), BUDGET, ONE, SALT)
 
 
 def test_grown_weights_are_those_of_the_cells():
     """Without noise, the tree's weights sum to the records of cells that are not lost to the threshold."""
     grid = cube(2)
-    plan = plan_k_means(grid, KMeans(3), BUDGET, ONE, SALT)
+    plan = K_MEANS.plan(grid, KMeans(3), BUDGET, ONE, SALT)
     step = plan.rounds[0]
     values = np.random.default_rng(5).normal(0, 0.1, (50_000, 2))
     aggregate = step.summarize(block(grid.quantize(values)), None)
@@ -244,7 +244,7 @@ def test_solver_takes_nearly_as_many_centers_as_points(power):
 def test_many_columns_need_no_moments():
     d = MAX_DIMENSION + 1
     grid = Grid((0.0,) * d, (1.0,) * d, 2.0**-6)
-    plan = plan_k_means(grid, KMeans(2), BUDGET, ONE, SALT)
+    plan = K_MEANS.plan(grid, KMeans(2), BUDGET, ONE, SALT)
     assert plan.rounds[0].name == "coreset"
     assert any("random axes" in note for note in plan.notes)
     state = None
@@ -255,7 +255,7 @@ def test_many_columns_need_no_moments():
 
 
 def test_coreset_merges_like_counts():
-    plan = plan_k_means(cube(2), KMeans(2), BUDGET, ONE, SALT)
+    plan = K_MEANS.plan(cube(2), KMeans(2), BUDGET, ONE, SALT)
     assert plan.rounds[0].floor == 0
     aggregate = plan.rounds[0].summarize(block(np.zeros((3, 2))), None)
     assert aggregate == Counts(np.array([0]), np.array([3]))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from core.budget import Budget
-from core.centers.centers import Centers
-from core.centers.lloyd import SHARE_UNIT, Assignment, Iteration
+from core.centers.found import Centers
+from core.centers.iteration import SHARE_UNIT, Assignment, Iteration
 from core.centers.params import KMeans
 from core.centers.parts import PartAverage, PartCounts, Parts
-from core.centers.plan import plan_k_means
 from core.centers.solver import Solver, squared_distances
 from core.centers.space import Space
+from core.centers.task import K_MEANS
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.policy import Attribute, Distance, Full, Graph, KnownCount, Partition, Policy
@@ -143,7 +143,7 @@ def test_sensitivity_shrinks_with_the_distance_of_secrets():
 @pytest.mark.parametrize("relation", [ONE, REPLACE, under(Distance(4)), under(Attribute())])
 def test_iterations_cost_what_the_plan_charges(relation):
     """All secret pairs; the charge of the shares under `add_or_remove_one` is met."""
-    plan = plan_k_means(SQUARE, KMeans(3, method="lloyd"), BUDGET, relation, SALT)
+    plan = K_MEANS.plan(SQUARE, KMeans(3, method="lloyd"), BUDGET, relation, SALT)
     rng, worst = np.random.default_rng(9), np.zeros(3)
     charge = charged(plan, plan.rounds[0].name)
     for _ in range(6):
@@ -168,7 +168,7 @@ def test_parts_hide_what_lies_in_them(widths):
     """All secret pairs: counts are equal, sums meet their charge; between parts, counts differ."""
     partition = Partition(widths)
     relation = under(partition)
-    plan = plan_k_means(SQUARE, KMeans(2, method="lloyd", iterations=2), BUDGET, relation, SALT)
+    plan = K_MEANS.plan(SQUARE, KMeans(2, method="lloyd", iterations=2), BUDGET, relation, SALT)
     first, second = plan.rounds[:2]
     assert isinstance(first, PartCounts)
     assert isinstance(second, PartAverage)
@@ -200,21 +200,21 @@ def test_parts_are_numbered_and_found_again():
 )
 @pytest.mark.parametrize("k", [1, 2, 40])
 def test_extreme_databases_end_in_an_answer(relation, k):
-    plan = plan_k_means(SQUARE, KMeans(k, method="lloyd"), BUDGET, relation, SALT)
+    plan = K_MEANS.plan(SQUARE, KMeans(k, method="lloyd"), BUDGET, relation, SALT)
     for points in (np.empty((0, 2)), np.zeros((1, 2)), np.full((500, 2), 8), all_points(SQUARE)):
         state = run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(0))
         answer = state.result(SQUARE)
-        centers = np.array(answer["centers"])
+        centers = np.array(answer.centers)
         assert centers.shape == (k, 2)
         assert (centers >= 0).all()
         assert (centers <= [11, 8]).all()
-        assert len(answer["counts"]) == k
+        assert len(answer.counts) == k
 
 
 @pytest.mark.parametrize("relation", [ONE, REPLACE, under(Distance(20)), under(Partition((16, 16)))])
 @pytest.mark.parametrize("budget", [BUDGET, Budget(0.2, 1e-8)])
 def test_the_budget_is_spent_and_not_overspent(relation, budget):
-    plan = plan_k_means(cube(2, 2.0**-7), KMeans(3, method="lloyd"), budget, relation, SALT)
+    plan = K_MEANS.plan(cube(2, 2.0**-7), KMeans(3, method="lloyd"), budget, relation, SALT)
     assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
 
 
@@ -230,11 +230,11 @@ def test_policies_beat_full_privacy_where_records_are_few():
         "distance": under(Distance(26)),  # 0.1 of the data's unit
         "partition": under(Partition((26, 26))),
     }.items():
-        plan = plan_k_means(grid, KMeans(4, method="lloyd"), Budget(0.2, 1e-6), relation, SALT)
+        plan = K_MEANS.plan(grid, KMeans(4, method="lloyd"), Budget(0.2, 1e-6), relation, SALT)
         costs = []
         for seed in range(15):
             state = run_in_memory(plan.rounds, [block(grid.quantize(values))], plan.start, SeededNoise(seed))
-            centers = np.array(state.result(grid)["centers"])
+            centers = np.array(state.result(grid).centers)
             costs.append(squared_distances(values, centers).min(axis=1).sum() / least - 1)
         excess[name] = float(np.median(costs))
     assert excess["distance"] < 0.7 * excess["full"]
@@ -244,24 +244,35 @@ def test_policies_beat_full_privacy_where_records_are_few():
 def test_auto_takes_lloyd_where_parts_are_small():
     grid = cube(2, 2.0**-7)
     methods = {
-        width: plan_k_means(grid, KMeans(3), BUDGET, under(Partition((width, width))), SALT).method
+        width: K_MEANS.plan(grid, KMeans(3), BUDGET, under(Partition((width, width))), SALT).method
         for width in (8, 200)
     }
     assert methods == {8: "lloyd", 200: "coreset"}
-    assert plan_k_means(grid, KMeans(3), BUDGET, under(Distance(2)), SALT).method == "coreset"
+    plan = K_MEANS.plan(grid, KMeans(3), BUDGET, under(Distance(2)), SALT)
+    assert plan.method == "coreset"
+    assert set(plan.alternatives) == {"lloyd"}
+
+
+def test_parts_of_a_third_of_the_radius_are_small():
+    """The domain's radius is 27 steps, and the largest distance within parts of 10 values is 9."""
+    line = Grid((0.0,), (54.0,), 1.0)
+    methods = [
+        K_MEANS.plan(line, KMeans(3), BUDGET, under(Partition((width,))), SALT).method for width in (10, 11)
+    ]
+    assert methods == ["lloyd", "coreset"]
 
 
 def test_what_lloyd_cannot_do_is_refused():
     constrained = Neighbors("replace_one", Policy(constraints=(KnownCount((0, 0), (1, 1), 3),)))
     for method in ("lloyd", "coreset"):
-        with pytest.raises(ValueError, match=r"privacy\.policy\.constraints"):
-            plan_k_means(SQUARE, KMeans(2, method=method), BUDGET, constrained, SALT)
-    with pytest.raises(ValueError, match=r"privacy\.policy\.partition has 1 widths"):
-        plan_k_means(SQUARE, KMeans(2), BUDGET, under(Partition((4,))), SALT)
-    with pytest.raises(ValueError, match=r"privacy\.delta is 0"):
-        plan_k_means(SQUARE, KMeans(2, method="lloyd"), Budget(1.0, 0.0), ONE, SALT)
-    with pytest.raises(ValueError, match=r"params\.shares"):
-        plan_k_means(SQUARE, KMeans(2, method="lloyd", shares={"sums": 1.0}), BUDGET, ONE, SALT)
+        with pytest.raises(ValueError, match=r"constraints is set"):
+            K_MEANS.plan(SQUARE, KMeans(2, method=method), BUDGET, constrained, SALT)
+    with pytest.raises(ValueError, match=r"partition has 1 widths"):
+        K_MEANS.plan(SQUARE, KMeans(2), BUDGET, under(Partition((4,))), SALT)
+    with pytest.raises(ValueError, match=r"delta is 0"):
+        K_MEANS.plan(SQUARE, KMeans(2, method="lloyd"), Budget(1.0, 0.0), ONE, SALT)
+    with pytest.raises(ValueError, match=r"shares is set"):
+        K_MEANS.plan(SQUARE, KMeans(2, method="lloyd", shares={"sums": 1.0}), BUDGET, ONE, SALT)
 
 
 def test_shares_sum_to_one_and_turn_hard():

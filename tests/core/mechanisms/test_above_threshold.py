@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.draws import Cost
+from core.budget import Cost
 from core.mechanisms.above_threshold import AboveThreshold
 from core.neighbors import Neighbors
 from core.secure_noise import SecureNoise

@@ -11,7 +11,8 @@ from core.domain import Grid
 from core.mechanisms.calibrate_noise import heavy_tailed
 from core.mechanisms.exponential import Exponential
 from core.sample_and_aggregate.center_of_attention import CenterOfAttention, attention, majority
-from core.sample_and_aggregate.outputs import Outputs, StableRadius
+from core.sample_and_aggregate.outputs import Outputs
+from core.sample_and_aggregate.stable_radius import StableRadius
 from tests.core.seeded import SeededNoise
 
 SIZE = 30

@@ -4,7 +4,7 @@ import pytest
 
 from core.budget import Budget, Mechanism, spend
 from core.draws import Laplace
-from core.k_cover.cover import CountRows
+from core.k_cover.rounds import CountRows
 from core.plan import Plan
 from pipelines.answers.one_cluster import promises, unpromised
 from pipelines.answers.text import number, on_grid

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from core.balls import Balls
 from core.budget import Budget
 from core.k_cover.params import KCover
-from core.k_cover.plan import plan_k_cover
+from core.k_cover.task import K_COVER
 from core.neighbors import Neighbors
 from core.rounds import run_in_memory
 from pipelines.answers import k_cover
@@ -310,7 +310,7 @@ def test_the_rounds_by_beam_give_what_they_give_in_memory(bench, mode):
     )
     source = open_source(str(bench.rows), ["x", "y"])
     params, one = KCover(2, **mode), Neighbors("add_or_remove_one")
-    plan = plan_k_cover(UNIT_SQUARE, params, Budget(4.0, 1e-6), one, bytes(16))
+    plan = K_COVER.plan(UNIT_SQUARE, params, Budget(4.0, 1e-6), one, bytes(16))
     none = SeededNoise(0, factor=0)
     expected = run_in_memory(plan.rounds, read_in_memory(source, UNIT_SQUARE), plan.start, none)
     assert len(expected.balls) == 2
@@ -383,5 +383,5 @@ def test_promises_are_said_and_so_are_those_that_are_not_made(tmp_path, params, 
 
 def test_every_round_is_explained():
     params = KCover(3, coverage=0.9)
-    plan = plan_k_cover(UNIT_SQUARE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), bytes(16))
+    plan = K_COVER.plan(UNIT_SQUARE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), bytes(16))
     assert all(step.name in k_cover.ROUNDS for step in plan.rounds)

@@ -1,0 +1,127 @@
+"""Improve centers: every one moves by a noisy average of how its records pull at it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from core.aggregate import Tally
+from core.centers.found import Centers
+from core.centers.space import Space, nearest
+from core.draws import Draw, Gaussian
+from core.noise import Noise
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+WEIGHT_UNIT = 1 << 10
+
+
+@dataclass(frozen=True)
+class CenterAverages:
+    """One step of Lloyd's iteration (power 2) or of Weiszfeld's (power 1) on noisy sums.
+
+    Each record x pulls its nearest center c by x - c, shortened to a length of at most c's radius r. A
+    record pulls one center, so in units of that center's radius the sums change by at most 1 in L2 norm
+    when a record is added, and by at most 2 when one is replaced (two centers: sqrt(2)). Shortened pulls are
+    rounded toward zero, hence no longer.
+
+    A record also adds 1 to its center's count and at most 1 to its weight, in whole parts of WEIGHT_UNIT:
+    counts and weights change by 1 in L2 norm, or by sqrt(2) when a record is replaced.
+
+    - Means: the step is the sum of pulls over the count. The weight is the squared length of the pull over
+      r^2, which tells the spread, and so the next radius.
+    - Medians: r is a fraction of the spread, the weight is min(1, r / |x - c|), and the step is the sum of
+      pulls over that of weights. Where it is zero, so is the gradient of the Huber loss: the sum of
+      distances, but for records within r. The radius follows the typical distance down: a smaller one
+      brings no more noise.
+
+    Args:
+        space: the universe.
+        k: how many centers.
+        power: of the distance in the cost: 2 for means, 1 for medians.
+        sums: noise of the sums of pulls, each per unit of its center's radius.
+        counts: noise of the counts.
+        weights: noise of the sums of weights.
+        name: of the round.
+    """
+
+    space: Space
+    k: int
+    power: int
+    sums: Gaussian
+    counts: Gaussian
+    weights: Gaussian
+    name: str
+    floor: None = None
+
+    @property
+    def purpose(self) -> str:
+        """What the round finds out, for a report."""
+        return f"where the {'mean' if self.power == 2 else 'median'} of each center's rows lies"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.sums, self.counts, self.weights
+
+    def radii(self, state: Centers) -> Ints:
+        """Radius of every center, shape (k,), units.
+
+        For medians a third of the spread. For means as wide as keeps the noise at a tenth of the
+        spread, but at least 1.5 and at most 4 spreads.
+        """
+        factor: float | Floats = 1 / 3
+        if self.power == 2:
+            noise = self.sums.scale * math.sqrt(self.space.grid.dimension)
+            factor = np.clip(0.1 * np.maximum(state.counts, 1) / noise, 1.5, 4.0)
+        return np.clip(np.ceil(factor * state.spread), 1, self.space.reach).astype(np.int64)
+
+    def summarize(self, block: Block, state: Centers) -> Tally:
+        """Sum the pulls, their weights and the number of each center's records."""
+        d, radii = self.space.grid.dimension, self.radii(state)
+        sums = np.zeros((self.k, d + 2), dtype=np.int64)
+        for records in self.space.chunks(block.points, 4 * d + 2 * self.k):
+            label = nearest(records, state.positions)
+            pulls = records - state.positions[label]
+            length = np.maximum(np.sqrt(np.einsum("ij,ij->i", pulls, pulls)), 1.0)
+            shorter = np.minimum(radii[label] / length, 1.0)
+            far = shorter < 1
+            pulls[far] = np.trunc(pulls[far] * shorter[far, None])
+            weights = shorter if self.power == 1 else np.minimum(length / radii[label], 1.0) ** 2
+            weights = np.floor(weights * WEIGHT_UNIT)
+            ones = np.ones(len(records))
+            ends = np.arange(len(records) + 1)
+            member = scipy.sparse.csc_array((ones, label, ends), (self.k, len(records)))
+            sums += (member @ np.column_stack([pulls, weights, ones])).astype(np.int64)
+        return Tally(sums.ravel())
+
+    def release(self, aggregate: Tally, state: Centers, noise: Noise) -> Centers:
+        """Release the moved centers and the counts of the records that moved them."""
+        totals = aggregate.totals.reshape(self.k, -1)
+        radii = self.radii(state)
+        sums = self.sums.add(totals[:, :-2], noise, unit=radii)
+        counts = self.counts.add(totals[:, -1], noise)
+        weights = self.weights.add(totals[:, -2], noise, unit=WEIGHT_UNIT) / WEIGHT_UNIT
+        over = counts if self.power == 2 else weights
+        moves = sums / np.maximum(over, 1.0)[:, None]
+        longest = np.maximum(np.linalg.norm(moves, axis=1), 1.0)
+        moves *= np.minimum(1.0, (radii if self.power == 2 else 3 * radii) / longest)[:, None]
+        # a few records are no more than noise: the center stays
+        known = over > 5 * max(self.counts.scale, self.weights.scale)
+        moves[~known] = 0.0
+        reach, mean_weight = radii.astype(np.float64), weights / np.maximum(counts, 1)
+        if self.power == 2:
+            squares = mean_weight * reach**2 - (moves**2).sum(axis=1)
+            spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, reach**2))
+        else:  # the harmonic mean of the distances beyond the radius
+            spread = np.minimum(reach / np.clip(mean_weight, 1e-9, 1), 2 * state.spread)
+        spread = np.where(known, spread, state.spread)
+        return Centers(
+            space=self.space,
+            positions=self.space.inside(state.positions + moves),
+            spread=spread,
+            counts=counts,
+        )

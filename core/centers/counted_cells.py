@@ -1,0 +1,137 @@
+"""Centers from noisy counts of nested cells: a tree that grows where the counts are large, then a solver."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Counts
+from core.centers.cells import Frame
+from core.centers.found import Centers
+from core.centers.solver import Solver, squared_distances
+from core.draws import Draw, Gaussian
+from core.noise import Noise
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_CLEAR = 2.5  # standard deviations of noise that a cell's count must exceed
+_GROWN = 512  # cells of one level that are counted more finely, at most (or 4 for each center)
+_PUBLIC_SEED = 0x5EED5
+
+
+@dataclass(frozen=True)
+class CountedCells:
+    """Count the records in nested cells, and find centers of the weighted cells.
+
+    One record is in one cell of every level, so the counts of a level have L2 sensitivity 1 (sqrt(2) when
+    one is replaced), and all levels together cost their number times that of one. A level's noise is
+    added to the children of those cells whose noisy count was clear, empty children too: which these are
+    is known from the noise before, so nothing but the counts costs privacy.
+
+    Args:
+        frame: public axes and cells, or None where the state before is that frame.
+        solver: what finds centers of the weighted cells.
+        k: how many centers.
+        counts: noise of the counts of each level, from the coarsest.
+    """
+
+    frame: Frame | None
+    solver: Solver
+    k: int
+    counts: tuple[Gaussian, ...]
+    purpose: ClassVar[str] = "how many rows lie in the cells of a tree, and first centers from them"
+    name: str = "coreset"
+    floor: int | None = 0  # large and sparse: merged in shards, none of it clipped
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.counts
+
+    def summarize(self, block: Block, state: Frame | None) -> Counts:
+        """Count the records in every finest cell; those of coarser cells are sums of these."""
+        return Counts.of(self._frame(state).keys(block.points))
+
+    def release(self, aggregate: Counts, state: Frame | None, noise: Noise) -> Centers:
+        """Release k centers, their spread and their weights."""
+        frame = self._frame(state)
+        points, weights = self.grown(frame, aggregate, noise)
+        centers = self.solver.centers(points, weights, self.k)
+        return self._described(frame, points, weights, self._padded(frame, centers))
+
+    def _frame(self, state: Frame | None) -> Frame:
+        frame = self.frame if state is None else state
+        if frame is None:
+            raise TypeError("the coreset round has neither a frame nor one from the round before")
+        return frame
+
+    def grown(self, frame: Frame, aggregate: Counts, noise: Noise) -> tuple[Floats, Floats]:
+        """Grow the tree: middles (m, q) of its last cells, and their weights (m,).
+
+        The weights of a cell's children are scaled to sum to its own.
+        """
+        last = len(frame.order)
+        points, weights = [], []
+        parents, parent_weights = np.zeros(1, dtype=np.int64), None
+        before = 0
+        for level, count in zip(frame.levels, self.counts, strict=False):  # a frame may have fewer levels
+            if not len(parents):
+                break
+            fan = 1 << (level - before)
+            children = ((parents << (level - before))[:, None] + np.arange(fan)).ravel()
+            noisy = count.add(_counted(aggregate, children, last - level), noise)
+            kept = np.where(noisy > _CLEAR * count.scale, noisy, 0).reshape(-1, fan).astype(np.float64)
+            total = kept.sum(axis=1)
+            if parent_weights is None:  # the root is not counted itself
+                parent_weights = total
+            barren = total == 0
+            points.append(frame.centers(parents[barren], before))
+            weights.append(parent_weights[barren])
+            share = np.where(barren, 0.0, parent_weights / np.where(barren, 1.0, total))
+            kept *= share[:, None]
+            alive = np.flatnonzero(kept.ravel() > 0)
+            heavy = alive[np.argsort(-kept.ravel()[alive], kind="stable")]
+            grown, rest = np.split(heavy, [max(_GROWN, 4 * self.k)])
+            points.append(frame.centers(children[rest], level))
+            weights.append(kept.ravel()[rest])
+            parents, parent_weights, before = children[grown], kept.ravel()[grown], level
+        points.append(frame.centers(parents, before))
+        weights.append(parent_weights if parent_weights is not None else np.zeros(len(parents)))
+        return np.concatenate(points), np.concatenate(weights)
+
+    def _padded(self, frame: Frame, centers: Floats) -> Floats:
+        """Add public random places in the frame's box where the cells were fewer than k."""
+        missing = self.k - len(centers)
+        places = np.random.default_rng(_PUBLIC_SEED).uniform(-1, 1, size=(missing, frame.dimension))
+        return np.concatenate([centers, places * frame.half / 2])
+
+    def _described(self, frame: Frame, points: Floats, weights: Floats, centers: Floats) -> Centers:
+        """Estimate every center's weight and spread from the cells nearest to it."""
+        squares = squared_distances(points, centers)
+        label, least = squares.argmin(axis=1), squares.min(axis=1)
+        total = np.bincount(label, weights, minlength=self.k)
+        inside = np.bincount(label, weights * least, minlength=self.k)
+        everywhere = inside.sum() / max(1.0, total.sum())
+        # few cells say little about a center's own spread, so it is at least half of what is usual
+        own = np.maximum(inside / np.maximum(total, 1.0), everywhere / 4)
+        finest = float(((frame.centers(np.zeros(1, np.int64), 0) - frame.half) ** 2).sum())
+        finest /= 4.0 ** (len(frame.order) / frame.dimension)
+        spread = np.sqrt(own + frame.rest + finest)
+        spread[total == 0] = math.sqrt(everywhere + frame.rest + float((frame.half.astype(float) ** 2).sum()))
+        return Centers(
+            space=frame.space,
+            positions=frame.lifted(centers),
+            spread=spread,
+            counts=np.rint(total).astype(np.int64),
+        )
+
+
+def _counted(aggregate: Counts, cells: Ints, shift: int) -> Ints:
+    """Exact counts of cells `shift` halvings above the finest, shape as `cells`."""
+    ends = np.searchsorted(aggregate.keys, np.concatenate([cells, cells + 1]) << shift)
+    before = np.concatenate([[0], np.cumsum(aggregate.counts)])
+    first, after = ends[: len(cells)], ends[len(cells) :]
+    return np.asarray(before[after] - before[first], dtype=np.int64)

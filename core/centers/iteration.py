@@ -1,0 +1,217 @@
+"""Lloyd's iteration on noisy sums alone (SuLQ), with assignments that Blowfish policies make cheaper."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Tally
+from core.centers.found import Centers
+from core.centers.solver import Solver, squared_distances
+from core.centers.space import Space, nearest
+from core.draws import Draw, Gaussian
+from core.neighbors import Neighbors
+from core.noise import Noise
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SHARE_UNIT = 1 << 10
+_SOFTEST = (0.2, 0.6)  # range of the softness, as parts of the distance between neighboring centers
+_GAIN = 0.8  # it is as small as brings the sums' sensitivity to this part of the hard ones'
+_WORTH = 0.85  # and not used where it cannot reach even this part
+_HARMLESS = 0.05  # nor where the noise of hard ones is so small a part of the centers' distance
+_PUBLIC_SEED = 0x110D
+_SCATTERED = 4000
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """How records pull at centers in one iteration: public, and with it all sensitivities.
+
+    A record x gives center j the share a_j(x), sum 1, and pulls it by a_j(x) g_j(x), where g_j(x) is x - c_j
+    shortened to a length of at most r. Shares are hard (softness 0), or soft: a_j proportional to
+    exp(-|x - c_j| / h).
+
+    Why soft: with hard shares a record that crosses a border moves whole pulls, however short its
+    way (so Lemma 6.1 of He, Machanavajjhala and Ding 2014 does not hold). Let t = |x - y|. Since all
+    |x - c_j| are 1-Lipschitz, the exponents' differences move by at most 2 t / h. Along v, the softmax
+    changes by a_j (v_j - sum a v) = a_j (1 - a_j) (v_j - mean of the others), at most a quarter of v's
+    range for each j, and in sum of absolute values at most half of it: in L2 norm at most range / sqrt(8).
+    Hence |a(x) - a(y)| <= s = min(sqrt(2), t / (sqrt(2) h)). Shortening is 1-Lipschitz, so
+
+        |(a_j(x) g_j(x) - a_j(y) g_j(y))_j| <= |a(x)| t + r |a(x) - a(y)| <= t + r s,
+
+    and at most 2 r, as each side is at most r. Hard shares: two centers' pulls, sqrt(2) r, or one
+    center's, min(t, 2 r). A record added or removed: r, and shares of 1.
+
+    Pulls and shares are rounded to whole numbers, which may add 1 to each coordinate's change.
+
+    Args:
+        centers: shape (k, d), units.
+        radius: r, units.
+        softness: h, units; 0 is hard.
+    """
+
+    centers: Ints
+    radius: int
+    softness: float
+
+    def sum_sensitivity(self, neighbors: Neighbors, reach: int) -> float:
+        """L2 sensitivity of the sums of pulls, units.
+
+        Args:
+            neighbors: the relation.
+            reach: bound on the distance t of a secret pair, units.
+        """
+        r, rounding = self.radius, math.sqrt(self.centers.size)
+        if neighbors.name == "add_or_remove_one":
+            return r + rounding
+        if self.softness == 0:
+            return max(math.sqrt(2) * r, min(reach, 2 * r)) + rounding
+        return min(2.0 * r, reach + r * self._spill(reach)) + rounding
+
+    def share_sensitivity(self, neighbors: Neighbors, reach: int) -> float:
+        """L2 sensitivity of the sums of shares, in parts of SHARE_UNIT."""
+        if neighbors.name == "add_or_remove_one":
+            changed = 1.0
+        else:
+            changed = math.sqrt(2) if self.softness == 0 else self._spill(reach)
+        return changed * SHARE_UNIT + math.sqrt(len(self.centers))
+
+    def _spill(self, reach: int) -> float:
+        return min(math.sqrt(2), reach / (math.sqrt(2) * self.softness))
+
+    def shares(self, records: Floats) -> Floats:
+        """Share of every center, shape (n, k), each row summing to 1."""
+        if self.softness == 0:
+            return np.asarray(np.eye(len(self.centers))[nearest(records, self.centers)])
+        # whole numbers below 2^47: exact
+        distance = np.sqrt(squared_distances(records, self.centers.astype(np.float64)))
+        shares = np.exp((distance.min(axis=1, keepdims=True) - distance) / self.softness)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def pull(self, records: Floats, j: int) -> tuple[Floats, Floats]:
+        """Shortened pulls (n, d) at center j, and their lengths (n,) over the radius."""
+        pulls = records - self.centers[j]
+        length = np.sqrt(np.einsum("ij,ij->i", pulls, pulls))
+        shorter = np.minimum(1.0, self.radius / np.maximum(length, 1.0))
+        return pulls * shorter[:, None], np.minimum(length / self.radius, 1.0)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Move every center by sum of pulls / sum of shares.
+
+    Args:
+        space: the universe.
+        neighbors: the relation, perhaps with a policy.
+        sums: noise of the sums, per unit of their sensitivity; see `Assignment`.
+        shares: noise of the shares, per unit of theirs.
+        spread: noise of the spread: a record adds at most 1 to it.
+        name: of the round.
+    """
+
+    space: Space
+    neighbors: Neighbors
+    sums: Gaussian
+    shares: Gaussian
+    spread: Gaussian
+    name: str
+    purpose: ClassVar[str] = (
+        "where the mean of each center's rows lies, how many they are and how far they spread"
+    )
+    floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.sums, self.shares, self.spread
+
+    @property
+    def reach(self) -> int:
+        """Bound on the Euclidean distance of a secret pair, units: their L1 distance."""
+        return self.neighbors.secrets.reach(self.space.grid.extents) << self.space.bits
+
+    def assignment(self, state: Centers) -> Assignment:
+        """Choose radius and softness from the public state: soft shares blur, so only where they pay."""
+        radius = min(self.space.reach, max(1, math.ceil(2 * float(state.spread[0]))))
+        hard = Assignment(state.positions, radius, 0.0)
+        if self.neighbors.name == "add_or_remove_one" or len(state.positions) == 1:
+            return hard
+        positions = state.positions.astype(np.float64)
+        squares = squared_distances(positions, positions)
+        np.fill_diagonal(squares, np.inf)
+        apart = float(np.median(np.sqrt(squares.min(axis=1))))
+        slack = _GAIN * math.sqrt(2) - self.reach / radius  # solves reach + r s = _GAIN sqrt(2) r for h
+        needed = self.reach / (math.sqrt(2) * slack) if slack > 0 else math.inf
+        softness = min(max(needed, _SOFTEST[0] * apart, 1.0), max(_SOFTEST[1] * apart, 1.0))
+        soft = Assignment(state.positions, radius, softness)
+        change = hard.sum_sensitivity(self.neighbors, self.reach)
+        usual = max(1.0, float(np.median(state.counts)))
+        error = self.sums.scale * change * math.sqrt(positions.shape[1]) / usual
+        pays = soft.sum_sensitivity(self.neighbors, self.reach) <= _WORTH * change
+        return soft if pays and error > _HARMLESS * apart else hard
+
+    def summarize(self, block: Block, state: Centers) -> Tally:
+        """Sum pulls and shares of every center, and the squared lengths of all pulls over r^2."""
+        assignment = self.assignment(state)
+        k, d = state.positions.shape
+        totals = np.zeros((k, d + 1), dtype=np.int64)
+        spread = 0
+        for records in self.space.chunks(block.points, 4 * d + 3 * k):
+            shares = assignment.shares(records)
+            squares = np.zeros(len(records))
+            for j in range(k):
+                pulls, lengths = assignment.pull(records, j)
+                totals[j, :d] += np.rint(pulls * shares[:, j, None]).sum(axis=0).astype(np.int64)
+                squares += shares[:, j] * lengths**2
+            totals[:, d] += np.rint(shares * SHARE_UNIT).sum(axis=0).astype(np.int64)
+            spread += int(np.floor(np.minimum(squares, 1.0) * SHARE_UNIT).sum())
+        return Tally(np.append(totals, spread))
+
+    def release(self, aggregate: Tally, state: Centers, noise: Noise) -> Centers:
+        """Release the moved centers, their counts and the spread."""
+        assignment = self.assignment(state)
+        k, d = state.positions.shape
+        totals = aggregate.totals[:-1].reshape(k, d + 1)
+        pull = assignment.sum_sensitivity(self.neighbors, self.reach)
+        share = assignment.share_sensitivity(self.neighbors, self.reach)
+        sums = self.sums.add(totals[:, :d], noise, unit=pull)
+        counts = self.shares.add(totals[:, d], noise, unit=share) / SHARE_UNIT
+        lengths = self.spread.add(aggregate.totals[-1:], noise, unit=SHARE_UNIT)[0] / SHARE_UNIT
+        smallest = 3 * self.shares.scale * share / SHARE_UNIT
+        return _moved(state, assignment, sums, counts, smallest, float(lengths))
+
+
+def _moved(
+    state: Centers, assignment: Assignment, sums: Ints, counts: Floats, smallest: float, lengths: float
+) -> Centers:
+    moves = sums / np.maximum(counts, 1.0)[:, None]
+    longest = np.maximum(np.linalg.norm(moves, axis=1), 1.0)
+    moves *= np.minimum(1.0, assignment.radius / longest)[:, None]
+    moves[counts <= smallest] = 0.0  # so few records are noise: the center stays
+    share = min(1.0, max(0.0, lengths / max(1.0, float(counts.sum()))))
+    spread = assignment.radius * math.sqrt(max(share, 1 / 64))
+    return Centers(
+        space=state.space,
+        positions=state.space.inside(state.positions + moves),
+        spread=np.full(len(moves), spread),
+        counts=np.rint(counts).astype(np.int64),
+    )
+
+
+def scattered(space: Space, k: int) -> Centers:
+    """Public centers that cover the universe evenly: the k-means of random points in it."""
+    extents = np.asarray(space.grid.extents, dtype=np.float64)
+    steps = np.random.default_rng(_PUBLIC_SEED).uniform(size=(max(_SCATTERED, 4 * k), len(extents))) * extents
+    points = space.inside((steps - space.middle) * (1 << space.bits))
+    centers = Solver(2, starts=1).centers(points.astype(np.float64), np.ones(len(points)), k)
+    return Centers(
+        space=space,
+        positions=space.inside(centers),
+        spread=np.full(k, float(space.reach)),
+        counts=np.zeros(k, dtype=np.int64),
+    )

@@ -1,0 +1,37 @@
+"""The k-centers tasks: their methods, and what none of them serves."""
+
+from core.centers.coreset import Coreset
+from core.centers.lloyd import Lloyd
+from core.centers.params import KCenters, KMeans, KMedian
+from core.centers.space import Space
+from core.errors import InvalidValue
+from core.task import Setting, Task
+
+
+def check(setting: Setting[KCenters]) -> None:
+    """Check that the budget, the policy, the shares and the width of the domain are served.
+
+    Raises:
+        InvalidValue: one of them is not.
+    """
+    grid, neighbors = setting.grid, setting.neighbors
+    grid.check_distances()
+    if neighbors.policy is not None:
+        neighbors.policy.check(grid.extents)
+    if neighbors.constraints:
+        allowed = "k-means and k-median do not support them; histogram does"
+        raise InvalidValue("constraints", True, allowed, "is set")
+    if setting.budget.delta <= 0:
+        raise InvalidValue("delta", 0, "Gaussian noise needs a delta above 0")
+    Space(grid)
+    if setting.params.method != "lloyd":  # which takes none
+        Coreset(setting).check_shares()
+
+
+_COMPARED_BY = (
+    "the length that the noise of a center's sum must hide at first; where that depends on the data, it is "
+    "taken for a third of the domain's radius"
+)
+
+K_MEANS: Task[KCenters] = Task(KMeans, (Lloyd, Coreset), _COMPARED_BY, check)
+K_MEDIAN: Task[KCenters] = Task(KMedian, (Coreset,), _COMPARED_BY, check)

@@ -1,0 +1,64 @@
+"""The cost of a minimum spanning tree, with noise by its global sensitivity."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from core.draws import Charged, Draw, Laplace
+from core.graphs.cuts import Cuts
+from core.graphs.edges import Edges
+from core.graphs.found import Released
+from core.graphs.spanning_cost import SpanningCost, SpanningMethod
+from core.noise import Noise
+from core.task import Accuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalCost(SpanningCost):
+    """Release the cost with discrete Laplace noise: one weight moves it by at most `cap`.
+
+    Args:
+        total: noise of the cost, grid steps.
+    """
+
+    purpose: ClassVar[str] = (
+        "the cost of a minimum spanning tree, under noise for the most that one row can change any cost"
+    )
+    total: Laplace
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.total,)
+
+    def release(self, aggregate: Edges, state: None, noise: Noise) -> Released:
+        """Release the cost and the public scale of its noise."""
+        cost, edges = self.cost(Cuts.of(aggregate, self.cap))
+        value = int(self.total.add(np.array([cost], dtype=np.int64), noise)[0])
+        return self.restored(value, edges, self.total.scale)
+
+
+class GlobalSensitivity(SpanningMethod):
+    """Laplace noise by the upper bound of a weight.
+
+    A node with a single edge alone makes the smooth sensitivity at least half of the global one.
+    """
+
+    name: ClassVar[str] = "global"
+    calibrated: ClassVar[bool] = False
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (GlobalCost(grid=self.setting.grid, public=self.public, total=self._total),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        setting = self.setting
+        return self.promised(
+            math.ceil(self._total.scale * math.log(1 / setting.params.failure)) * setting.grid.step
+        )
+
+    @property
+    def _total(self) -> Laplace:
+        return Laplace.of("cost", self.setting.budget.epsilon, self.changes * self.setting.grid.extents[2])

@@ -1,0 +1,140 @@
+"""Count the triangles of a graph, and what a changed edge does to their number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from core.graphs.edges import Edges, adjacency
+
+Ints = NDArray[np.int64]
+
+_WEDGES = 1 << 22  # paths of length two held at a time
+_FEW = 256  # nodes that are paired with each other first
+
+
+@dataclass(frozen=True)
+class Wedges:
+    """What triangle counts and their sensitivity need.
+
+    Args:
+        triangles: number of triangles.
+        common: distinct numbers a of common neighbors of a pair of nodes, ascending.
+        half: for each a, the largest number b of nodes that neighbor exactly one of such a pair, apart
+            from the pair. Left out are pairs that another equals in both a and 2 a + b: no A(s) is
+            theirs alone.
+    """
+
+    triangles: int
+    common: Ints
+    half: Ints
+
+    def local(self, changes: int, nodes: int) -> int:
+        """Return A(s), the largest local sensitivity within s edges; see `CountTriangles`."""
+        reached = self.common + (changes + np.minimum(changes, self.half)) // 2
+        return int(min(int(reached.max()), max(0, nodes - 2)))
+
+
+def count_wedges(edges: Edges, nodes: int) -> Wedges:
+    """Count triangles and, for all pairs of the `nodes` possible nodes, common and half-common neighbors.
+
+    Memory is some hundred bytes an edge and a constant. Time is the number of paths of length two in the
+    worst case, where nodes have edges to a good part of all others; but paths between nodes of few edges are
+    left out where they cannot matter (`_count_common`).
+    """
+    u, v, here = edges.compact()
+    degrees = np.bincount(np.append(u, v), minlength=here)
+    heaviest = np.argsort(-degrees, kind="stable")
+    rank = np.empty(here, dtype=np.int64)
+    rank[heaviest] = np.arange(here)
+    degrees, u, v = degrees[heaviest], rank[u], rank[v]
+    graph = adjacency(u, v, here)
+    best = _count_common(graph, degrees)
+    best[0] = max(int(best[0]), _sum_without_common(graph, degrees, int(best.max()), nodes > here))
+    alone = best > np.append(_largest_from(best)[1:], -1)
+    some = np.flatnonzero(alone)
+    return Wedges(_count_triangles(u, v, here), some, best[some] - 2 * some)
+
+
+def _count_triangles(u: Ints, v: Ints, here: int) -> int:
+    """Count triangles from their lightest corner: by falling degree, few of its neighbors come before it."""
+    light, heavy = np.maximum(u, v), np.minimum(u, v)
+    upward = scipy.sparse.csr_array((np.ones(len(u), dtype=np.int64), (light, heavy)), shape=(here, here))
+    start, closed = 0, 0
+    while start < here:
+        end = _fitting(upward, upward, start, here)
+        corner = upward[start:end]
+        closed += int((corner @ upward).multiply(corner).sum())
+        start = end
+    return closed
+
+
+def _count_common(graph: "scipy.sparse.csr_array", degrees: Ints) -> Ints:
+    """Find for each number a > 0 of common neighbors the largest 2 a + b, where these two matter; else -1.
+
+    2 a + b is d_i + d_j, less 2 where i and j are joined; and a is at most the smaller degree. So once a pair
+    has a of at least d_j and some 2 a + b, a lighter node j of a pair matters only beside an i that exceeds
+    it, d_i + d_j > 2 a + b. Nodes come by falling degree, each as the lighter one of its pairs.
+
+    Args:
+        graph: adjacency matrix, nodes by falling degree, shape (nodes, nodes).
+        degrees: shape (nodes,), falling.
+
+    Returns:
+        Shape (largest degree + 1,).
+    """
+    best = np.full(int(degrees.max(initial=0)) + 1, -1, dtype=np.int64)
+    start, here = 0, len(degrees)
+    while start < here:
+        exceeded = int(_largest_from(best)[degrees[start]]) - int(degrees[start])
+        end = min(here, max(2 * start, _FEW))
+        rivals = min(int(np.searchsorted(-degrees, -exceeded)), end)
+        if rivals == 0:
+            break
+        heavy = graph[:rivals].T.tocsr()
+        end = _fitting(graph, heavy, start, end)
+        paths = (graph[start:end] @ heavy).tocoo()
+        i, j, common = paths.coords[1], paths.coords[0] + start, paths.data
+        pairs = i < j
+        i, j, common = i[pairs], j[pairs], common[pairs]
+        sums = degrees[i] + degrees[j]
+        np.maximum.at(best, common, sums - 2)  # as if joined
+        higher = np.flatnonzero(sums > _largest_from(best)[common])
+        i, j = i[higher], j[higher]
+        apart = higher[np.asarray(graph[j, i]).ravel() == 0] if len(higher) else higher
+        np.maximum.at(best, common[apart], sums[apart])
+        start = end
+    return best
+
+
+def _largest_from(best: Ints) -> Ints:
+    """Return, for each a, the largest entry from a on."""
+    return np.maximum.accumulate(best[::-1])[::-1]
+
+
+def _fitting(left: "scipy.sparse.csr_array", right: "scipy.sparse.csr_array", start: int, end: int) -> int:
+    """Return up to where rows of `left` from `start` on go on in `right` by `_WEDGES` paths; at least one."""
+    paths = np.cumsum(left[start:end] @ np.diff(right.indptr).astype(np.int64))
+    return start + max(1, int(np.searchsorted(paths, _WEDGES, side="right")))
+
+
+def _sum_without_common(graph: "scipy.sparse.csr_array", degrees: Ints, enough: int, spare: bool) -> int:
+    """Find the largest 2 a + b, above `enough`, of a pair without common neighbors (a = 0); else -1.
+
+    Pairs are tried by descending sum of degrees, which is at most the number of nodes where none is common;
+    `spare` tells of a node without edges.
+    """
+    best = int(degrees.max(initial=0)) if spare else -1
+    for i in range(len(degrees) - 1):
+        if degrees[i] + degrees[i + 1] <= max(best, enough):
+            break
+        if degrees[i] + degrees[-1] > len(degrees):
+            continue
+        apart = np.ones(len(degrees), dtype=np.bool_)
+        apart[(graph[[i]] @ graph).indices] = False
+        apart[: i + 1] = False
+        sums = degrees[i] + degrees
+        sums[graph[[i]].indices] -= 2
+        best = max(best, int(sums[apart].max(initial=-1)))
+    return best if best > enough else -1

@@ -1,0 +1,90 @@
+"""The dense histogram: noise on the count of every cell."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from core.aggregate import Counts
+from core.draws import Charged, Draw, Laplace
+from core.errors import InvalidValue
+from core.histogram.cells import Cells
+from core.histogram.constraints import Consistency
+from core.histogram.found import Table
+from core.histogram.method import CountCells
+from core.noise import Noise
+from core.rounds import Block
+from core.task import Accuracy
+
+_MOST = 1 << 22  # most cells that are all given noise
+
+
+@dataclass(frozen=True)
+class DenseHistogram:
+    """Release the count of every cell.
+
+    One record is in one cell. So the counts have L1 sensitivity 1 where a record is added or removed, and
+    2 where it is replaced. Under a policy whose secret pairs never lie in two cells the sensitivity is 0,
+    and the counts are released as they are. Under constraints see `core.histogram.constraints`.
+
+    Args:
+        cells: the cells.
+        count: noise of every count.
+        consistency: known counts that the table shall keep, or None; only where the number of records
+            is public.
+    """
+
+    cells: Cells
+    count: Laplace
+    consistency: Consistency | None = None
+    purpose: ClassVar[str] = "how many records lie in each cell"
+    floor: int = 0
+    name: str = "histogram"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the block's records by cell."""
+        return Counts.of(self.cells.keys(block.points))
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> Table:
+        """Release every cell's noisy count, as it is or made consistent."""
+        exact = np.zeros(self.cells.number, dtype=np.int64)
+        exact[aggregate.keys] = aggregate.counts
+        counts = self.count.add(exact, noise)
+        if self.consistency is not None:
+            table = self.consistency.keep(counts.reshape(self.cells.shape), total=int(exact.sum()))
+            counts = table.ravel()
+        return Table(self.cells, np.arange(self.cells.number), counts)
+
+
+class Dense(CountCells):
+    """Every cell's count, with noise; the only method that keeps known counts."""
+
+    name: ClassVar[str] = "dense"
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.cells.number <= _MOST:
+            return None
+        return InvalidValue(
+            "cells",
+            self.setting.params.cells,
+            f"dense takes at most {_MOST:,}",
+            f"makes {self.cells.number:,} cells",
+        )
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        count = Laplace(what="cell counts", scale=self.scale, sensitivity=self.sensitivity)
+        return (DenseHistogram(self.cells, count, self.consistency),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`; disjoint known counts double the error, see `Consistency.keep`."""
+        error: int | None = self.error
+        if self.consistency is not None:
+            error = 2 * self.error + 1 if self.consistency.disjoint else None
+        return self.promised(error, None, math.inf if error is None else error)

@@ -1,0 +1,85 @@
+"""The sparse histogram: noise on the counts of occupied cells, and a threshold."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from core.aggregate import Counts
+from core.draws import Charged, Draw
+from core.errors import InvalidValue
+from core.histogram.cells import Cells
+from core.histogram.found import Table
+from core.histogram.method import CountCells
+from core.mechanisms.stability import StabilityHistogram
+from core.noise import Noise
+from core.rounds import Block
+from core.task import Accuracy
+
+
+@dataclass(frozen=True)
+class SparseHistogram:
+    """Release the cells whose noisy count reaches a threshold: empty cells are never looked at.
+
+    One record is in one cell: see `StabilityHistogram` for what that costs. Clipping at the floor is
+    1-Lipschitz in every count, so that the clipped counts have the same sensitivity.
+
+    Args:
+        cells: the cells.
+        count: noise of every count above the floor, and the threshold for it.
+        floor: counts at or below it never appear.
+    """
+
+    cells: Cells
+    count: StabilityHistogram
+    purpose: ClassVar[str] = "which cells hold enough records, and how many each of them holds"
+    floor: int = 0
+    name: str = "histogram"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the block's records by cell."""
+        return Counts.of(self.cells.keys(block.points))
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> Table:
+        """Release the cells that reach the threshold with their noisy counts."""
+        keys, counts = self.count.released(aggregate.keys, aggregate.counts, noise)
+        return Table(self.cells, keys, counts + self.floor)
+
+
+class Sparse(CountCells):
+    """The counts of the cells that hold enough records, of any number of cells."""
+
+    name: ClassVar[str] = "sparse"
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.setting.neighbors.constraints:
+            return InvalidValue("method", self.name, "it does not support known counts; use dense")
+        delta = self.setting.budget.delta
+        if self.sensitivity and not 0 < delta < 0.5:
+            return InvalidValue("delta", delta, "sparse needs one above 0 and below 1/2")
+        return None
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (SparseHistogram(self.cells, self._count, self.setting.params.floor),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`; a cell that is missing counts as empty."""
+        floor = self.setting.params.floor
+        released_from = floor + self._count.threshold + self.error
+        note = (
+            "A cell with fewer records than promised may be missing; the private stage holds every cell "
+            f"with more than {floor} records."
+        )
+        return self.promised(self.error, released_from, max(self.error, released_from - 1), note)
+
+    @cached_property
+    def _count(self) -> StabilityHistogram:
+        setting, what = self.setting, "cell counts"
+        if not self.sensitivity:
+            return StabilityHistogram(what=what, scale=0.0, threshold=1, moves=0)
+        return StabilityHistogram.of(what, setting.budget.epsilon, setting.budget.delta, setting.neighbors)

@@ -1,0 +1,29 @@
+"""The histogram task: its methods, and what none of them serves."""
+
+from core.histogram.cells import shape_of
+from core.histogram.constraints import check_satisfiable
+from core.histogram.dense import Dense
+from core.histogram.params import Histogram
+from core.histogram.sparse import Sparse
+from core.task import Setting, Task
+
+
+def check(setting: Setting[Histogram]) -> None:
+    """Check that the cells suit the grid, and that some database has the known counts.
+
+    Raises:
+        InvalidValue: they don't, or none has.
+    """
+    grid, neighbors = setting.grid, setting.neighbors
+    if neighbors.policy is not None:
+        neighbors.policy.check(grid.extents)
+        check_satisfiable(neighbors.constraints, grid.extents)
+    shape_of(setting.params.cells, grid)
+
+
+HISTOGRAM = Task(
+    Histogram,
+    (Dense, Sparse),
+    "the largest error of a cell's count, where a missing cell counts as empty",
+    check,
+)

@@ -1,0 +1,184 @@
+"""The practical 1-cluster k times, within one budget."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from core.budget import Budget
+from core.draws import Laplace
+from core.errors import InvalidValue
+from core.k_cover.found import Cover, Promises
+from core.k_cover.params import KCover
+from core.k_cover.rounds import CountRows, CoverRound, Target
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.budget_split import BudgetSplit, Draws
+from core.one_cluster.practical.guarantee import guarantee, serves, smallest_target
+from core.one_cluster.practical.locate import FindBox, FindRadius
+from core.one_cluster.practical.method import PracticalRound, rounds_of
+from core.one_cluster.practical.refine import FitRadius
+from core.task import Accuracy, Method, Setting
+
+_NOMINAL = 1000
+"""Target for which noise is planned where the true one follows from a count: no round samples it."""
+
+_RATIO = 1.02  # of neighboring candidate radii: the edge of a cover decides what is an outlier
+_LARGER = 4  # samples are so many times as large where the target follows from a count
+
+_COUNT = 0.03  # part of epsilon that counts all records, where they are counted
+
+
+@dataclass(frozen=True)
+class AnyTarget(BudgetSplit):
+    """A split whose noise is planned before its target is known.
+
+    No sampling can be planned, so its amplification is not counted on, which larger samples make up for.
+    There is no floor: the size of the sample bounds the number of boxes.
+    """
+
+    def rate(self, sample: int) -> float:
+        """See `BudgetSplit.rate`."""
+        return super().rate(_LARGER * sample)
+
+    def floor(self, sample: int) -> int:
+        """See `BudgetSplit.floor`."""
+        return 0
+
+
+@dataclass(frozen=True)
+class BallSearch:
+    """One round of the practical 1-cluster that looks for one ball.
+
+    Args:
+        split: what the noise was planned for; the target may be another.
+        draws: the noise, whatever the target.
+        ball: number of the ball, from 0: the rounds of each ball see samples of their own.
+        number: number of the round.
+    """
+
+    split: BudgetSplit
+    draws: Draws
+    ball: int
+    number: int
+
+    def step(self, target: int) -> PracticalRound:
+        """Return the round: thresholds and sample for `target`, the noise as planned."""
+        split = self.split.for_target(target)
+        step = rounds_of(split, self.draws, guarantee(split, self.draws))[self.number]
+        if isinstance(step, FitRadius):
+            # A cover wants the target's records rather than a small radius. The 1-cluster aims lower by four
+            # noise scales or more, which its promise keeps: more than the further candidates cost here.
+            return replace(step, target=target, ratio=_RATIO)
+        if isinstance(step, FindRadius | FindBox):
+            return replace(step, sample=replace(step.sample, tweak=step.sample.tweak + 2 * self.ball))
+        return step
+
+
+class Repeated(Method[KCover]):
+    """The practical 1-cluster k times, each time of the records that no earlier ball holds.
+
+    The noise of all balls is composed as a whole. With `coverage` the first round counts the records; under
+    `replace_one` their number is public and released as it is. The noise of the other rounds is planned
+    before that and doesn't depend on the count; their thresholds and samples do.
+    """
+
+    name: ClassVar[str] = "practical"
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.setting.budget.delta > 0:
+            return None
+        return InvalidValue("delta", 0, "k_cover chooses among boxes, which needs a delta above 0")
+
+    def start(self) -> Cover:
+        """See `Method.start`."""
+        return Cover()
+
+    def rounds(self, share: float) -> tuple[CoverRound | CountRows, ...]:
+        """See `Method.rounds`: the count, then the same rounds for each ball."""
+        params, planned = self.setting.params, self._split(share)
+        # The shares stay those of the planned target.
+        one = replace(planned.setting.params, shares=planned.shares())
+        split = replace(planned, setting=replace(planned.setting, params=one))
+        draws, target = split.draws(1.0), Target(params.k, params.target, params.coverage)
+        steps = rounds_of(split, draws, guarantee(split, draws))
+        balls = tuple(
+            CoverRound(
+                BallSearch(split, draws, ball, number),
+                target,
+                last=number == len(steps) - 1,
+                name=f"{step.name}_{ball + 1}",
+                purpose=f"ball {ball + 1}: {step.purpose}",
+                floor=step.floor,
+                drawn=step.draws(),
+            )
+            for ball in range(params.k)
+            for number, step in enumerate(steps)
+        )
+        return (CountRows(self._count(share)), *balls) if self._counts else balls
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        smallest = smallest_target(lambda target: self._serves(share, target))
+        promises = self._promises(share)
+        error = math.inf if smallest is None else float(smallest)
+        return Accuracy(promises, error, self._notes(promises, smallest), smallest)
+
+    @property
+    def _counts(self) -> bool:
+        return self.setting.params.coverage is not None
+
+    @property
+    def _failure(self) -> float:
+        """What each ball, and the count, may fail with (union bound)."""
+        return self.setting.params.failure / (self.setting.params.k + self._counts)
+
+    def _split(self, share: float, target: int | None = None) -> BudgetSplit:
+        """Return the split for one ball: at share 1, epsilon / sqrt(k), about that of a k-fold composition.
+
+        Nissim, Stemmer and Vadhan 2016, Observation 3.5.
+        """
+        setting, params = self.setting, self.setting.params
+        budget = Budget(share * setting.budget.epsilon / math.sqrt(params.k), setting.budget.delta / params.k)
+        one = OneCluster(target or params.target or _NOMINAL, self._failure, "practical", params.shares)
+        kind = AnyTarget if self._counts else BudgetSplit
+        return kind(Setting(setting.grid, one, budget, setting.neighbors, setting.salt))
+
+    def _count(self, share: float) -> Laplace:
+        """Return the draw that counts all records; it adds nothing where their number is public."""
+        neighbors = self.setting.neighbors
+        if neighbors.name == "replace_one":
+            return Laplace(what="count", scale=0.0, sensitivity=0.0)
+        return Laplace.of("count", share * _COUNT * self.setting.budget.epsilon, neighbors.count())
+
+    def _promises(self, share: float) -> Promises:
+        split = self._split(share)
+        one = guarantee(split, split.draws(1.0)).promises(split)
+        if not self._counts:
+            return Promises(one.missing, one.radius_factor, one.resolution, one.count_error, None)
+        rows_error = math.ceil(self._count(share).scale * math.log(1 / self._failure))
+        return Promises(None, None, None, one.count_error, rows_error)
+
+    def _serves(self, share: float, target: int) -> bool:
+        """Say whether a target of the first ball is promised, with at least half of it in the ball."""
+        split = self._split(share, target)
+        return serves(split, (self._split(share) if self._counts else split).draws(1.0))
+
+    def _notes(self, promises: Promises, smallest: int | None) -> tuple[str, ...]:
+        params = self.setting.params
+        notes = [
+            f"Up to {params.k} balls are looked for one after the other, and the first search that finds "
+            "nothing ends it. The budget is that of all of them, whether or not they are found.",
+            "Each ball's count leaves out the rows that earlier balls hold.",
+        ]
+        if params.coverage is not None and smallest is not None:
+            needed = math.ceil(smallest * params.k / params.coverage)
+            notes.append(
+                f"A full promise needs about {smallest:,} rows a ball, so {needed:,} rows in all; with fewer "
+                "the run may find fewer balls."
+            )
+        if params.coverage is None and promises.missing is None:
+            notes.append(
+                f"The target {params.target} is too small for a promise at this budget: the run may "
+                "find fewer balls, or wider ones. What is released is as private as ever."
+            )
+        return tuple(notes)

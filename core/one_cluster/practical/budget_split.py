@@ -1,0 +1,143 @@
+"""How the practical 1-cluster splits its budget: the share of each round, its sample, and its draws."""
+
+import math
+from dataclasses import dataclass, replace
+
+from core.budget import Cost, before_sampling
+from core.draws import Additive, Gaussian, Laplace
+from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.choosing import Choosing
+from core.one_cluster.params import SHARES, OneCluster
+from core.one_cluster.practical.boxes import Boxes
+from core.task import Setting
+
+RADIUS_SAMPLE, CENTER_SAMPLE = 2000, 8000
+"""How many records of the target the samples of the first and the second round keep, expected."""
+
+AVERAGES = ("average_1", "average_2")
+"""Names of the rounds that move the center to a mean."""
+
+_SUM = 0.85  # an average spends this part on the sum and the rest on the count
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Every draw of a run; see the rounds for the sensitivities."""
+
+    level: AboveThreshold
+    box: Choosing
+    sums: tuple[Additive, ...]
+    counts: tuple[Laplace, ...]
+    radius: AboveThreshold
+    count: Laplace
+
+
+@dataclass(frozen=True)
+class BudgetSplit:
+    """What each round of the practical 1-cluster may spend, and which records it sees.
+
+    Args:
+        setting: what is asked for.
+        changes: how many changes of its relation lie between neighbors.
+    """
+
+    setting: Setting[OneCluster]
+    changes: int = 1
+
+    @property
+    def target(self) -> int:
+        """How many records the ball should hold."""
+        return self.setting.params.target
+
+    def for_target(self, target: int) -> "BudgetSplit":
+        """Return the same for another target."""
+        return replace(
+            self, setting=replace(self.setting, params=replace(self.setting.params, target=target))
+        )
+
+    @property
+    def boxes(self) -> Boxes:
+        """The boxes of the grid, at all scales."""
+        return Boxes(self.setting.grid)
+
+    def rate(self, sample: int) -> float:
+        """Poisson rate at which the target keeps about `sample` records."""
+        return min(1.0, sample / self.target)
+
+    def floor(self, sample: int) -> int:
+        """Records in a box below which a round does not send it on."""
+        return int(self.rate(sample) * self.target / 8)
+
+    @property
+    def choice_delta(self) -> float:
+        """What choosing a box spends of delta."""
+        return self.setting.budget.delta / 4
+
+    @property
+    def _gaussian_factor(self) -> float:
+        return math.sqrt(2 * math.log(1.25 / (self.setting.budget.delta / 4)))
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether Gaussian noise is smaller than Laplace noise on a sum of d coordinates."""
+        return math.sqrt(2 * self.setting.grid.dimension) > self._gaussian_factor
+
+    def shares(self) -> dict[str, float]:
+        """Shares of epsilon; by default the fit gets what makes its error a 20th of the target."""
+        fit = min(0.45, max(0.2, 200 / (self.target * self.setting.budget.epsilon)))
+        average = (1 - 0.15 - 0.10 - 0.06 - fit) / 2
+        shares = dict(zip(SHARES, (0.15, 0.10, average, average, fit, 0.06), strict=True))
+        shares |= self.setting.params.shares or {}
+        total = sum(shares.values())
+        return {name: share / total for name, share in shares.items()}
+
+    def draws(self, share: float) -> Draws:
+        """Return the draws that `share` of the budget pays for.
+
+        A replacement is 2 additions or removals, so what is calibrated for one of these gets
+        epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
+        """
+        epsilon = {k: v * self.setting.budget.epsilon * share for k, v in self.shares().items()}
+        moves, one = self._moves, self.changes * self.setting.neighbors.count()
+        radius_rate, center_rate = self.rate(RADIUS_SAMPLE), self.rate(CENTER_SAMPLE)
+        radius = 2 / before_sampling(epsilon["good_radius"] / moves, radius_rate)
+        center = Cost(epsilon["good_center"], self.choice_delta).per_change(moves)
+        fit = 2 * moves / epsilon["fit_radius"]
+        return Draws(
+            level=AboveThreshold(
+                what="level",
+                threshold_scale=radius,
+                query_scale=radius,
+                monotone=True,
+                rate=radius_rate,
+                changes=moves,
+            ),
+            box=Choosing.of(
+                "box",
+                before_sampling(center.epsilon, center_rate),
+                center.delta / center_rate,
+                len(self.boxes.offsets(fine=True)),
+                rate=center_rate,
+                changes=moves,
+            ),
+            sums=tuple(self._sum(name, _SUM * epsilon[name]) for name in AVERAGES),
+            counts=tuple(
+                Laplace.of(f"count of {name}", (1 - _SUM) * epsilon[name], one) for name in AVERAGES
+            ),
+            radius=AboveThreshold(
+                what="radius", threshold_scale=fit, query_scale=fit, monotone=True, changes=moves
+            ),
+            count=Laplace.of("count", epsilon["count"], one),
+        )
+
+    @property
+    def _moves(self) -> int:
+        """How many additions or removals lie between neighbors."""
+        return self.changes * self.setting.neighbors.moves
+
+    def _sum(self, name: str, epsilon: float) -> Additive:
+        """Return the noise of a sum, Gaussian or Laplace, for a share of about `epsilon`."""
+        what, moves = f"sum of {name}, per step of the ball's radius", self._moves
+        if self.gaussian:
+            return Gaussian.of(what, (epsilon / self._gaussian_factor) ** 2 / 2, moves)
+        return Laplace.of(what, epsilon, moves * math.sqrt(self.setting.grid.dimension))

@@ -1,0 +1,118 @@
+"""The practical 1-cluster: box counts, noisy averages, and a fitted radius."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from core.budget import Mechanism
+from core.draws import charged
+from core.errors import InvalidValue
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.budget_split import (
+    AVERAGES,
+    CENTER_SAMPLE,
+    RADIUS_SAMPLE,
+    BudgetSplit,
+    Draws,
+)
+from core.one_cluster.practical.guarantee import Guarantee, guarantee, serves, smallest_target
+from core.one_cluster.practical.locate import FindBox, FindRadius, PoissonSample
+from core.one_cluster.practical.refine import FitRadius, MoveToMean
+from core.task import Accuracy, Method
+
+PracticalRound = FindRadius | FindBox | MoveToMean | FitRadius
+
+_UNKNOWN = Guarantee(threshold=1, target=1, missing=0, found=False, count_error=0)
+"""Stands in where only the draws matter, which don't depend on thresholds."""
+
+
+def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[PracticalRound, ...]:
+    """Return the rounds, with their draws and the thresholds of `holds`."""
+    boxes, salt = split.boxes, split.setting.salt
+    averages = [
+        MoveToMean(
+            boxes,
+            in_box=boxes.projected and name == AVERAGES[0],
+            sum=sum_,
+            count=count,
+            smallest=math.ceil(3 * count.scale),
+            name=name,
+        )
+        for name, sum_, count in zip(AVERAGES, draws.sums, draws.counts, strict=True)
+    ]
+    radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
+    center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
+    radius_floor, center_floor = split.floor(RADIUS_SAMPLE), split.floor(CENTER_SAMPLE)
+    return (
+        FindRadius(boxes, radius_sample, radius_floor, holds.threshold, draws.level),
+        FindBox(boxes, center_sample, center_floor, draws.box),
+        *averages,
+        FitRadius(boxes, holds.target, draws.radius, draws.count),
+    )
+
+
+@dataclass(frozen=True)
+class Practical(Method[OneCluster]):
+    """The practical 1-cluster, which uses the number of records under no relation.
+
+    Args:
+        setting: what is asked for.
+        changes: how many changes of its relation lie between neighbors.
+    """
+
+    name: ClassVar[str] = "practical"
+
+    changes: int = 1
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.setting.budget.delta > 0:
+            return None
+        return InvalidValue("delta", 0, "one_cluster chooses among boxes, which needs a delta above 0")
+
+    def rounds(self, share: float) -> tuple[PracticalRound, ...]:
+        """See `Method.rounds`."""
+        draws = self._split.draws(share)
+        return rounds_of(self._split, draws, guarantee(self._split, draws))
+
+    def charges(self, share: float) -> tuple[Mechanism, ...]:
+        """See `Method.charges`."""
+        return charged(rounds_of(self._split, self._split.draws(share), _UNKNOWN))
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        split = self._split
+        holds = guarantee(split, split.draws(share))
+        smallest = smallest_target(self._serves)
+        error = math.inf if smallest is None else float(smallest)
+        return Accuracy(holds.promises(split), error, self._notes(holds), smallest)
+
+    @cached_property
+    def _split(self) -> BudgetSplit:
+        return BudgetSplit(self.setting, self.changes)
+
+    def _serves(self, target: int) -> bool:
+        split = self._split.for_target(target)
+        return serves(split, split.draws(1.0))
+
+    def _notes(self, holds: Guarantee) -> tuple[str, ...]:
+        setting, notes = self.setting, []
+        if not holds.found:
+            notes.append(
+                f"The target {setting.params.target} is too small for a promise at this budget: the run may "
+                "find nothing, or a wider ball. What is released is as private as ever."
+            )
+        if self._split.boxes.projected:
+            notes.append(
+                f"With {setting.grid.dimension} columns the boxes live in a random projection: the number of "
+                "records in the ball is promised, its radius is not."
+            )
+        for what, sample in (("radius", RADIUS_SAMPLE), ("center", CENTER_SAMPLE)):
+            rate = self._split.rate(sample)
+            if rate < 1:
+                notes.append(
+                    f"The {what} round's box counts see a secret Poisson sample of rate {rate:.4g}; its "
+                    "amplification is accounted."
+                )
+        return tuple(notes)

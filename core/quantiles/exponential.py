@@ -1,0 +1,214 @@
+"""One quantile by the exponential mechanism on ranks, whatever the width of the domain."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core.aggregate import Counts
+from core.draws import Charged, Draw
+from core.gaps import Order, Runs, rank_scores
+from core.mechanisms.exponential import Exponential
+from core.neighbors import Neighbors
+from core.noise import Noise
+from core.quantiles.found import FoundQuantiles, FoundValue, Promises
+from core.quantiles.params import OneValue
+from core.rounds import Block
+from core.task import Accuracy, Method
+
+UNIT = 1 << 28
+"""Ranks and probabilities are whole multiples of 1 / UNIT of a record; 2^34 records fit into int64."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The rank w(n) at which one quantile of n records is sought.
+
+    - For 0 < p < 1, w(n) = p n.
+    - For p = 0, w(n) = min(inside, n / 2): all points below the records have the same ranks, so a minimum
+      that shall not be one of them is sought inside of the records, or in the middle of few.
+    - For p = 1, w(n) = n - min(inside, n / 2).
+
+    A grid point v has all ranks from #{x < v} to #{x <= v}. Its score is minus the distance of w(n) from
+    these ranks, in 1 / UNIT of a record.
+
+    Sensitivity, for one record more or less:
+
+    1. An end # of these ranks lies # - w(n) = up # - down (n - #) + (down n - w(n)) above w(n), for any
+       weights with up + down = 1. In that form, "an end" changes as follows.
+    2. n private, 0 < p < 1: down = p, and the last term is 0. A record more at y changes the ends of points
+       above y by 1 - p and those of points below y by -p. At y itself it changes one end by each.
+    3. n private, p = 0: w(n) grows by 0 to 1/2. So the ends of points above y change by 1/2 to 1, and those
+       of points below y by -1/2 to 0. p = 1 is the mirror image.
+    4. n public: up = down = 1/2. The last term is a public constant, and the rest changes by 1/2 or -1/2.
+    5. So no end changes by more than `weight`: max(p, 1 - p) where n is private, 1/2 where it is public.
+    6. A distance changes by at most what its ends do (see `rank_scores`). So the changes of the scores have a
+       range of at most 2 `weight`.
+
+    A replacement is one record less and one more: twice that (see `per_weight`).
+
+    Args:
+        probability: p, in [0, 1].
+        total_is_public: whether the number of records may be used: `replace_one`.
+        inside: records from an extreme; 0 for 0 < p < 1.
+    """
+
+    probability: float
+    total_is_public: bool
+    inside: int = 0
+
+    @property
+    def weight(self) -> float:
+        """The larger weight of a record."""
+        return 0.5 if self.total_is_public else max(self.probability, 1 - self.probability)
+
+    def point(self, order: Order, size: int, draw: Exponential, noise: Noise) -> int:
+        """Choose one of the points 0, ..., size - 1.
+
+        Args:
+            order: the records.
+            size: number of grid points.
+            draw: of spread 2, per unit of the larger weight of a record.
+            noise: where randomness comes from.
+        """
+        target, total = int(np.rint(self.probability * UNIT)), order.total
+        depth = min(self.inside * UNIT, total * UNIT // 2)
+        wanted = target * total + (depth if target == 0 else -depth)
+        up = UNIT // 2 if self.total_is_public else UNIT - target
+        runs = Runs.between(order, 0, size)
+        scores = rank_scores(runs, total, (UNIT - up) * total - wanted, up, UNIT - up)
+        return draw.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
+
+
+def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> Exponential:
+    """Return a draw on ranks that spends `epsilon`; a replacement is a removal and an addition.
+
+    Its scores change by amounts whose range is at most twice the larger weight of a record.
+    """
+    what, moves = f"{what}, per unit of the larger weight of a record", neighbors.moves
+    return Exponential.of(what, epsilon / moves, spread=2, changes=moves, **more)
+
+
+def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
+    """Bound the distance of a chosen point from its aim, in records, but for probability `failure`.
+
+    Some point is at distance 0, and at most `size` are further than the bound, each of them less likely than
+    it by a factor of failure / size.
+
+    Args:
+        aim: where it is sought.
+        size: number of grid points.
+        scale: of the draw, per unit of half the larger weight of a record.
+        failure: see above.
+    """
+    return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
+
+
+def typical_distance(aim: Aim, scale: float) -> float:
+    """Return the standard deviation of the rank among dense records: that of a two-sided exponential."""
+    return 2 * aim.weight * scale * math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class ChooseByRank:
+    """Release one quantile: the exponential mechanism over all grid points (Smith 2011).
+
+    The points between two neighboring records have equal scores and are one run, so that time and memory
+    depend on the distinct values of the records, and not on the number of points.
+
+    Neighbors, sensitivity: see `Aim`; the changes of the scores have a range of at most twice the larger
+    weight of a record where one is added or removed. Cost: epsilon where the draw's scale is twice the larger
+    weight / epsilon, and twice that scale where a record is replaced, which is a removal and an addition.
+
+    Args:
+        aim: the rank.
+        size: number of grid points.
+        draw: chooses the point, per unit of the larger weight.
+    """
+
+    aim: Aim
+    size: int
+    draw: Exponential
+    purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
+    name: str = "release"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.draw,)
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the records at every grid point that has any."""
+        return Counts.of(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue | FoundQuantiles:
+        """Release a grid point."""
+        return FoundValue(self.aim.point(Order.of_counts(aggregate), self.size, self.draw, noise))
+
+
+@dataclass(frozen=True)
+class OneQuantile(ChooseByRank):
+    """Release one quantile as a list of one; see `ChooseByRank`."""
+
+    purpose: ClassVar[str] = "where the quantile lies"
+    name: str = "quantiles"
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
+        """Release a grid point."""
+        step = self.aim.point(Order.of_counts(aggregate), self.size, self.draw, noise)
+        return FoundQuantiles((self.aim.probability,), (step,))
+
+
+class ExponentialByRank(Method[OneValue]):
+    """The exponential mechanism on ranks; it promises a rank.
+
+    An extreme is sought `inside` of it. A point beyond all of n >= 2 inside records is at distance `inside`,
+    and the bound E of the distance fails with probability `failure`. So `inside` = floor(E) + 1 is enough for
+    the value not to be beyond the extreme but for that probability, and then at most inside + floor(E)
+    records are beyond the value. No smaller rank does for all data: where all records have one value and all
+    other points are beyond it, the released one is beyond it with probability size e^(-inside / scale).
+    """
+
+    name: ClassVar[str] = "exponential"
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        draw = per_weight("value", share * self.setting.budget.epsilon, self.setting.neighbors)
+        return (ChooseByRank(self._aim(share), self._size, draw),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        aim, bound, typical = (
+            self._aim(share),
+            self._bound(share),
+            typical_distance(self._anywhere, self._scale(share)),
+        )
+        if not aim.inside:
+            return Accuracy(Promises(math.ceil(bound), typical), error=bound)
+        error = aim.inside + math.floor(bound)
+        note = (
+            f"The value is sought {aim.inside:,} records inside of the extreme, because all values beyond "
+            f"the records have the same rank. Among at least {2 * aim.inside:,} records the value is not "
+            "beyond them; among fewer it is sought in their middle."
+        )
+        return Accuracy(Promises(error, math.hypot(aim.inside, typical)), error=error, notes=(note,))
+
+    @property
+    def _size(self) -> int:
+        return self.setting.grid.extents[0] + 1
+
+    @property
+    def _anywhere(self) -> Aim:
+        """The aim of a quantile that is no extreme."""
+        return Aim(self.setting.params.quantile, self.setting.neighbors.name == "replace_one")
+
+    def _aim(self, share: float) -> Aim:
+        aim = self._anywhere
+        return replace(aim, inside=math.floor(self._bound(share)) + 1) if aim.probability in (0, 1) else aim
+
+    def _scale(self, share: float) -> float:
+        return self.setting.neighbors.moves / (share * self.setting.budget.epsilon)
+
+    def _bound(self, share: float) -> float:
+        return distance_bound(self._anywhere, self._size, self._scale(share), self.setting.params.failure)

@@ -1,0 +1,119 @@
+"""What quantiles, a median or a minimum are asked for."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, get_args
+
+from core.errors import InvalidValue
+from core.mechanisms.calibrate_noise import Choice, check_noise
+from core.plan import check_failure
+
+Method = Literal["auto", "recursive", "histogram", "tree"]
+ValueMethod = Literal["auto", "smooth", "exponential"]
+
+_MOST = 10_000  # quantiles
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Which quantiles to release.
+
+    Args:
+        probabilities: of the quantiles, ascending, each between 0 and 1.
+        method: `recursive` (cuts, counts of cells, then a look into each), `histogram` (counts of every grid
+            point, of which there may be 8,192), `tree` (counts down a tree), or `auto`.
+        failure: probability with which a promise may fail.
+
+    Raises:
+        InvalidValue: a value is out of range.
+    """
+
+    probabilities: tuple[float, ...]
+    method: Method = "auto"
+    failure: float = 0.1
+
+    def __post_init__(self) -> None:
+        given = self.probabilities
+        if not 1 <= len(given) <= _MOST:
+            raise InvalidValue(
+                "probabilities", given, f"give 1 to {_MOST:,} of them", f"has {len(given)} values"
+            )
+        for p in given:
+            if not 0 < p < 1:
+                raise InvalidValue("probabilities", given, "each must be above 0 and below 1", f"has {p}")
+        if any(a >= b for a, b in pairwise(given)):
+            raise InvalidValue("probabilities", list(given), "they must ascend, each only once")
+        if self.method not in get_args(Method):
+            raise InvalidValue("method", repr(self.method), "it must be auto, recursive, histogram or tree")
+        check_failure(self.failure)
+
+
+@dataclass(frozen=True)
+class Median:
+    """A quantile of one column, by default the median.
+
+    Args:
+        quantile: from 0 (minimum) to 1 (maximum); the smooth method takes it to a millionth, as the value of
+            rank max(1, ceil(quantile n)).
+        failure: probability with which a promise may fail, beta.
+        method: `smooth` (noise by smooth sensitivity), `exponential` (the exponential mechanism), or `auto`.
+        noise: density of the smooth method's noise, `cauchy`, `student`, `laplace` (needs delta), or `auto`.
+        scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
+            it secret.
+
+    Raises:
+        InvalidValue: a value is out of range.
+    """
+
+    quantile: float = 0.5
+    failure: float = 0.1
+    method: ValueMethod = "auto"
+    noise: Choice = "auto"
+    scale_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.quantile <= 1:
+            raise InvalidValue("quantile", self.quantile, "it must be from 0 to 1")
+        _check(self)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The smallest value of one column, or the largest.
+
+    Args:
+        largest: whether the maximum is wanted.
+        failure: probability with which a promise may fail, beta.
+        method: `smooth` (noise by smooth sensitivity), `exponential` (the exponential mechanism), or `auto`.
+        noise: density of the smooth method's noise, `cauchy`, `student`, `laplace` (needs delta), or `auto`.
+        scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
+            it secret.
+
+    Raises:
+        InvalidValue: a value is out of range.
+    """
+
+    largest: bool = False
+    failure: float = 0.1
+    method: ValueMethod = "auto"
+    noise: Choice = "auto"
+    scale_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def quantile(self) -> float:
+        """The quantile that this is."""
+        return float(self.largest)
+
+
+OneValue = Median | Minimum
+"""Parameters of one quantile, which may be an extreme."""
+
+
+def _check(params: OneValue) -> None:
+    check_failure(params.failure)
+    if params.method not in get_args(ValueMethod):
+        raise InvalidValue("method", repr(params.method), "it must be auto, smooth or exponential")
+    check_noise(params.noise, params.scale_share)

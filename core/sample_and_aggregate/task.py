@@ -1,0 +1,26 @@
+"""Sample and aggregate: its aggregators, and what none of them serves."""
+
+from core.sample_and_aggregate.average import AverageOfAnswers
+from core.sample_and_aggregate.center_of_attention import CenterOfAnswers
+from core.sample_and_aggregate.params import SampleAndAggregate
+from core.sample_and_aggregate.smooth_median import MedianOfAnswers
+from core.sample_and_aggregate.stable_point import ClusterOfAnswers
+from core.task import Setting, Task
+
+
+def check(setting: Setting[SampleAndAggregate]) -> None:
+    """Check that distances between answers are served.
+
+    Raises:
+        ValueError: they are not.
+    """
+    setting.grid.check_distances()
+
+
+SAMPLE_AND_AGGREGATE = Task(
+    SampleAndAggregate,
+    (MedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
+    "what is left over, at least a step; one_cluster is preferred where only a minority agrees",
+    check,
+    choice="aggregator",
+)

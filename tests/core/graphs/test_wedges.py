@@ -1,0 +1,74 @@
+"""Triangles: counts and smooth sensitivities against brute force on all small graphs."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from core.graphs.wedges import count_wedges
+from core.mechanisms.smooth_bound import FLOOR, smooth_bound
+from tests.core.graphs.test_edges import edges
+
+
+def all_graphs(nodes):
+    pairs = list(itertools.combinations(range(nodes), 2))
+    return pairs, [[e for i, e in enumerate(pairs) if bits >> i & 1] for bits in range(1 << len(pairs))]
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5])
+def test_triangles_equal_brute_force(nodes):
+    """Every graph: count, A(s) for all s, and the smooth sensitivity."""
+    pairs, graphs = all_graphs(nodes)
+    wedges = [count_wedges(edges(graph, 2), nodes) for graph in graphs]
+    counted = np.array([w.triangles for w in wedges])
+    for graph, count in zip(graphs, counted, strict=True):
+        present = set(graph)
+        corners = itertools.combinations(range(nodes), 3)
+        assert count == sum(set(itertools.combinations(c, 2)) <= present for c in corners)
+    index = np.arange(len(graphs))
+    local = np.max([np.abs(counted - counted[index ^ (1 << i)]) for i in range(len(pairs))], axis=0)
+    changed = np.array([bin(i).count("1") for i in index])
+    for here in index[:: max(1, len(index) // 300)]:
+        distance = changed[index ^ here]
+        for s in range(len(pairs) + 1):
+            assert wedges[here].local(s, nodes) == local[distance <= s].max()
+        for beta in (0.05, 0.4):
+            smooth = smooth_bound(lambda s, _, w=wedges[here]: w.local(s, nodes), nodes - 2, beta)
+            assert smooth == pytest.approx(max(FLOOR, (np.exp(-beta * distance) * local).max()))
+
+
+def test_triangles_of_a_star_and_of_spare_nodes():
+    """A hub and a leaf have no common neighbor but many half-common ones; so have a hub and an unused id."""
+    star = edges([(0, leaf) for leaf in range(1, 8)], 2)
+    for nodes, half in ((8, 6), (9, 7)):
+        wedges = count_wedges(star, nodes)
+        assert wedges.triangles == 0
+        assert dict(zip(wedges.common.tolist(), wedges.half.tolist(), strict=True)) == {0: half, 1: 0}
+    assert count_wedges(edges([], 2), 5).local(4, 5) == 2
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("paths", [50, 1 << 22])
+def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, exponent, paths):
+    """Count and A(s) against all pairs, with many like nodes and with few that have most of the edges."""
+    monkeypatch.setattr("core.graphs.wedges._WEDGES", paths)
+    monkeypatch.setattr("core.graphs.wedges._FEW", 4)
+    rng, nodes = np.random.default_rng(0), 120
+    likely = np.arange(1, nodes + 1) ** -exponent
+    rows = rng.choice(nodes, (900, 2), p=likely / likely.sum())
+    rows[rows == 7] = 8  # an id that does not occur
+    matrix = np.zeros((nodes, nodes), dtype=np.int64)
+    matrix[rows[:, 0], rows[:, 1]] = 1
+    matrix = np.maximum(matrix, matrix.T)
+    np.fill_diagonal(matrix, 0)
+    found = count_wedges(edges(rows, 2), nodes)
+    square, degrees = matrix @ matrix, matrix.sum(axis=0)
+    half = degrees[:, None] + degrees[None, :] - 2 * square - 2 * matrix
+    assert found.triangles == (square * matrix).sum() // 6
+    apart = ~np.eye(nodes, dtype=bool)
+    for s in range(2 * nodes):
+        exact = (square + (s + np.minimum(s, half)) // 2)[apart].max()
+        assert found.local(s, nodes) == min(exact, nodes - 2)
+    for a, b in zip(found.common, found.half, strict=True):
+        assert b == half[apart & (square == a)].max()
+    assert len(found.common) < len(np.unique(square)) or exponent == 0

@@ -1,0 +1,264 @@
+"""Aggregators of the blocks' answers: what is drawn against what is charged, and when each succeeds."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.aggregate import Counts
+from core.budget import Budget
+from core.domain import Grid
+from core.mechanisms.exponential import Exponential
+from core.neighbors import Neighbors
+from core.noise import Noise
+from core.one_cluster.found import NotFound
+from core.order_statistics import smooth_sensitivity
+from core.rounds import Block, run_in_memory
+from core.sample_and_aggregate.average import ClampedAverage
+from core.sample_and_aggregate.found import Stable
+from core.sample_and_aggregate.outputs import Outputs
+from core.sample_and_aggregate.params import SampleAndAggregate
+from core.sample_and_aggregate.smooth_median import MEDIAN, SmoothMedian
+from core.sample_and_aggregate.stable_radius import StableRadius
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
+from tests.core.recording import RecordingNoise
+from tests.core.seeded import SeededNoise
+
+ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
+BUDGET, PURE = Budget(1.0, 1e-6), Budget(1.0, 0.0)
+SALT = b"a salt of 16 byt"
+PLANE = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-16)
+NAMES = ["smooth_median", "center_of_attention", "one_cluster", "average"]
+
+
+def plan_for(name, blocks=1000, fraction=0.9, *, grid=PLANE, budget=BUDGET, relation=ADD, **more):
+    params = SampleAndAggregate(blocks, name, fraction, **more)
+    return SAMPLE_AND_AGGREGATE.plan(grid, params, budget, relation, SALT)
+
+
+def answers(fraction, blocks=1000, grid=PLANE, spread=0.003, seed=0):
+    rng = np.random.default_rng(seed)
+    stable = int(fraction * blocks)
+    crowd = rng.normal(0.3, spread, (stable, grid.dimension))
+    points = grid.quantize(
+        np.concatenate([crowd, rng.uniform(size=(blocks - stable, grid.dimension)) ** 0.2])
+    )
+    return Block(points, rng.permutation(blocks).astype(np.uint64))
+
+
+def errors(plan, block, grid=PLANE, runs=12):
+    found = [run_in_memory(plan.rounds, [block], plan.start, SeededNoise(seed)) for seed in range(runs)]
+    return [
+        math.inf if isinstance(f, NotFound) else float(np.abs(grid.restore(f.value) - 0.3).max())
+        for f in found
+    ]
+
+
+outputs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 9)), max_size=12)
+
+
+def collected(rows):
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return Outputs.of(table[:, 0].astype(np.uint64), table[:, 1:])
+
+
+@given(outputs, outputs, outputs)
+def test_outputs_merge_free_of_order(a, b, c):
+    a, b, c = collected(a), collected(b), collected(c)
+    assert (a + b) + c == a + (c + b)
+    assert a + collected([]) == a
+    assert a + a == a
+
+
+def test_missing_and_unknown_blocks():
+    table = collected([(1, 4, 5), (9, 8, 8)]).table(3, np.array([7, 7]))
+    assert table.tolist() == [[7, 7], [4, 5], [7, 7]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize("budget", [BUDGET, Budget(0.3, 1e-9), Budget(4.0, 1e-5)])
+def test_the_budget_is_spent_and_no_more(name, relation, budget):
+    plan = plan_for(name, budget=budget, relation=relation)
+    assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
+    assert {m.round for m in plan.mechanisms} == {step.name for step in plan.rounds} == {"aggregate"}
+
+
+@pytest.mark.parametrize("ranges", ["tight", "loose"])
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_average_draws_what_is_charged(ranges, relation):
+    """One other answer at the far end of the range moves each sum by the range: the loss is the charge."""
+    plan = plan_for("average", relation=relation, ranges=ranges, budget=PURE)
+    (step,) = plan.rounds
+    assert isinstance(step, ClampedAverage)
+    extent = PLANE.extents[0]
+    first = np.tile(np.array(PLANE.extents), (1000, 1))
+    second = first.copy()
+    first[0] = 0
+    drawn = []
+    for points in (first, second):
+        noise = RecordingNoise(SeededNoise(0))
+        step.release(Outputs.of(np.arange(1000, dtype=np.uint64), points), None, noise)
+        drawn.append([(float(values[0]), scale) for kind, values, scale in noise.calls if kind == "laplace"])
+    sums = [m for m in plan.mechanisms if m.mechanism.startswith("discrete Laplace")]
+    if ranges == "tight":
+        for (a, scale), (b, same), mechanism in zip(*drawn, sums, strict=True):
+            assert abs(a - b) == extent
+            assert scale == same
+            assert relation.moves * abs(a - b) / scale == pytest.approx(mechanism.epsilon)
+    quartiles = [m for m in plan.mechanisms if "quartile" in m.mechanism]
+    assert len(quartiles) == (4 if ranges == "loose" else 0)
+    assert all(m.epsilon == pytest.approx(relation.moves * 2 / m.scale) for m in quartiles)
+    assert sum(m.epsilon for m in plan.mechanisms) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_loose_noise_follows_the_private_quartiles():
+    plan = plan_for("average", ranges="loose", fraction=1.0)
+    (step,) = plan.rounds
+    noise = RecordingNoise(SeededNoise(0))
+    block = answers(1.0)
+    step.release(step.summarize(block, None), None, noise)
+    scales = [scale for kind, _, scale in noise.calls if kind == "laplace"]
+    quartiles = np.subtract(*np.percentile(block.points, [75, 25], axis=0))
+    assert scales == pytest.approx((step.sum.scale * quartiles).tolist(), rel=0.5)
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_smooth_median_draws_what_is_charged(relation, monkeypatch):
+    plan = plan_for("smooth_median", relation=relation, budget=PURE)
+    (step,) = plan.rounds
+    assert isinstance(step, SmoothMedian)
+    drawn, noise = [], step.noise
+    monkeypatch.setattr(
+        "core.mechanisms.admissible.rounded", lambda density, scale, source: drawn.append(scale) or 0
+    )
+    block = answers(0.8)
+    step.release(step.summarize(block, None), None, SeededNoise(0))
+    smooth = [
+        smooth_sensitivity(Counts.of(axis), extent, MEDIAN, noise.beta, REPLACE)
+        for axis, extent in zip(block.points.T, PLANE.extents, strict=True)
+    ]
+    assert drawn == [s / noise.alpha for s in smooth]
+    charged = [m.epsilon for m in plan.mechanisms if "median" in m.mechanism]
+    assert charged == pytest.approx([relation.moves * noise.cost_of_one().epsilon] * 2)
+
+
+@pytest.mark.parametrize("name", ["smooth_median", "center_of_attention"])
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_the_noise_is_worth_what_is_charged(name, relation):
+    """By the formulas of the densities: per axis for the medians, for both axes at once for the center."""
+    plan = plan_for(name, relation=relation, budget=PURE)
+    noise = plan.rounds[0].noise
+    charged = sum(m.epsilon for m in plan.mechanisms if "radius" not in m.mechanism)
+    if name == "center_of_attention":
+        factor = {"cauchy": 1, "student": 2}[noise.density]
+        distance = math.hypot(noise.alpha, noise.beta) + noise.beta
+        cost = factor * distance + 2 * (factor - 1) * noise.beta
+    else:
+        distance = math.acosh(math.cosh(noise.beta) + noise.alpha**2 * math.exp(-noise.beta) / 2)
+        factor = {"cauchy": 1, "student": 2}[noise.density]
+        moved = 2 * factor * math.asinh(noise.alpha / 2)
+        cost = 2 * max(moved, factor * distance + (factor - 1) * noise.beta)
+    assert relation.moves * cost == pytest.approx(charged, rel=1e-6)
+
+
+def test_the_radius_scores_move_by_one_and_cost_two_over_the_scale():
+    class Scores(Noise):
+        def select(self, scores, scale):
+            self.scores = np.array(scores)
+            return int(np.argmax(scores))
+
+    choice = Exponential(what="radius", scale=5.0, spread=2)
+    radius, rng, moves = StableRadius(PLANE, 20, choice), np.random.default_rng(0), set()
+    for _ in range(50):
+        points = rng.integers(0, PLANE.extents[0], (30, 2)) // rng.integers(1, 50)
+        other = points.copy()
+        other[0] = rng.integers(0, PLANE.extents[0], 2)
+        first, second = Scores(), Scores()
+        chosen = radius.release(points, np.array([100, 100]), first)
+        radius.release(other, np.array([100, 100]), second)
+        moves |= set((first.scores - second.scores).tolist())
+        distances = np.sort(np.linalg.norm(points - [100, 100], axis=1))
+        assert distances[19] <= chosen <= 1.1 * distances[19] + 2
+    assert moves == {-1, 0, 1}
+    for name in ("average", "smooth_median", "center_of_attention"):
+        plan = plan_for(name)
+        (draw,) = [m for m in plan.mechanisms if "radius" in m.mechanism]
+        assert draw.epsilon == pytest.approx(2 / draw.scale)
+        assert draw.scale == plan.rounds[0].radius.choice.scale
+
+
+def test_the_radius_is_promised():
+    """The ball is no wider than the stable answers need (up to 10%), and misses few of them."""
+    plan, block = plan_for("average", fraction=0.9, ranges="loose"), answers(0.9)
+    points = PLANE.restore(block.points)
+    for seed in range(20):
+        found = run_in_memory(plan.rounds, [block], None, SeededNoise(seed))
+        distances = np.linalg.norm(points - PLANE.restore(found.value), axis=1)
+        within = (distances <= found.radius * PLANE.step + 1e-9).sum()
+        assert within >= 900 - plan.promises["radius_blocks"]
+        assert found.radius * PLANE.step <= 1.1 * np.sort(distances)[899] + 2 * PLANE.step
+
+
+def test_a_majority_is_served_by_all_but_the_average():
+    block = answers(0.8)
+    for name in ("smooth_median", "center_of_attention", "one_cluster"):
+        assert np.median(errors(plan_for(name, fraction=0.8), block)) < 0.05
+    assert min(errors(plan_for("average", fraction=0.8), block)) > 0.05
+
+
+def test_a_minority_is_served_by_one_cluster_alone():
+    block = answers(0.3)
+    assert sum(e < 0.02 for e in errors(plan_for("one_cluster", fraction=0.3), block)) >= 11
+    for name in ("smooth_median", "center_of_attention", "average"):
+        assert np.median(errors(plan_for(name, fraction=0.3), block)) > 0.1
+
+
+def test_auto_picks_by_promise():
+    assert plan_for("auto", fraction=0.3).method == "one_cluster"
+    assert plan_for("auto", fraction=0.9).method == "smooth_median"
+    assert plan_for("auto", blocks=10, fraction=1.0).method == "average"
+    assert plan_for("auto", fraction=0.3, budget=PURE).method == "average"
+    plan = plan_for("auto", fraction=0.9)
+    assert set(plan.alternatives) == set(NAMES) - {plan.method}
+    assert plan.promises["leftover"] <= PLANE.step
+
+
+def test_the_leftover_of_the_median_holds_against_the_worst_others():
+    """All other answers sit at the upper bound; beyond the stable ones' own spread nothing is left."""
+    plan = plan_for("smooth_median", fraction=0.9)
+    block = answers(0.9, spread=0.0)
+    block.points[block.points[:, 0] > 30_000] = 65_536
+    assert sum(e < 4 * PLANE.step for e in errors(plan, block, runs=20)) >= 17
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("blocks", [3, 4, 50])
+def test_releases_are_total(name, blocks):
+    plan = plan_for(name, blocks=blocks)
+    for points in (np.zeros((0, 2)), np.zeros((blocks, 2)), np.full((blocks, 2), 65_536)):
+        block = Block(points.astype(np.int64), np.arange(len(points), dtype=np.uint64))
+        found = run_in_memory(plan.rounds, [block], None, SeededNoise(1))
+        assert isinstance(found, Stable | NotFound)
+        if isinstance(found, Stable):
+            result = found.result(PLANE)
+            assert len(result.value) == 2
+            assert result.radius >= 0
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: SampleAndAggregate(2), "blocks"),
+        (lambda: SampleAndAggregate(100, aggregator="mean"), "aggregator"),
+        (lambda: SampleAndAggregate(100, stable_fraction=0.0), "stable_fraction"),
+        (lambda: SampleAndAggregate(100, ranges="wide"), "ranges"),
+        (lambda: SampleAndAggregate(100, failure=1.0), "failure"),
+        (lambda: plan_for("one_cluster", budget=PURE), "delta is 0"),
+    ],
+)
+def test_bad_parameters_say_so(make, field):
+    with pytest.raises(ValueError, match=field.replace(".", r"\.")):
+        make()
