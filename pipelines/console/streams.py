@@ -52,7 +52,7 @@ class GuardedStream:
 
 
 def guard_streams() -> None:
-    """Guard both standard streams. A closed one becomes the null device; characters that it cannot encode are escaped."""
+    """Guard both standard streams: escape characters, and replace a closed stream by the null device."""
     for attribute, name in (("stdout", "output"), ("stderr", "error")):
         stream = getattr(sys, attribute)
         if stream is None:
