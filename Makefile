@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
 .PHONY: help install engines demo test test-engines audit bench bench-start bench-one-cluster bench-pass bench-ordered \
-	bench-centers bench-analysis bench-engines lint format lock clean
+	bench-centers bench-analysis bench-engines docs lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ engines: install ## fetch what the engine tests run on, once: Flink, its job ser
 demo: install ## find the densest small region of the world's airports, privately
 	$(BIN)/shoal demo
 
-test: lint ## lint, types, import contracts, then the fast tests: a few minutes, and no engine
+test: lint docs ## lint, types, import contracts, documentation, then the fast tests: a few minutes, and no engine
 	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
 
 test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines
@@ -78,6 +78,9 @@ bench-analysis: install ## medians, graphs and sample-and-aggregate against thei
 
 bench-engines: engines ## one job embedded, on Flink with one TaskManager and with two
 	$(BIN)/python -m tests.benchmarks.engines
+
+docs: install ## build the documentation and the reference into build/docs; a broken link is an error
+	$(BIN)/properdocs build --strict
 
 lint: install ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .

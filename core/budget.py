@@ -91,7 +91,7 @@ class Mechanism:
         epsilon: pure part of the guarantee; 0 for a Gaussian.
         delta: additive part of the guarantee.
         rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.
-        kind: the kind of draw alone, as `core.draws.Draw.kind` names it.
+        kind: the kind of draw alone, as its `core.draws.Draw` names it.
     """
 
     round: str

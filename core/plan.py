@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
 from core.budget import Mechanism, Spend
 from core.domain import Grid
-from core.draws import Charged
+from core.draws import Charged, charged
 from core.errors import InvalidValue
 from core.rounds import State
 
@@ -63,8 +64,7 @@ class Plan:
         method: the method that will run.
         rounds: the rounds, in order.
         start: state before the first round.
-        mechanisms: every draw of noise that the rounds hold.
-        spend: what they spend together.
+        spend: what all draws of the rounds spend together.
         promises: name to value, each true with probability 1 - failure; see the task.
         failure: probability that any promise fails.
         smallest_target: smallest `target` that this budget serves, or None.
@@ -77,7 +77,6 @@ class Plan:
     method: str
     rounds: tuple[Charged, ...]
     start: State
-    mechanisms: tuple[Mechanism, ...]
     spend: Spend
     promises: Mapping[str, Any]
     failure: float
@@ -86,3 +85,8 @@ class Plan:
     chosen: Chosen | None = None
     notes: tuple[str, ...] = ()
     hides: str | None = None
+
+    @cached_property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Every draw of noise that the rounds hold."""
+        return charged(self.rounds)

@@ -48,7 +48,7 @@ class Setting(Generic[P]):
     params: P
     budget: Budget
     neighbors: Neighbors
-    salt: bytes = field(default=bytes(16), repr=False)
+    salt: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,7 @@ class Task(Generic[P]):
     check: Callable[[Setting[P]], None]
     choice: str | None = "method"
 
-    def plan(
-        self, grid: Grid, params: P, budget: Budget, neighbors: Neighbors, salt: bytes = bytes(16)
-    ) -> Plan:
+    def plan(self, grid: Grid, params: P, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
         """Plan the method that is asked for, or the one of the smallest error; see `Setting`.
 
         Raises:
@@ -185,14 +183,12 @@ def _alternative(accuracy: Accuracy) -> Mapping[str, Any]:
 
 def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
     rounds = method.rounds(share)
-    mechanisms = charged(rounds)
     promises: Mapping[str, Any] = asdict(accuracy.promises)
     return Plan(
         method=method.name,
         rounds=rounds,
         start=method.start(),
-        mechanisms=mechanisms,
-        spend=spend(mechanisms, method.setting.budget.delta),
+        spend=spend(charged(rounds), method.setting.budget.delta),
         promises=promises,
         failure=method.setting.params.failure,
         smallest_target=accuracy.smallest_target,

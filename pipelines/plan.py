@@ -52,13 +52,12 @@ def _place(job: Job, field: str) -> str:
 
 
 def check_spend(plan: Plan, budget: Budget) -> None:
-    """Check that neither the listed mechanisms nor the draws of the rounds spend more than the budget.
+    """Check that the draws of the rounds spend at most the budget.
 
     Raises:
         JobError: they spend more.
     """
-    held = charged(plan.rounds)
-    spent = max(spend(draws, budget.delta).epsilon for draws in {plan.mechanisms, held})
+    spent = spend(charged(plan.rounds), budget.delta).epsilon
     if not spent <= budget.epsilon * (1 + _ROUNDING):
         raise JobError(
             f"privacy.epsilon is {budget.epsilon}: the planned noise would spend {spent}, so nothing was run."

@@ -15,7 +15,7 @@ PACKAGES = ("core", "transforms", "pipelines")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted(
     page
-    for pattern in ("*.md", *(f"{folder}/**/*.md" for folder in (*PACKAGES, "deploy", "tests")))
+    for pattern in ("*.md", *(f"{folder}/**/*.md" for folder in (*PACKAGES, "deploy", "docs", "tests")))
     for page in ROOT.glob(pattern)
 )
 
@@ -99,6 +99,14 @@ def test_a_page_names_only_what_exists(page: Path) -> None:
     assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     assert set(re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)`", text)) <= targets
+
+
+def test_the_page_of_core_lists_what_is_in_it() -> None:
+    inside = (path for path in (ROOT / "core").iterdir() if path.name[0] not in "_.")
+    there = {path.name + "/" * path.is_dir() for path in inside}
+    listed = re.findall(r"^\| `(\S+)` \|", (ROOT / "core" / "README.md").read_text(), re.M)
+    assert set(listed) == there - {"README.md"}
+    assert len(set(listed)) == len(listed)
 
 
 def test_ci_runs_what_a_developer_runs() -> None:

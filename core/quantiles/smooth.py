@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from core.aggregate import Counts
-from core.draws import Charged, Draw
+from core.budget import calibrate
+from core.draws import Charged, Draw, charged
 from core.errors import InvalidValue
 from core.mechanisms.smooth_noise import SmoothNoise, calibrate_smooth
 from core.neighbors import Neighbors
@@ -61,6 +63,7 @@ class Smooth(Method[OneValue]):
     """Noise by smooth sensitivity; its error depends on the data, so that nothing is promised."""
 
     name: ClassVar[str] = "smooth"
+    calibrated: ClassVar[bool] = False
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""
@@ -75,11 +78,8 @@ class Smooth(Method[OneValue]):
         )
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
-        """See `Method.rounds`; a gap grows by itself per change where records are evenly spread."""
-        setting, budget = self.setting, self.setting.budget
-        smooth = calibrate_smooth(setting.params, share * budget.epsilon, budget.delta, moves=1, doubling=1.0)
-        rank = Rank.of_quantile(setting.params.quantile)
-        return (SmoothQuantile(setting.grid.extents[0] + 1, rank, setting.neighbors, smooth),)
+        """See `Method.rounds`."""
+        return (self._round,)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
@@ -88,3 +88,15 @@ class Smooth(Method[OneValue]):
             "dense about the rank, and no error can be promised beforehand."
         )
         return Accuracy(Promises(None, None), error=math.inf, notes=(note,))
+
+    @cached_property
+    def _round(self) -> SmoothQuantile:
+        """The round that spends the budget; calibrated only where the method runs, as that takes a while."""
+        return self._with(calibrate(self.setting.budget, lambda share: charged((self._with(share),))))
+
+    def _with(self, share: float) -> SmoothQuantile:
+        """Return the round of a share; a gap grows by itself per change where records are evenly spread."""
+        setting, budget = self.setting, self.setting.budget
+        smooth = calibrate_smooth(setting.params, share * budget.epsilon, budget.delta, moves=1, doubling=1.0)
+        rank = Rank.of_quantile(setting.params.quantile)
+        return SmoothQuantile(setting.grid.extents[0] + 1, rank, setting.neighbors, smooth)

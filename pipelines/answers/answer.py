@@ -63,7 +63,7 @@ class Answer:
 
 
 class Answers(Protocol):
-    """How a task speaks: a module of `pipelines.answers`."""
+    """How a task speaks: a module of `pipelines/answers`."""
 
     ROUNDS: Mapping[str, str]
     """What each round finds out, by its name."""

@@ -82,7 +82,7 @@ def medians(relation: Neighbors, grid: Grid) -> Iterator[tuple[str, Plan]]:
     """Plan the median by every method."""
 
     def plan(**more: object) -> Plan:
-        return MEDIAN.plan(grid, Median(**more), BUDGET, relation)
+        return MEDIAN.plan(grid, Median(**more), BUDGET, relation, bytes(16))
 
     yield "exponential mechanism", plan(method="exponential")
     for noise in ("auto", "cauchy", "student", "laplace"):
@@ -161,13 +161,13 @@ def measure_ranks(trials: int) -> Table:
     }
     for (column, values), epsilon in itertools.product(columns.items(), (0.1, 1.0)):
         budget = Budget(epsilon, 0.0)
-        minimum = MINIMUM.plan(grid, Minimum(), budget, ADD)
+        minimum = MINIMUM.plan(grid, Minimum(), budget, ADD, bytes(16))
         (step,) = minimum.rounds
         assert isinstance(step, ChooseByRank)
         aims = {"median": (0.5, 0.5), "minimum": (0.0, step.aim.inside / len(values))}
         for value, (p, aim) in aims.items():
-            plan = minimum if value == "minimum" else MEDIAN.plan(grid, Median(), budget, ADD)
-            alone = QUANTILES.plan(grid, Quantiles((aim,), "recursive"), budget, ADD)
+            plan = minimum if value == "minimum" else MEDIAN.plan(grid, Median(), budget, ADD, bytes(16))
+            alone = QUANTILES.plan(grid, Quantiles((aim,), "recursive"), budget, ADD, bytes(16))
             ours, theirs = (rank_errors(each, values, p, trials) for each in (plan, alone))
             high, promised = np.percentile(ours, 90), plan.promises["rank_error"]
             ratio = f"{promised / high:.1f}" if high else "-"

@@ -111,7 +111,7 @@ COLUMNS = [
 def shoal(method: str, records: Records, probabilities: Probabilities, epsilon: float) -> Plan:
     """Plan at delta 1e-6."""
     params = Quantiles(probabilities, method)  # type: ignore[arg-type]
-    return QUANTILES.plan(records.grid, params, Budget(epsilon, 1e-6), ADD)
+    return QUANTILES.plan(records.grid, params, Budget(epsilon, 1e-6), ADD, bytes(16))
 
 
 def each_alone(records: Records, probabilities: Probabilities, epsilon: float) -> Ints:
@@ -321,7 +321,7 @@ def measure_a_million(trials: int) -> None:
     taken = []
     for _ in range(trials):
         start = time.perf_counter()
-        plan = QUANTILES.plan(grid, params, Budget(1.0, 1e-6), ADD)
+        plan = QUANTILES.plan(grid, params, Budget(1.0, 1e-6), ADD, bytes(16))
         run_in_memory(plan.rounds, [block], plan.start, NOISE)
         taken.append(time.perf_counter() - start)
     said = "ok" if np.mean(taken) < 3 else "misses 3 s"
@@ -340,7 +340,7 @@ def measure_thresholds(trials: int) -> Table:
         ("exponential", "interior_point"), (ADD, REPLACE), (0.0, 0.1)
     ):
         params = Threshold(0.05, method)  # type: ignore[arg-type]
-        plan = THRESHOLD.plan(grid, params, Budget(1.0, 1e-6), neighbors)
+        plan = THRESHOLD.plan(grid, params, Budget(1.0, 1e-6), neighbors, bytes(16))
         n, above = int(plan.promises["records_needed"]), []
         for _ in range(trials):
             values = rng.integers(0, 1 << 30, n)

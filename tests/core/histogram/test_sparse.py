@@ -38,7 +38,7 @@ def under(secrets, *constraints, semantics="literal"):
 @pytest.mark.parametrize("budget", [Budget(1.0, 1e-5), Budget(0.5, 1e-3)])
 def test_sparse_privacy_is_exact(neighbors, budget):
     """The distribution of one cell's release before and after, against epsilon and delta."""
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method="sparse"), budget, neighbors)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method="sparse"), budget, neighbors, bytes(16))
     scale, threshold = plan.rounds[0].count.scale, plan.rounds[0].count.threshold
     support, mass = laplace_mass(scale, 400)
 
@@ -79,7 +79,7 @@ def test_sparse_cells_appear_as_often_as_they_should():
 
 def test_billions_of_cells():
     grid = Grid((-90.0, -180.0), (90.0, 180.0), 0.001)
-    plan = HISTOGRAM.plan(grid, Histogram(cells=(180_000, 360_000)), Budget(1.0, 1e-6), ONE)
+    plan = HISTOGRAM.plan(grid, Histogram(cells=(180_000, 360_000)), Budget(1.0, 1e-6), ONE, bytes(16))
     assert plan.method == "sparse"
     rng = np.random.default_rng(0)
     points = np.concatenate([np.tile([123_456, 54_321], (500, 1)), rng.integers(0, 180_000, (20_000, 2))])

@@ -63,7 +63,7 @@ def released(plan, points):
 def test_the_privacy_loss_is_what_is_charged(relation):
     """Over all pairs of values; it is met, so the scale could not be smaller."""
     neighbors, hidden = RELATIONS[relation]
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method="dense"), BUDGET, neighbors)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method="dense"), BUDGET, neighbors, bytes(16))
     values = list(product(range(7), range(5)))
     if hidden is None:
         losses = [np.abs(released(plan, [x]) - released(plan, [])).sum() for x in values]
@@ -80,12 +80,14 @@ def test_the_privacy_loss_is_what_is_charged(relation):
 
 
 def test_what_costs_nothing_is_exact():
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), Budget(0.1, 0.0), under(Partition((3, 2))))
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), Budget(0.1, 0.0), under(Partition((3, 2))), bytes(16))
     table = run_in_memory(plan.rounds, [block([[0, 0]] * 5 + [[6, 4]] * 3)], None, SeededNoise(1))
     assert table.counts.tolist() == [5, 0, 0, 3]
     assert "exact and cost nothing" in plan.notes[0]
     huge = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
-    sparse = HISTOGRAM.plan(huge, Histogram(cells=2**18), Budget(0.1, 0.0), under(Partition((4, 4))))
+    sparse = HISTOGRAM.plan(
+        huge, Histogram(cells=2**18), Budget(0.1, 0.0), under(Partition((4, 4))), bytes(16)
+    )
     assert sparse.method == "sparse"
     found = run_in_memory(sparse.rounds, [block([[0, 0], [9, 9], [9, 8]])], None, SeededNoise(1))
     assert sorted(found.counts.tolist()) == [1, 2]
@@ -94,7 +96,7 @@ def test_what_costs_nothing_is_exact():
 def test_constraints_cost_what_their_longest_change_moves():
     """Two rectangles and the outside: three records of a neighbor change."""
     known = KnownCount((0, 0), (2, 1), 4), KnownCount((3, 2), (6, 4), 2)
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Attribute(), *known))
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Attribute(), *known), bytes(16))
     assert plan.mechanisms[0].sensitivity == 6
     assert plan.rounds[0].count.scale == pytest.approx(6 / BUDGET.epsilon)
     moves = ([(0, 0), (3, 2), (0, 4)], [(3, 2), (6, 0), (0, 0)])
@@ -103,21 +105,23 @@ def test_constraints_cost_what_their_longest_change_moves():
     assert "any minimal set of changes" in " ".join(plan.notes)
     assert "change by at most 6 in all" in " ".join(plan.notes)
     edges = under(Attribute(), *known, semantics="edge_moves")
-    assert "each of them" in " ".join(HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, edges).notes)
+    assert "each of them" in " ".join(
+        HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, edges, bytes(16)).notes
+    )
 
 
 def test_known_counts_are_kept():
     known = KnownCount((0, 0), (2, 4), 40), KnownCount((3, 0), (6, 1), 7), KnownCount((1, 1), (1, 1), 0)
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), *known[:2]))
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), *known[:2]), bytes(16))
     points = [[0, 0]] * 30 + [[0, 4]] * 10 + [[6, 0]] * 7 + [[6, 4]] * 13
     for seed in range(20):
         counts = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(seed)).counts
         assert (counts[0] + counts[1], counts[2], counts.sum()) == (40, 7, 60)
         assert counts.min() >= 0
     with pytest.raises(ValueError, match="overlap"):
-        HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(2), *known))
+        HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(2), *known), bytes(16))
     part = KnownCount((1, 1), (1, 1), 0)
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), part))
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), part), bytes(16))
     assert "not kept" in " ".join(plan.notes)
 
 
@@ -125,7 +129,7 @@ def test_known_counts_are_kept():
 def test_the_noise_has_the_scale_and_no_other(factor):
     """10,000 cells at flake rate 1e-6; noise halved or doubled is told with certainty."""
     grid = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
-    plan = HISTOGRAM.plan(grid, Histogram(cells=100), Budget(0.5, 0.0), ONE)
+    plan = HISTOGRAM.plan(grid, Histogram(cells=100), Budget(0.5, 0.0), ONE, bytes(16))
     counts = run_in_memory(plan.rounds, [block([])], None, SeededNoise(3, factor=factor)).counts
     support, mass = laplace_mass(2.0, 60)
     bins = np.array([-61, -6, -3, -1, 0, 1, 2, 4, 7, 61])
@@ -136,7 +140,7 @@ def test_the_noise_has_the_scale_and_no_other(factor):
 @pytest.mark.parametrize("neighbors", [ONE, REPLACE])
 def test_the_promise_holds(method, neighbors):
     params = Histogram(cells=(6, 4), method=method, failure=0.2, floor=2 if method == "sparse" else 0)
-    plan = HISTOGRAM.plan(SQUARE, params, Budget(1.0, 1e-4), neighbors)
+    plan = HISTOGRAM.plan(SQUARE, params, Budget(1.0, 1e-4), neighbors, bytes(16))
     points = np.random.default_rng(0).binomial([6, 4], 0.3, (600, 2))
     true = np.bincount(Cells(SQUARE, (6, 4)).keys(points), minlength=24)
     broken = 0
@@ -153,7 +157,7 @@ def test_the_promise_holds_with_known_counts():
     points = np.random.default_rng(0).binomial([6, 4], 0.3, (600, 2))
     known = KnownCount((0, 0), (2, 4), int((points[:, 0] <= 2).sum()))
     neighbors = under(Distance(1), known)
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, failure=0.2), Budget(1.0, 0.0), neighbors)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, failure=0.2), Budget(1.0, 0.0), neighbors, bytes(16))
     true = np.bincount(Cells(SQUARE, (2, 2)).keys(points), minlength=4)
     broken = 0
     for seed in range(300):
@@ -163,17 +167,17 @@ def test_the_promise_holds_with_known_counts():
 
 
 def test_auto_lists_the_other_method():
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, ONE)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, ONE, bytes(16))
     assert plan.method == "dense"
     assert plan.alternatives["sparse"]["released_from"] > plan.promises["cell_error"]
-    assert HISTOGRAM.plan(SQUARE, Histogram(cells=2), Budget(1.0, 0.0), ONE).alternatives == {}
+    assert HISTOGRAM.plan(SQUARE, Histogram(cells=2), Budget(1.0, 0.0), ONE, bytes(16)).alternatives == {}
 
 
 @pytest.mark.parametrize("neighbors", [ONE, REPLACE])
 @pytest.mark.parametrize("method", ["dense", "sparse"])
 @pytest.mark.parametrize("points", [[], [[0, 0]], [[6, 4]] * 3000])
 def test_extreme_databases_end_in_an_answer(neighbors, method, points):
-    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method=method), BUDGET, neighbors)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2, method=method), BUDGET, neighbors, bytes(16))
     table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(1))
     result = table.result(SQUARE)
     if method == "sparse" and len(points) < 3000:
@@ -194,21 +198,30 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
         (lambda: Histogram(cells=2, method="tree"), r"method is 'tree'"),
         (lambda: Histogram(cells=2, floor=-1), r"floor is -1"),
         (lambda: Histogram(cells=2, floor=1), r"floor is 1"),
-        (lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=(2,)), BUDGET, ONE), "1 values for 2 columns"),
-        (lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=8), BUDGET, ONE), "axis of 7 grid points"),
         (
-            lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=2, method="sparse"), Budget(1.0, 0.0), ONE),
+            lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=(2,)), BUDGET, ONE, bytes(16)),
+            "1 values for 2 columns",
+        ),
+        (lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=8), BUDGET, ONE, bytes(16)), "axis of 7 grid points"),
+        (
+            lambda: HISTOGRAM.plan(
+                SQUARE, Histogram(cells=2, method="sparse"), Budget(1.0, 0.0), ONE, bytes(16)
+            ),
             r"delta is 0",
         ),
         (
             lambda: HISTOGRAM.plan(
-                Grid((0.0, 0.0), (1.0, 1.0), 1e-6), Histogram(cells=10**4, method="dense"), BUDGET, ONE
+                Grid((0.0, 0.0), (1.0, 1.0), 1e-6),
+                Histogram(cells=10**4, method="dense"),
+                BUDGET,
+                ONE,
+                bytes(16),
             ),
             "dense takes at most",
         ),
         (
             lambda: HISTOGRAM.plan(
-                Grid((0.0, 0.0), (1.0, 1.0), 1e-6), Histogram(cells=10**4), Budget(1.0, 0.0), ONE
+                Grid((0.0, 0.0), (1.0, 1.0), 1e-6), Histogram(cells=10**4), Budget(1.0, 0.0), ONE, bytes(16)
             ),
             "dense takes at most",
         ),
@@ -218,6 +231,7 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
                 Histogram(cells=2, method="sparse"),
                 BUDGET,
                 under(Distance(1), KnownCount((0, 0), (1, 1), 1)),
+                bytes(16),
             ),
             "does not support known counts",
         ),
@@ -227,10 +241,14 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
                 Histogram(cells=2),
                 BUDGET,
                 under(Distance(1), KnownCount((0, 0), (1, 1), 1), KnownCount((0, 0), (1, 1), 2)),
+                bytes(16),
             ),
             "contradict each other",
         ),
-        (lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(11))), "larger than"),
+        (
+            lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(11)), bytes(16)),
+            "larger than",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(build, message):
@@ -240,7 +258,7 @@ def test_bad_input_is_refused_in_one_sentence(build, message):
 
 def test_a_cell_for_each_point_of_a_wide_axis():
     grid = Grid((2**63,), (2**63 + 1000,), 1)
-    plan = HISTOGRAM.plan(grid, Histogram(cells=1001), BUDGET, ONE)
+    plan = HISTOGRAM.plan(grid, Histogram(cells=1001), BUDGET, ONE, bytes(16))
     values = np.array([2**63 + 7] * 3, dtype=np.uint64)
     block = Block(grid.quantize(values[:, None]), np.arange(3, dtype=np.uint64))
     table = run_in_memory(plan.rounds, [block], plan.start, SeededNoise(0, 0)).table(grid)
@@ -251,7 +269,7 @@ def test_a_cell_for_each_point_of_a_wide_axis():
 def test_many_cells_without_a_policy_are_not_listed():
     grid = Grid((0,), (2**62 - 1,), 1)
     for neighbors, sensitivity in ((ONE, 1), (REPLACE, 2)):
-        plan = HISTOGRAM.plan(grid, Histogram(cells=2**61), BUDGET, neighbors)
+        plan = HISTOGRAM.plan(grid, Histogram(cells=2**61), BUDGET, neighbors, bytes(16))
         assert plan.method == "sparse"
         assert plan.mechanisms[0].sensitivity == sensitivity
-    assert HISTOGRAM.plan(grid, Histogram(cells=1), BUDGET, REPLACE).mechanisms == ()
+    assert HISTOGRAM.plan(grid, Histogram(cells=1), BUDGET, REPLACE, bytes(16)).mechanisms == ()

@@ -19,7 +19,7 @@ from tests.core.seeded import SeededNoise
 @pytest.mark.parametrize("method", METHODS)
 def test_every_database_ends(method):
     grid = Grid((-5.0,), (1000.0,), 0.5)
-    plan = INTERIOR_POINT.plan(grid, InteriorPoint(method), BUDGET, REPLACE)
+    plan = INTERIOR_POINT.plan(grid, InteriorPoint(method), BUDGET, REPLACE, bytes(16))
     for n in (0, 1, 2, 4000):
         points = np.full((n, 1), grid.extents[0])
         block = Block(points, np.arange(n, dtype=np.uint64))
@@ -37,7 +37,9 @@ class Beyond:
 
 
 def test_a_universe_that_is_no_power_of_two_is_not_left():
-    plan = INTERIOR_POINT.plan(Grid((0.0,), (1000.0,), 1.0), InteriorPoint("tree_log"), BUDGET, REPLACE)
+    plan = INTERIOR_POINT.plan(
+        Grid((0.0,), (1000.0,), 1.0), InteriorPoint("tree_log"), BUDGET, REPLACE, bytes(16)
+    )
     [step] = plan.rounds
     records = step.summarize(Block(np.full((30_000, 1), 1000), np.arange(30_000, dtype=np.uint64)), None)
     assert {step.release(records, None, SeededNoise(s)).step for s in range(3)} <= {1000, None}
@@ -48,7 +50,7 @@ def test_a_universe_that_is_no_power_of_two_is_not_left():
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_no_machine_holds_more_records_than_are_used(method):
     grid = Grid((0.0,), (2.0**30,), 1.0)
-    plan = INTERIOR_POINT.plan(grid, InteriorPoint(method), BUDGET, REPLACE)
+    plan = INTERIOR_POINT.plan(grid, InteriorPoint(method), BUDGET, REPLACE, bytes(16))
     [step], most = plan.rounds, plan.promises["records_needed"]
     rng, total = np.random.default_rng(0), None
     for number in range(12):
@@ -66,7 +68,9 @@ def test_no_machine_holds_more_records_than_are_used(method):
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_what_is_drawn_does_not_depend_on_records_beyond_the_sample(method):
     """The same draws on the sample alone and on all records: the rest of them was not looked at."""
-    plan = INTERIOR_POINT.plan(Grid((0.0,), (2.0**20,), 1.0), InteriorPoint(method), BUDGET, REPLACE)
+    plan = INTERIOR_POINT.plan(
+        Grid((0.0,), (2.0**20,), 1.0), InteriorPoint(method), BUDGET, REPLACE, bytes(16)
+    )
     [step] = plan.rounds
     points = np.random.default_rng(2).integers(0, 2**20, (30_000, 1))
     block = Block(points, np.arange(30_000, dtype=np.uint64))
@@ -84,5 +88,5 @@ def test_what_is_drawn_does_not_depend_on_records_beyond_the_sample(method):
 def test_rounds_say_what_they_find_out():
     grid = Grid((0.0,), (1000.0,), 1.0)
     for method, words in (("exponential", "the largest row"), ("tree_log", "rows chosen at random")):
-        [step] = INTERIOR_POINT.plan(grid, InteriorPoint(method), BUDGET, REPLACE).rounds
+        [step] = INTERIOR_POINT.plan(grid, InteriorPoint(method), BUDGET, REPLACE, bytes(16)).rounds
         assert words in step.purpose

@@ -67,19 +67,23 @@ def test_promise_holds(method, bits):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_budget_is_not_overspent(method):
     for budget in (BUDGET, Budget(0.1, 1e-9), Budget(5.0, 1e-4)):
-        plan = INTERIOR_POINT.plan(Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(method), budget, REPLACE)
+        plan = INTERIOR_POINT.plan(
+            Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(method), budget, REPLACE, bytes(16)
+        )
         assert 0.95 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
         assert sum(m.delta for m in plan.mechanisms) <= budget.delta
 
 
 def test_auto_takes_what_needs_fewest_records():
-    plan = INTERIOR_POINT.plan(Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(), BUDGET, REPLACE)
+    plan = INTERIOR_POINT.plan(Grid((0.0,), (2.0**30,), 1.0), InteriorPoint(), BUDGET, REPLACE, bytes(16))
     assert plan.method == "exponential"
     assert set(plan.alternatives) == set(METHODS[1:])
     assert all(
         other["records_needed"] > plan.promises["records_needed"] for other in plan.alternatives.values()
     )
-    assert not INTERIOR_POINT.plan(Grid((0.0,), (9.0,), 1.0), InteriorPoint(), BUDGET, ADD).alternatives
+    assert not INTERIOR_POINT.plan(
+        Grid((0.0,), (9.0,), 1.0), InteriorPoint(), BUDGET, ADD, bytes(16)
+    ).alternatives
     needs = [planned(method, 1 << 8192).promises["records_needed"] for method in HUGE]
     assert needs[1] < needs[0]
 
@@ -93,12 +97,12 @@ def test_auto_takes_what_needs_fewest_records():
 )
 def test_what_a_method_does_not_serve_is_refused(method, budget, neighbors, message):
     with pytest.raises(InvalidValue, match=message):
-        INTERIOR_POINT.plan(Grid((0.0,), (9.0,), 1.0), InteriorPoint(method), budget, neighbors)
+        INTERIOR_POINT.plan(Grid((0.0,), (9.0,), 1.0), InteriorPoint(method), budget, neighbors, bytes(16))
 
 
 def test_several_columns_are_refused():
     with pytest.raises(InvalidValue, match=r"columns has 2 columns: interior_point takes one"):
-        INTERIOR_POINT.plan(Grid((0.0, 0.0), (9.0, 9.0), 1.0), InteriorPoint(), BUDGET, ADD)
+        INTERIOR_POINT.plan(Grid((0.0, 0.0), (9.0, 9.0), 1.0), InteriorPoint(), BUDGET, ADD, bytes(16))
 
 
 def test_known_counts_are_refused():
@@ -109,13 +113,14 @@ def test_known_counts_are_refused():
             InteriorPoint(),
             BUDGET,
             Neighbors("replace_one", Policy(Full(), (known,))),
+            bytes(16),
         )
 
 
 @pytest.mark.parametrize("method", HUGE)
 def test_the_widest_axis_is_served_exactly(method):
     """A point mass between lone extremes: what is found lies among 20,000 records, and is exact."""
-    plan = INTERIOR_POINT.plan(WIDE, InteriorPoint(method), BUDGET, REPLACE)
+    plan = INTERIOR_POINT.plan(WIDE, InteriorPoint(method), BUDGET, REPLACE, bytes(16))
     values = np.array([2**61 + 1] * 10_000 + [2**61 + 3] * 10_000)
     block = Block(WIDE.quantize(values[:, None]), np.arange(len(values), dtype=np.uint64))
     found = run_in_memory(plan.rounds, [block], plan.start, SeededNoise(1)).result(WIDE)

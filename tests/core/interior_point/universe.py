@@ -31,4 +31,4 @@ class Universe:
 def planned(method: Any, size: int, budget: Budget = BUDGET, neighbors: Neighbors = REPLACE) -> Plan:
     """Plan `method` on `size` points at failure 0.1; its finder is `plan.rounds[0].finder`."""
     universe: Any = Universe(size)
-    return INTERIOR_POINT.plan(universe, InteriorPoint(method), budget, neighbors)
+    return INTERIOR_POINT.plan(universe, InteriorPoint(method), budget, neighbors, bytes(16))

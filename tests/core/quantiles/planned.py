@@ -17,7 +17,7 @@ METHODS = ["recursive", "histogram", "tree"]
 
 def plan_for(probabilities=NINE, method="recursive", budget=None, neighbors=ADD, grid=GRID):
     params = Quantiles(probabilities, method)
-    return QUANTILES.plan(grid, params, budget or Budget(1.0, 1e-6), neighbors)
+    return QUANTILES.plan(grid, params, budget or Budget(1.0, 1e-6), neighbors, bytes(16))
 
 
 def release(plan, points, noise):

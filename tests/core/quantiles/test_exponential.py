@@ -88,7 +88,7 @@ def test_extremes_of_any_number_of_records_do_not_wrap(records, inside, p, publi
 @pytest.mark.parametrize("grid", [SMALL, LARGE])
 @pytest.mark.parametrize("budget", [PURE, Budget(0.1, 1e-9), Budget(3.0, 1e-5)])
 def test_the_budget_is_spent_and_no_more(method, relation, grid, budget):
-    plan = MEDIAN.plan(grid, Median(method=method, scale_share=0.2), budget, relation)
+    plan = MEDIAN.plan(grid, Median(method=method, scale_share=0.2), budget, relation, bytes(16))
     assert 0.995 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
     assert [step.name for step in plan.rounds] == ["release"]
 
@@ -97,7 +97,7 @@ def test_the_budget_is_spent_and_no_more(method, relation, grid, budget):
 @pytest.mark.parametrize(("quantile", "weight"), [(0.5, 0.5), (0.9, 0.9), (0.0, 1.0), (1.0, 1.0)])
 def test_draws_are_scaled_as_charged(relation, quantile, weight):
     """With n private a score moves by `weight`; with n public by 1/2 for each of two moves."""
-    plan = MEDIAN.plan(LARGE, Median(quantile), Budget(0.7, 0.0), relation)
+    plan = MEDIAN.plan(LARGE, Median(quantile), Budget(0.7, 0.0), relation, bytes(16))
     noise = RecordingNoise(SeededNoise(0))
     (step,) = plan.rounds
     step.release(step.summarize(block(np.arange(1000) * 1000), None), None, noise)
@@ -115,7 +115,7 @@ def test_dense_data_are_answered_well(method, grid, relation):
     extent = grid.extents[0]
     values = np.clip(np.random.default_rng(1).normal(0.6, 0.05, 20_001) * extent, 0, extent).astype(np.int64)
     truth = float(grid.restore(np.array([np.median(values)]))[0])
-    plan = MEDIAN.plan(grid, Median(method=method), PURE, relation)
+    plan = MEDIAN.plan(grid, Median(method=method), PURE, relation, bytes(16))
     errors = [abs(value(plan, grid, values, seed) - truth) for seed in range(20)]
     assert np.median(errors) <= max(grid.step, 0.001 * extent * grid.step)
 
@@ -124,7 +124,7 @@ def test_dense_data_are_answered_well(method, grid, relation):
 @pytest.mark.parametrize("method", ["smooth", "exponential"])
 def test_minimum_and_maximum(largest, method):
     values = np.concatenate([np.full(500, 2), np.full(500, 198)])  # near the bounds, which others may take
-    plan = MINIMUM.plan(SMALL, Minimum(largest=largest, method=method), PURE, ADD)
+    plan = MINIMUM.plan(SMALL, Minimum(largest=largest, method=method), PURE, ADD, bytes(16))
     answers = [value(plan, SMALL, values, seed) for seed in range(20)]
     assert abs(np.median(answers) - (99.0 if largest else 1.0)) <= 1.5
 
@@ -136,7 +136,7 @@ def test_an_extreme_is_not_beyond_all_records(largest, grid, relation):
     """Flake rate: 200 runs with failure 1e-8 each. Aimed at the extreme itself, nearly all would fail."""
     extent = grid.extents[0]
     values = np.random.default_rng(3).integers(extent // 4, 3 * extent // 4, 2000)
-    plan = MINIMUM.plan(grid, Minimum(largest=largest, failure=1e-8), PURE, relation)
+    plan = MINIMUM.plan(grid, Minimum(largest=largest, failure=1e-8), PURE, relation, bytes(16))
     inward = np.sort(values)[::-1] if largest else np.sort(values)
     last = inward[plan.promises["rank_error"]]
     for seed in range(25):
@@ -237,13 +237,13 @@ def test_no_worse_than_quantiles_with_that_one_probability(column, epsilon):
             found = step.release(counts, None, SeededNoise(seed))
             yield rank_error(values, found.step if hasattr(found, "step") else found.steps[0], wanted)
 
-    median = MEDIAN.plan(grid, Median(), budget, ADD)
-    alone = QUANTILES.plan(grid, Quantiles((0.5,), "recursive"), budget, ADD)
+    median = MEDIAN.plan(grid, Median(), budget, ADD, bytes(16))
+    alone = QUANTILES.plan(grid, Quantiles((0.5,), "recursive"), budget, ADD, bytes(16))
     assert list(errors(median, 0.5, 0.5)) == list(errors(alone, 0.5, 0.5))
     assert median.promises == alone.promises
-    minimum = MINIMUM.plan(grid, Minimum(), budget, ADD)
+    minimum = MINIMUM.plan(grid, Minimum(), budget, ADD, bytes(16))
     p = minimum.rounds[0].aim.inside / len(values)
-    alone = QUANTILES.plan(grid, Quantiles((p,), "recursive"), budget, ADD)
+    alone = QUANTILES.plan(grid, Quantiles((p,), "recursive"), budget, ADD, bytes(16))
     ours, theirs = (np.array(list(errors(plan, p, 0.0))) for plan in (minimum, alone))
     slack = 6 * math.sqrt((ours.var() + theirs.var()) / 200)
     assert ours.mean() <= 1.02 * theirs.mean() + slack
@@ -253,14 +253,14 @@ def test_no_worse_than_quantiles_with_that_one_probability(column, epsilon):
 @pytest.mark.parametrize("grid", [SMALL, LARGE])
 @pytest.mark.parametrize("values", [[], [0], [200], [200] * 50])
 def test_releases_are_total(method, grid, values):
-    plan = MEDIAN.plan(grid, Median(method=method, scale_share=0.1), PURE, ADD)
+    plan = MEDIAN.plan(grid, Median(method=method, scale_share=0.1), PURE, ADD, bytes(16))
     result = released(plan, values).result(grid)
     assert grid.lower[0] <= result.value <= grid.upper[0]
     assert (result.scale is None) == (method == "exponential")
 
 
 def test_summaries_are_free_of_order():
-    (last,) = MEDIAN.plan(SMALL, Median(), PURE, ADD).rounds
+    (last,) = MEDIAN.plan(SMALL, Median(), PURE, ADD, bytes(16)).rounds
     values = np.random.default_rng(0).integers(0, 201, 500)
     parts = [last.summarize(block(part), None) for part in np.array_split(values, 7)]
     forward, backward = (sum(p[1:], p[0]) for p in (parts, parts[::-1]))

@@ -36,9 +36,11 @@ def test_bad_parameters_are_named(values, message):
         (lambda: Median(method="best"), "method"),
         (lambda: Median(noise="gauss"), "noise"),
         (lambda: Minimum(scale_share=1.0), "scale_share"),
-        (lambda: MEDIAN.plan(Grid((0, 0), (1, 1), 0.1), Median(), PURE, RELATIONS[0]), "columns"),
+        (lambda: MEDIAN.plan(Grid((0, 0), (1, 1), 0.1), Median(), PURE, RELATIONS[0], bytes(16)), "columns"),
         (
-            lambda: MEDIAN.plan(SMALL, Median(method="smooth", noise="laplace"), PURE, RELATIONS[0]),
+            lambda: MEDIAN.plan(
+                SMALL, Median(method="smooth", noise="laplace"), PURE, RELATIONS[0], bytes(16)
+            ),
             "noise",
         ),
     ],

@@ -20,7 +20,7 @@ from tests.core.seeded import SeededNoise
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("grid", [SMALL, LARGE])
 def test_noise_has_the_scale_of_the_sensitivity(relation, grid, monkeypatch):
-    plan = MEDIAN.plan(grid, Median(method="smooth", scale_share=0.3), PURE, relation)
+    plan = MEDIAN.plan(grid, Median(method="smooth", scale_share=0.3), PURE, relation, bytes(16))
     (last,) = plan.rounds
     assert isinstance(last, SmoothQuantile)
     values, upper = np.arange(200), grid.extents[0]
@@ -42,7 +42,7 @@ def test_noise_has_the_scale_of_the_sensitivity(relation, grid, monkeypatch):
 
 def test_the_released_scale_is_near_the_true_one():
     params = Median(method="smooth", noise="student", scale_share=0.9)
-    plan = MEDIAN.plan(SMALL, params, Budget(50.0, 0.0), RELATIONS[1])
+    plan = MEDIAN.plan(SMALL, params, Budget(50.0, 0.0), RELATIONS[1], bytes(16))
     (last,) = plan.rounds
     values = np.arange(0, 201, 2)
     smooth = smooth_sensitivity(Counts.of(values), 200, last.rank, last.smooth.noise.beta, RELATIONS[1])
@@ -55,8 +55,8 @@ def test_the_released_scale_is_near_the_true_one():
 def test_wide_universes_are_for_the_exponential_mechanism():
     wide = Grid((0,), (2**61,), 1)
     with pytest.raises(ValueError, match=r"step is 1, .* smooth takes at most 2\^31 steps"):
-        MEDIAN.plan(wide, Median(method="smooth"), PURE, RELATIONS[0])
-    plan = MEDIAN.plan(wide, Median(), PURE, RELATIONS[0])
+        MEDIAN.plan(wide, Median(method="smooth"), PURE, RELATIONS[0], bytes(16))
+    plan = MEDIAN.plan(wide, Median(), PURE, RELATIONS[0], bytes(16))
     assert (plan.method, plan.alternatives) == ("exponential", {})
     values = 2**60 + np.arange(1000)
     assert 2**60 + 400 <= released(plan, values).result(wide).value <= 2**60 + 600

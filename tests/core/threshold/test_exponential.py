@@ -75,7 +75,7 @@ def test_thresholds_are_chosen_by_the_exponential_mechanism():
 @pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(0.1, 1e-6)])
 def test_the_noise_is_as_charged(neighbors, budget):
     params = Threshold(method="exponential")
-    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), params, budget, neighbors)
+    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), params, budget, neighbors, bytes(16))
     noise = RecordingNoise(SeededNoise(0))
     plan.rounds[0].release(Counts.of(np.array([2, 5, 7])), None, noise)
     [(_, _, scale)] = noise.calls

@@ -140,7 +140,7 @@ def test_ranks_are_as_private_as_charged():
 @pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(0.1, 1e-6)])
 def test_noise_of_ranks_and_points_is_as_charged(neighbors, budget):
     params = Threshold(method="interior_point")
-    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), params, budget, neighbors)
+    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), params, budget, neighbors, bytes(16))
     assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
     noise = RecordingNoise(SeededNoise(0))
     plan.rounds[0].release(Counts.of(np.arange(40_000) % 20), None, noise)
@@ -157,7 +157,7 @@ def test_the_steps_between_ranks_are_within_the_promise(neighbors):
     """Errors rise and fall by thousands within a step: 20 trials, each failing with probability 0.05."""
     grid = Grid((0.0, 0.0), (2.0**40, 1.0), 1.0)
     params = Threshold(alpha=1e-5, method="interior_point")
-    plan = THRESHOLD.plan(grid, params, Budget(1.0, 0.0), neighbors)
+    plan = THRESHOLD.plan(grid, params, Budget(1.0, 0.0), neighbors, bytes(16))
     n, learner = plan.promises["records_needed"], plan.rounds[0].learner
     assert n > learner.examples_covered
     step = math.ceil((n + learner.total_margin) / MOST_RANKS)

@@ -23,7 +23,7 @@ ADD = Neighbors("add_or_remove_one")
 @pytest.mark.parametrize("step", [1.0, 0.25])
 def test_labels_are_read_on_any_grid(step):
     grid = Grid((0.0, 0.0), (10.0, 1.0), step)
-    plan = THRESHOLD.plan(grid, Threshold(), Budget(5.0, 0.0), ADD)
+    plan = THRESHOLD.plan(grid, Threshold(), Budget(5.0, 0.0), ADD, bytes(16))
     values = np.arange(1000) % 11
     points = grid.quantize(np.stack([values, values >= 4], axis=1).astype(float))
     found = plan.rounds[0].release(

@@ -30,7 +30,7 @@ def examples_at(rng, grid, n, flipped):
 def promise_breaks(method, flipped, neighbors, trials):
     grid = Grid((0.0, 0.0), (2.0**30, 1.0), 1.0)
     params = Threshold(alpha=0.05, method=method)
-    plan = THRESHOLD.plan(grid, params, Budget(1.0, 1e-6), neighbors)
+    plan = THRESHOLD.plan(grid, params, Budget(1.0, 1e-6), neighbors, bytes(16))
     n, rng, broken = plan.promises["records_needed"], np.random.default_rng(3), 0
     for seed in range(trials):
         points = examples_at(rng, grid, n, flipped)
@@ -61,7 +61,7 @@ def test_promise_holds(method, flipped, neighbors):
 
 
 def test_auto_takes_the_method_that_needs_fewer_examples():
-    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), Threshold(), Budget(1.0, 0.0), ADD)
+    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), Threshold(), Budget(1.0, 0.0), ADD, bytes(16))
     assert plan.method == "exponential"
     [other] = plan.alternatives.values()
     assert plan.promises["records_needed"] < other["records_needed"]
@@ -78,10 +78,10 @@ def test_auto_takes_the_method_that_needs_fewer_examples():
 )
 def test_columns_that_are_no_value_and_label_are_refused(lower, upper, message):
     with pytest.raises(InvalidValue, match=message):
-        THRESHOLD.plan(Grid(lower, upper, 0.5), Threshold(), Budget(1.0, 0.0), ADD)
+        THRESHOLD.plan(Grid(lower, upper, 0.5), Threshold(), Budget(1.0, 0.0), ADD, bytes(16))
 
 
 def test_known_counts_are_refused():
     known = Neighbors("replace_one", Policy(Full(), (KnownCount((0, 0), (4, 1), 7),)))
     with pytest.raises(InvalidValue, match="constraints is set: threshold does not support them"):
-        THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), Threshold(), Budget(1.0, 0.0), known)
+        THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), Threshold(), Budget(1.0, 0.0), known, bytes(16))

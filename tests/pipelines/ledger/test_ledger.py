@@ -85,7 +85,7 @@ def test_a_retry_that_plans_more_noise_than_was_charged_is_refused(books):
     job = books.job("monday")
     plan = make_plan(job, bytes(16))
     charge_run(books.path, job, plan, clock)
-    costlier = replace(plan, mechanisms=(replace(plan.mechanisms[0], rho=0.1), *plan.mechanisms[1:]))
+    costlier = replace(plan, rounds=(*plan.rounds, plan.rounds[-1]))
     with pytest.raises(LedgerRefusal, match="other noise"):
         charge_run(books.path, job, costlier, clock)
     assert len(read_ledger(books.path).charges) == 1

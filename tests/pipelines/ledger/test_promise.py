@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -105,7 +107,7 @@ def charge(folder: Path, ledger: Ledger, propose: Callable[[], Run], most: int =
                 "run_id": f"run-{number}",
             }
         )
-        plan = Plan("any", (), None, tuple(mechanisms), total, {}, 0.1)
+        plan = cast(Plan, SimpleNamespace(mechanisms=tuple(mechanisms), spend=total))
         try:
             charge_run(path, job, plan, lambda: datetime(2026, 11, 22, tzinfo=UTC))
         except LedgerRefusal:

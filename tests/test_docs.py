@@ -1,0 +1,82 @@
+"""The worked examples of docs/ work as they stand, in a copy of the tree."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+JOB = """
+task: {task}
+input: {{path: rows.parquet, columns: [x]}}
+domain: {{lower: [0], upper: [100], step: 0.01}}
+privacy: {{epsilon: 1.0, delta: 0}}
+params: {params}
+output: out
+"""
+
+
+def follow(page: str, tree: Path) -> list[Path]:
+    """Do in `tree` what a page says: write its new files, apply its diffs; return the new files."""
+    text = (ROOT / "docs" / page).read_text()
+    made = []
+    for path, code in re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```", text, re.M | re.S):
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).with_name("__init__.py").touch()
+        (tree / path).write_text(code)
+        made.append(tree / path)
+    for path, diff in re.findall(r"^```diff\n--- (\S+)\n(.*?)^```", text, re.M | re.S):
+        old, new = (
+            "".join(f"{x[1:]}\n" for x in diff.splitlines() if x[0] in marks) for marks in (" -", " +")
+        )
+        before = (tree / path).read_text()
+        assert before.count(old) == 1, f"{page} changes lines that {path} does not have once"
+        (tree / path).write_text(before.replace(old, new))
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "task", "params", "method"),
+    [
+        ("add-a-task.md", "mean", "{}", "noisy_sum"),
+        ("add-a-method.md", "quantiles", "{probabilities: [0.1, 0.5, 0.9], method: alone}", "alone"),
+    ],
+    ids=["a task", "a method"],
+)
+def test_a_worked_example_runs(tmp_path: Path, page: str, task: str, params: str, method: str) -> None:
+    for folder in ("core", "transforms", "pipelines", "tests"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    made = follow(page, tmp_path)
+    ruff = [sys.executable, "-m", "ruff"]
+    subprocess.run([*ruff, "check", *made], cwd=tmp_path, check=True)
+    subprocess.run([*ruff, "format", "--check", *made], cwd=tmp_path, check=True)
+
+    values = np.random.default_rng(1).normal(40, 10, 5000)
+    pq.write_table(pa.table({"x": values}), tmp_path / "rows.parquet")
+    (tmp_path / "job.yaml").write_text(JOB.format(task=task, params=params))
+    shoal = [sys.executable, "-c", "from pipelines.cli import main; main()"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment.pop("PYTHONSAFEPATH", None)
+    ran = subprocess.run(
+        [*shoal, "run", "job.yaml"],
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    release = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert (release["task"], release["method"], release["outcome"]) == (task, method, "released")
+    assert release["privacy"]["spent"] <= 1
