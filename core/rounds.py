@@ -42,6 +42,10 @@ class Round(Protocol):
         """Short public name, unique within the task."""
 
     @property
+    def purpose(self) -> str:
+        """What the round finds out, as a phrase."""
+
+    @property
     def floor(self) -> int | None:
         """Clipping floor of a large sparse aggregate."""
 

@@ -130,6 +130,8 @@ def report(
         rows = read_rows(folder)
         try:
             page = render(parsed, rows).encode()
+        except ShoalError:
+            raise
         except Exception:
             raise JobError(
                 f"{folder.locate(RELEASE)} was changed after its run, so no report can be made from it."

@@ -36,11 +36,11 @@ def make_plan(job: Job, salt: bytes) -> Plan:
         JobError: the task doesn't support what the job asks for.
     """
     try:
-        plan = TASKS[job.task].plan(job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt)
+        plan = TASKS[job.task].methods.plan(
+            job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt
+        )
     except InvalidValue as error:
         raise JobError(error.sentence(_place(job, error.field))) from None
-    except ValueError as error:
-        raise JobError(str(error)) from None
     check_spend(plan, job.privacy.budget())
     return plan
 
@@ -67,7 +67,6 @@ def check_spend(plan: Plan, budget: Budget) -> None:
 def describe(job: Job, plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON values with the keys of release.json."""
     job_values = job.model_dump(mode="json")
-    shares = _shares(plan, job.privacy.budget())
     return {
         "task": job.task,
         "run_id": job.run_id,
@@ -83,7 +82,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        "rounds": [{"round": round_.name, "share": shares.get(round_.name, 0.0)} for round_ in plan.rounds],
+        "rounds": describe_rounds(plan, job.privacy.budget()),
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
@@ -93,6 +92,15 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
         "notes": notes(job, plan),
     }
+
+
+def describe_rounds(plan: Plan, budget: Budget) -> list[dict[str, Any]]:
+    """Return name, purpose and part of the total cost of each round, as JSON values."""
+    shares = _shares(plan, budget)
+    return [
+        {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
+        for round_ in plan.rounds
+    ]
 
 
 def notes(job: Job, plan: Plan) -> list[str]:
@@ -129,23 +137,24 @@ def _unit(job: Job) -> str:
 def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
     """Return each round's part of the total cost, where a draw costs its epsilon without composition."""
     alone: dict[tuple[float, float, float], float] = {}  # many draws are equal, and accounting is slow
-    costs: dict[str, float] = {}
+    costs = {round_.name: 0.0 for round_ in plan.rounds}
     for draw in plan.mechanisms:
         key = (draw.epsilon, draw.delta, draw.rho)
         if key not in alone:
             alone[key] = draw.epsilon if draw.rho == 0 else spend([draw], budget.delta).epsilon
-        costs[draw.round] = costs.get(draw.round, 0.0) + alone[key]
+        costs[draw.round] += alone[key]
     total = sum(costs.values()) or 1.0  # under some policies all draws are free
     return {name: cost / total for name, cost in costs.items()}
 
 
 def _why(job: Job, plan: Plan) -> str:
-    for field in ("method", "aggregator"):
-        if getattr(job.task_params, field, None) == plan.method:
-            return f"params.{field} asks for it."
-    if not plan.alternatives:
+    chosen = plan.chosen
+    if chosen is not None and chosen.asked is not None:
+        best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
+        return f"params.{chosen.asked} asks for it; {best}."
+    if chosen is None or not plan.alternatives:
         return f"It is the only method for {job.neighbors.name} at these parameters."
-    return "It promises the most; the others are below."
+    return f"Its error is the smallest. Methods are compared by {chosen.compared_by}."
 
 
 def show(plan: Mapping[str, Any], console: Console) -> None:
@@ -173,6 +182,8 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
             cost(draw),
         )
     console.print(table)
+    for entry in plan["rounds"]:
+        console.print(f"  • {entry['round']}: {entry['purpose']}")
     answers = TASKS[plan["task"]].answers
     console.print(Text("Promised", "bold") + f", with probability {confidence(plan)} or more:")
     for sentence in answers.promises(plan):

@@ -5,7 +5,7 @@ import platform
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -18,7 +18,7 @@ from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.plan import hidden, notes
+from pipelines.plan import describe_rounds, hidden, notes
 from pipelines.storage.folder import Folder
 
 RELEASE = "release.json"
@@ -54,6 +54,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
+        "rounds": describe_rounds(plan, job.privacy.budget()),
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
@@ -150,7 +151,7 @@ def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> 
     Without a result the outcome is `not_found`, which is protected like any other outcome.
     """
     found = finding.result(grid)
-    result = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
+    result = None if found is None else asdict(found)
     order = ("schema", "task", "run_id", "outcome")
     release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
     ordered = {key: release[key] for key in order} | release

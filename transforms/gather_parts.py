@@ -20,16 +20,16 @@ class GatherParts(beam.PTransform):
     Args:
         split: reads the row group of a descriptor; returns pieces with the numbers of their parts.
         parts: number of parts, numbered from 0.
-        label: name of this step in errors; see `plain_errors`.
+        step_name: name of this step in errors; see `plain_errors`.
     """
 
     split: Callable[[Descriptor], Iterable[tuple[int, Any]]]
     parts: int
-    label: str
+    step_name: str
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return the parts."""
-        split = beam.FlatMap(_split, self.split, self.parts, self.label)
+        split = beam.FlatMap(_split, self.split, self.parts, self.step_name)
         return descriptors | "Split" >> split | "Group" >> beam.GroupByKey() | "List" >> beam.Map(_list)
 
 
@@ -38,9 +38,9 @@ def _split(
     descriptor: Descriptor,
     split: Callable[[Descriptor], Iterable[tuple[int, Any]]],
     parts: int,
-    label: str,
+    step_name: str,
 ) -> Iterator[tuple[int, list[Any]]]:
-    with plain_errors(label):
+    with plain_errors(step_name):
         pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
         for number, piece in split(descriptor):
             pieces[number].append(piece)

@@ -61,7 +61,7 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         answer=answers.answer(release, rows),
         confidence=confidence(release),
         promises=answers.promises(release),
-        rounds=_rounds(release, answers.ROUNDS),
+        rounds=_rounds(release),
         hides=privacy["hides"],
         hides_less=privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
         one=one,
@@ -75,25 +75,16 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
     )
 
 
-def _rounds(release: Mapping[str, Any], said: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return each round with its draws and its part of the total cost, without composition."""
-    delta = release["privacy"]["delta"]
-    rounds: dict[str, dict[str, Any]] = {}
+def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return name, purpose, share and draws of each round.
+
+    Releases of earlier versions list no rounds. For these, purpose and share are None.
+    """
+    draws: dict[str, list[tuple[dict[str, Any], int]]] = {}
     for draw, times in grouped(release["mechanisms"]):
-        entry = rounds.setdefault(draw["round"], {"name": draw["round"], "cost": 0.0, "draws": []})
-        entry["cost"] += times * _alone(draw, delta)
-        entry["draws"].append((draw, times))
-    total = sum(entry["cost"] for entry in rounds.values()) or 1.0
-    return [
-        {**entry, "what": said.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
-        for entry in rounds.values()
-    ]
-
-
-def _alone(draw: Mapping[str, Any], delta: float) -> float:
-    """Return the epsilon of one draw at `delta`; for zCDP rho + 2 sqrt(rho ln(1 / delta))."""
-    rho = draw["rho"]
-    return float(rho + 2 * math.sqrt(rho * math.log(1 / delta)) if rho else draw["epsilon"])
+        draws.setdefault(draw["round"], []).append((draw, times))
+    listed = release.get("rounds") or [{"round": name, "purpose": None, "share": None} for name in draws]
+    return [{"name": entry["round"], **entry, "draws": draws.get(entry["round"], [])} for entry in listed]
 
 
 def _posterior(epsilon: float) -> str:

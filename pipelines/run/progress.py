@@ -42,6 +42,11 @@ class Announced:
         return self.round_.name
 
     @property
+    def purpose(self) -> str:
+        """See `Round.purpose`."""
+        return self.round_.purpose
+
+    @property
     def floor(self) -> int | None:
         """See `Round.floor`."""
         return self.round_.floor

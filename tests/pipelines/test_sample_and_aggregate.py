@@ -120,7 +120,10 @@ def test_a_replaced_unit_is_charged_as_two_answers(bench, neighbors):
 WRONG = [
     ({"domain": {"lower": [0], "upper": [1], "step": 0.5}}, "domain is not a known key"),
     ({"params.function": "no colon"}, "params.function is no colon"),
-    ({"params.function": "nowhere_at_all:f"}, "nowhere_at_all:f, but that cannot be imported: ModuleNotFound"),
+    (
+        {"params.function": "nowhere_at_all:f"},
+        "nowhere_at_all:f, but that cannot be imported: ModuleNotFound",
+    ),
     ({"params.function": ...}, "params.function is missing"),
     ({"params.blocks": 2}, "params.blocks is 2"),
     ({"params.outputs.step": 0}, "params.outputs.step is 0"),

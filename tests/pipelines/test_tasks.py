@@ -207,6 +207,4 @@ def test_a_run_that_hides_less_than_its_relation_says_so(bench):
     assert refused.exit_code == 3
     assert "the job hides less: the weight of one row" in refused.stderr
     assert bench.run(weights).exit_code == 0
-    assert (
-        "It hides the weight" in (bench.folder / "out/report.html").read_text()
-    )
+    assert "It hides the weight" in (bench.folder / "out/report.html").read_text()

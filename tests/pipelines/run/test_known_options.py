@@ -55,6 +55,6 @@ def test_nothing_is_charged_for_an_unknown_option(bench, refused):
     said = refused(bench.run({"privacy.ledger": path}, "--", "--direct_num_work=1"))
     assert said.endswith(
         "--direct_num_work is not an option of Beam or FnApiRunner: the most similar one is "
-            "--direct_num_workers."
+        "--direct_num_workers."
     )
     assert read_ledger(path).charges == ()

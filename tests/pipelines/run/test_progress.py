@@ -17,6 +17,7 @@ from pipelines.run.progress import Announced, with_progress
 @dataclass(frozen=True)
 class Step:
     name: str = "step"
+    purpose: str = "a product"
     floor: int | None = 3
 
     def summarize(self, block, state):

@@ -341,8 +341,8 @@ def test_a_cover_is_said_drawn_and_listed(tmp_path):
 def test_nothing_found_is_said(tmp_path):
     release, lines, report = spoken(cover_job(tmp_path, k=2, target=1000), np.empty((0, 2)))
     assert (release["outcome"], release["result"]) == ("not_found", None)
-    assert "Nothing was found" in lines
-    assert "Nothing was found" in report
+    assert "No cluster was found" in lines
+    assert "No cluster was found" in report
 
 
 def test_many_columns_are_listed_in_part():
@@ -379,9 +379,3 @@ def test_promises_are_said_and_so_are_those_that_are_not_made(tmp_path, params, 
     assert ("rows is within" in said) == ("coverage" in params)
     assert (k_cover.unpromised(plan) is None) == promised
     assert says in f"{said} {k_cover.unpromised(plan)}"
-
-
-def test_every_round_is_explained():
-    params = KCover(3, coverage=0.9)
-    plan = K_COVER.plan(UNIT_SQUARE, params, Budget(1.0, 1e-6), Neighbors("add_or_remove_one"), bytes(16))
-    assert all(step.name in k_cover.ROUNDS for step in plan.rounds)
