@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -12,6 +12,9 @@ from core.domain import Grid
 from core.draws import Charged, charged
 from core.errors import InvalidValue
 from core.rounds import State
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _LEAST_FAILURE = 1e-100  # below it, quotients by it may be infinite
 
@@ -29,7 +32,7 @@ def check_failure(failure: float) -> None:
 class Finding(Protocol):
     """The last state of a task."""
 
-    def result(self, grid: Grid) -> Any:
+    def result(self, grid: Grid) -> "DataclassInstance | None":
         """Return the answer in data units, a dataclass of JSON values; None where nothing was found."""
 
 

@@ -42,6 +42,10 @@ class Round(Protocol):
         """Short public name, unique within the task."""
 
     @property
+    def purpose(self) -> str:
+        """What the round finds out, as a phrase."""
+
+    @property
     def floor(self) -> int | None:
         """Clipping floor of a large sparse aggregate."""
 
@@ -66,9 +70,9 @@ def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State
     """
     blocks = list(blocks)
     state = start
-    for step in rounds:
-        aggregate = reduce(lambda a, b: a + b, [step.summarize(block, state) for block in blocks])
-        if step.floor is not None:
-            aggregate = aggregate.above(step.floor)
-        state = step.release(aggregate, state, noise)
+    for round_ in rounds:
+        aggregate = reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
+        if round_.floor is not None:
+            aggregate = aggregate.above(round_.floor)
+        state = round_.release(aggregate, state, noise)
     return state

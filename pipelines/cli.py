@@ -1,4 +1,4 @@
-"""The command `shoal`. Everything heavy is imported inside the commands, so that help comes at once."""
+"""The command `shoal`. Each command imports its heavy modules itself, so that --help is fast."""
 
 import os
 import sys
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.errors import ShoalError
-from pipelines.console.leave import leave_after
-from pipelines.console.streams import steady_streams
+from pipelines.console.exit import exit_after
+from pipelines.console.streams import guard_streams
 
 if TYPE_CHECKING:
     from pipelines.console.events import Events
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 ledger = typer.Typer(
-    help="The ledger of a dataset: what may be spent on it in all, and every charge.", no_args_is_help=True
+    help="The ledger of a dataset: its total privacy budget, and every charge to it.", no_args_is_help=True
 )
 app.add_typer(ledger, name="ledger")
 
@@ -41,18 +41,18 @@ Runner = Annotated[str, typer.Option(help="FnApiRunner, FlinkRunner, DataflowRun
 def run(
     job: JobFile,
     beam_options: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Any options of Beam, after --.")
+        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options of Beam, after --.")
     ] = None,
     overrides: Overrides = None,
     runner: Runner = "FnApiRunner",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check all that can be checked; read no rows, spend nothing.")
+        bool, typer.Option("--dry-run", help="Check the job without reading rows or spending budget.")
     ] = False,
     json_logs: Annotated[
-        bool, typer.Option("--json-logs", help="One JSON line an event on the standard error stream.")
+        bool, typer.Option("--json-logs", help="Write one JSON line per event to standard error.")
     ] = False,
 ) -> None:
-    """Run a job and write its release. The same run id again returns the same release."""
+    """Run a job and write its release. Running the same run id again returns the stored release."""
     from pipelines.console.events import Events
     from pipelines.ledger.ledger import now
 
@@ -65,10 +65,12 @@ def run(
         with _exit_codes(events):
             runs = _with_beam("run")
             if dry_run and runs.delivery_of(checked).find() is not None:
-                _say(f"Run {checked.run_id} is released already: it would return that release.")
+                _print(f"Run {checked.run_id} is already released. Running it would return that release.")
             elif dry_run:
                 runs.prepare_run(checked, runner, beam_options or [])
-                _say(f"Run {checked.run_id} would start. No row was read, nothing spent or written.")
+                _print(
+                    f"Run {checked.run_id} would start. No row was read, and nothing was spent or written."
+                )
             else:
                 release = runs.run_job(checked, runner, beam_options or [], events)
                 _summarize(release, checked.output)
@@ -80,7 +82,7 @@ def plan(
     overrides: Overrides = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show rounds, noise, promises and the smallest workable target. Reads no rows."""
+    """Show the plan of a job: its rounds, noise, promises and smallest target. Reads no rows."""
     with _exit_codes():
         from pipelines.console.printable import as_json, finite, printable, terminal
         from pipelines.job.job import load_job
@@ -96,13 +98,13 @@ def plan(
 
 @app.command("check-function")
 def check_function(job: JobFile, overrides: Overrides = None) -> None:
-    """Try the function of sample_and_aggregate on made-up rows. Reads no rows, spends nothing."""
+    """Try the function of a sample_and_aggregate job on made-up rows. Reads no rows and spends nothing."""
     with _exit_codes():
         from pipelines.job.job import load_job
 
         checks = _with_beam("check_function")
         findings = checks.check(load_job(job, overrides or []))
-        _say(*checks.show(findings))
+        _print(*checks.show(findings))
         if any(finding.problem for finding in findings):
             raise typer.Exit(2)
 
@@ -113,7 +115,7 @@ def report(
         str, typer.Argument(metavar="RELEASE", help="release.json, or the folder that holds it.")
     ],
 ) -> None:
-    """Make report.html beside a release, from the release alone."""
+    """Write report.html beside a release. It is made from the release alone."""
     with _exit_codes():
         from pipelines.errors import JobError
         from pipelines.release import RELEASE, REPORT, parse_release, read_rows
@@ -128,12 +130,14 @@ def report(
         rows = read_rows(folder)
         try:
             page = render(parsed, rows).encode()
+        except ShoalError:
+            raise
         except Exception:
             raise JobError(
-                f"{folder.locate(RELEASE)} was changed after its run: no report fits it."
+                f"{folder.locate(RELEASE)} was changed after its run, so no report can be made from it."
             ) from None
         folder.replace(REPORT, page)
-        _say(folder.locate(REPORT))
+        _print(folder.locate(REPORT))
 
 
 @app.command()
@@ -145,16 +149,18 @@ def screen(
         ),
     ],
     rows: Annotated[str, typer.Argument(metavar="INPUT", help="Parquet: a file, a folder or a glob.")],
-    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="A new folder. What it holds is private.")],
+    output: Annotated[
+        str, typer.Argument(metavar="OUTPUT", help="A new folder. Its contents will be private data.")
+    ],
     beam_options: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Any options of Beam, after --.")
+        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options of Beam, after --.")
     ] = None,
     runner: Runner = "FnApiRunner",
 ) -> None:
-    """Split rows into those inside the released balls and those outside. Spends nothing."""
+    """Split rows into those inside the released balls and those outside. Spends no budget."""
     with _exit_codes():
         _with_beam("screen").screen(release, rows, output, runner, beam_options or [])
-        _say(os.path.join(output, "inside"), os.path.join(output, "outside"))
+        _print(os.path.join(output, "inside"), os.path.join(output, "outside"))
 
 
 @app.command()
@@ -169,9 +175,9 @@ def schema() -> None:
 
 @app.command()
 def demo(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where the demo's files go.")] = "demo-out",
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the files of the demo.")] = "demo-out",
 ) -> None:
-    """Find the densest small region of the world's airports, privately."""
+    """Find the densest small region of the world's airports with differential privacy."""
     with _exit_codes():
         from pipelines.demo import write_demo
         from pipelines.job.job import load_job
@@ -183,30 +189,30 @@ def demo(
 @ledger.command("create")
 def create(
     path: LedgerFile,
-    epsilon: Annotated[float, typer.Option(help="What all runs may spend together.")],
-    delta: Annotated[float, typer.Option(help="At least the sum of the runs' own.")],
+    epsilon: Annotated[float, typer.Option(help="The epsilon that all runs together may spend.")],
+    delta: Annotated[float, typer.Option(help="The delta that all runs together may spend.")],
     neighbors: Annotated[
-        str, typer.Option(help="What it promises to hide: add_or_remove_one or replace_one.")
+        str, typer.Option(help="The neighbor relation of the promise: add_or_remove_one or replace_one.")
     ] = "add_or_remove_one",
     unit: Annotated[
-        str | None, typer.Option(help="The column whose units it hides; without it, it hides rows.")
+        str | None, typer.Option(help="The column of the privacy unit. Without it, the unit is one row.")
     ] = None,
     accountant: Annotated[
         str,
         typer.Option(
-            help="How runs are composed: basic adds up their epsilons and deltas, and is best for few runs; "
-            "renyi composes their draws, and admits many more runs that are small or draw Gaussian noise."
+            help="How runs are composed. basic adds their epsilons and deltas, and is best for few runs. "
+            "renyi composes their draws, and admits many more runs that are small or use Gaussian noise."
         ),
     ] = "basic",
 ) -> None:
-    """Make a dataset's ledger, once."""
+    """Create the ledger of a dataset."""
     with _exit_codes():
         from pipelines.ledger.ledger import create_ledger, new_ledger
         from pipelines.storage.locate import absolute
 
         fields = {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
         create_ledger(absolute(path), new_ledger(fields, accountant))
-        _say(path)
+        _print(path)
 
 
 @ledger.command("show")
@@ -214,7 +220,7 @@ def show_ledger(
     path: LedgerFile,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show what is left, and every charge."""
+    """Show the remaining budget of a ledger, and every charge."""
     with _exit_codes():
         from pipelines.console.printable import as_json, printable, terminal
         from pipelines.ledger.ledger import describe_ledger, read_ledger
@@ -229,7 +235,7 @@ def show_ledger(
 
 
 def _with_beam(module: str) -> Any:
-    """Import a module of pipelines.run, and Beam with it, which logs while it is imported."""
+    """Import a module of pipelines.run, and Beam with it, which logs during its import."""
     import logging
     from importlib import import_module
 
@@ -242,14 +248,14 @@ def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.tasks import TASKS
 
     if release is None:
-        _say(f"Submitted; the release will be in {output}.")
+        _print(f"The job was submitted. The release will be in {output}.")
         return
-    _say(*summary(release, TASKS[release["task"]].answers.answer(release, None)))
-    _say("", os.path.join(output, "release.json"), os.path.join(output, "report.html"))
+    _print(*summary(release, TASKS[release["task"]].answers.answer(release, None)))
+    _print("", os.path.join(output, "release.json"), os.path.join(output, "report.html"))
 
 
-def _say(*lines: str) -> None:
-    """Print lines that may hold names from elsewhere."""
+def _print(*lines: str) -> None:
+    """Print lines of text that may contain control characters."""
     from pipelines.console.printable import printable
 
     for line in lines:
@@ -258,21 +264,21 @@ def _say(*lines: str) -> None:
 
 @contextmanager
 def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
-    """Say in a sentence what went wrong, with an exit code of its kind; never a traceback.
+    """Report an error in one sentence, never as a traceback, and exit with the error's code.
 
-    The text of a `ShoalError` holds nothing of any row. Any other error is told by its kind and place alone,
-    because its text may quote rows.
+    The text of a `ShoalError` contains nothing about any row. Other errors are reported by type and line
+    only, because their message may contain row values.
     """
     try:
         yield
     except typer.Exit:
         raise
     except Exception as error:
-        from pipelines.console.printable import sentences
+        from pipelines.console.printable import error_text
 
         code = error.exit_code if isinstance(error, ShoalError) else 1
         if isinstance(error, ShoalError):
-            text = sentences(error)
+            text = error_text(error)
         else:
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
@@ -282,18 +288,20 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
             )
             text = f"unexpected {type(error).__name__} at {place}."
         if events is not None and events.stream is not None:
-            events.tell("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
+            events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
         else:
-            with suppress(RuntimeError):  # nobody hears it
+            with suppress(RuntimeError):  # standard error is closed
                 typer.echo(f"shoal: {text}", err=True)
         raise typer.Exit(code) from None
     except KeyboardInterrupt:
-        typer.echo("shoal: Interrupted. The same command and run id finish a run that was started.", err=True)
+        typer.echo(
+            "shoal: Interrupted. Run the same command with the same run id to finish the run.", err=True
+        )
         raise typer.Exit(130) from None
 
 
 def main() -> None:
     """Run the command, and end the process."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the runner is what runs in parallel
-    steady_streams()
-    leave_after(app)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the runner already runs in parallel
+    guard_streams()
+    exit_after(app)

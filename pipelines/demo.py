@@ -1,4 +1,4 @@
-"""The demo: where the world's airports are densest, found without telling of any one of them."""
+"""The demo: find where the world's airports are densest, with differential privacy."""
 
 import json
 import os
@@ -18,7 +18,7 @@ task: one_cluster
 input:
   path: {points}
   columns: [lat, lon]
-domain: {{lower: [-90, -180], upper: [90, 180], step: 0.01}}   # degrees, as if the earth were flat
+domain: {{lower: [-90, -180], upper: [90, 180], step: 0.01}}   # degrees on a plane
 privacy: {{epsilon: 1.0, delta: 1.0e-6, neighbors: add_or_remove_one}}
 params: {{target: 1500}}
 output: {output}
@@ -29,17 +29,17 @@ _POINTS, _RELEASES, _JOB_FILE = "airports.parquet", "releases", "job.yaml"
 
 
 def write_demo(folder: str) -> str:
-    """Write the airports as Parquet, and a job about them, where they are not there yet.
+    """Write the airports as Parquet, and a job file for them, unless these files exist.
 
     Args:
-        folder: made where it doesn't exist; otherwise it may hold what an earlier demo wrote, and nothing
-            else, so that nobody's input gets airports among its rows.
+        folder: created if missing. An existing folder may contain the files of an earlier demo and nothing
+            else, so that the airports are never mixed with other input.
 
     Returns:
         Path of the job file.
 
     Raises:
-        JobError: `folder` is no such folder.
+        JobError: the folder is remote, cannot be written, or contains other files.
     """
     if "://" in folder:
         raise JobError(f"--out is {folder}: give a local folder.")
@@ -58,7 +58,9 @@ def write_demo(folder: str) -> str:
             return os.path.join(folder, _JOB_FILE)
     except OSError as error:
         raise JobError(f"--out is {folder}: {os.strerror(error.errno or 0)}; give a new folder.") from None
-    raise JobError(f"--out is {folder}, which holds {foreign}, not of the demo: give a new folder.")
+    raise JobError(
+        f"--out is {folder}, which holds {foreign}, a file that the demo did not write: give a new folder."
+    )
 
 
 def _airports() -> bytes:

@@ -1,4 +1,4 @@
-"""Say in one sentence what is wrong with a job: which field, its value, and what is allowed."""
+"""Errors of jobs. Each problem is one sentence: the field, its value, and what is allowed."""
 
 from collections.abc import Sequence
 from types import UnionType
@@ -39,17 +39,17 @@ _PLACES = {
     "step": "domain.step",
     "ball": "domain.ball",
 }
-"""Where the values stand in a job file that core names, but for the parameters of tasks."""
+"""Dotted keys in a job file of the fields that core names. Parameters of tasks are not listed."""
 
 
 def place_of(field: str) -> str:
-    """Return where a value stands in a job file, by the name that core has for it."""
+    """Return the dotted key in a job file of a field that core names."""
     name, *below = field.split(".")
     return ".".join([_PLACES[name], *below])
 
 
 class JobError(ShoalError, ValueError):
-    """The job is wrong, and nothing was read, written or spent: one sentence for each problem."""
+    """The job is invalid; no row was read, and nothing was written or spent. One sentence per problem."""
 
     exit_code: ClassVar[int] = 2
 
@@ -58,30 +58,30 @@ class JobError(ShoalError, ValueError):
 
 
 class RunError(ShoalError, RuntimeError):
-    """The run failed for a reason that is not the job's; the text holds no figure that depends on rows."""
+    """A valid job failed while running. The text contains nothing that depends on rows."""
 
 
-def say(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Return one sentence for each problem that pydantic found in a job of `model`."""
-    said: dict[str, dict[str, None]] = {}  # a field of several kinds has a problem with each of them
+def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """Return one sentence for each problem that pydantic found in a value of `model`."""
+    problems: dict[str, dict[str, None]] = {}  # a field of a union type has one problem per type
     for problem in error.errors():
         wrong, allowed = _sentence(problem, model)
-        said.setdefault(wrong, {})[allowed] = None
+        problems.setdefault(wrong, {})[allowed] = None
     return [
         f"{wrong}: it must be {', or '.join(kinds)}." if any(kinds) else f"{wrong}."
-        for wrong, kinds in said.items()
+        for wrong, kinds in problems.items()
     ]
 
 
 def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
-    """Check that no text in a job's raw values has control characters, which would steer a terminal.
+    """Check that no text in a job has control characters, which could control a terminal.
 
     Raises:
-        JobError: one has.
+        JobError: a text has one.
     """
     if isinstance(value, str) and CONTROL.search(value):
         raise JobError(
-            f"{_name(path)} is {shown(value)}: it has control characters, which no text in a job may have."
+            f"{_name(path)} is {quoted(value)}: it has control characters, which no text in a job may have."
         )
     if isinstance(value, dict):
         for key, item in value.items():
@@ -94,16 +94,16 @@ def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
 
 
 def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
-    """Return what is wrong, and what it must be; nothing for the latter where the former says all."""
+    """Return what is wrong, and what is allowed instead; the second is empty where the first includes it."""
     path = [part for part in problem["loc"] if not _is_kind(part)]
     name = _name(path)
-    value = shown(problem["input"])
+    value = quoted(problem["input"])
     kind = problem["type"]
     if kind == "extra_forbidden":
         parent = _model_at(model, path[:-1])
         keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
         return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}", ""
-    # these are of lists of fixed length, which in a job are pairs
+    # lists of fixed length: all of them in a job are pairs
     if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
         where = path if kind == "too_long" else path[:-1]
         return f"{_name(where)} is {value}", "a list of two values"
@@ -132,7 +132,7 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
 
 
 def _is_kind(part: str | int) -> bool:
-    """Say whether pydantic means a kind of value that is allowed here, and not a key."""
+    """Return whether a part of a location is the name of a type in a union, and not a key."""
     return part in ("[key]", "bool", "int", "float", "str") or str(part).startswith("tuple[")
 
 
@@ -141,16 +141,16 @@ def _name(path: Sequence[str | int]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def shown(value: object) -> str:
-    """Return a value as a sentence shows it: on one line, and cut where it is long."""
+def quoted(value: object) -> str:
+    """Return the repr of a value on one line, cut to 60 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _model_at(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:
-    """Return the model that validates what lies at `path` below `model`."""
+    """Return the model of the value at `path` in a value of `model`."""
     for part in path:
-        if isinstance(part, int):  # the list's field gave the model of its entries
+        if isinstance(part, int):  # the field of the list gave the model of its entries
             continue
         kinds = [model.model_fields[part].annotation]
         while any(get_origin(kind) in (Union, UnionType, tuple) for kind in kinds):

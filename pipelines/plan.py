@@ -1,4 +1,4 @@
-"""What a job is going to do and to promise, from public parameters alone."""
+"""Plan a job from its public parameters: its rounds, its noise and its promises."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -20,8 +20,8 @@ from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
 _KEPT = {
-    "one": "Of a unit's rows one is kept, each as likely as any other.",
-    "mean": "What is kept of a unit is the mean of its rows, each clamped to the domain first.",
+    "one": "One row of each unit is kept, chosen uniformly at random.",
+    "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
 }
 
 
@@ -39,8 +39,6 @@ def make_plan(job: Job, salt: bytes) -> Plan:
         plan = TASKS[job.task].core.plan(job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt)
     except InvalidValue as error:
         raise JobError(error.sentence(_place(job, error.field))) from None
-    except ValueError as error:
-        raise JobError(str(error)) from None
     check_spend(plan, job.privacy.budget())
     return plan
 
@@ -52,10 +50,10 @@ def _place(job: Job, field: str) -> str:
 
 
 def check_spend(plan: Plan, budget: Budget) -> None:
-    """Recompute what the draws spend that the plan's rounds hold, and compare.
+    """Check that the draws of the rounds spend at most the budget.
 
     Raises:
-        JobError: more than the budget.
+        JobError: they spend more.
     """
     spent = spend(charged(plan.rounds), budget.delta).epsilon
     if not spent <= budget.epsilon * (1 + _ROUNDING):
@@ -65,9 +63,8 @@ def check_spend(plan: Plan, budget: Budget) -> None:
 
 
 def describe(job: Job, plan: Plan) -> dict[str, Any]:
-    """Return the plan as JSON values, named as in release.json."""
+    """Return the plan as JSON values with the keys of release.json."""
     job_values = job.model_dump(mode="json")
-    shares = _shares(plan, job.privacy.budget())
     return {
         "task": job.task,
         "run_id": job.run_id,
@@ -83,7 +80,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        "rounds": [{"round": step.name, "share": shares.get(step.name, 0.0)} for step in plan.rounds],
+        "rounds": describe_rounds(plan, job.privacy.budget()),
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
@@ -95,60 +92,71 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
     }
 
 
+def describe_rounds(plan: Plan, budget: Budget) -> list[dict[str, Any]]:
+    """Return name, purpose and part of the total cost of each round, as JSON values."""
+    shares = _shares(plan, budget)
+    return [
+        {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
+        for round_ in plan.rounds
+    ]
+
+
 def notes(job: Job, plan: Plan) -> list[str]:
-    """Return what a person should know before trusting the plan."""
+    """Return the notes of a plan, which its reader should know."""
     return [
         _unit(job),
-        f"What it hides is {hidden(job, plan)}.",
+        f"The run hides {hidden(job, plan)}.",
         *plan.notes,
     ]
 
 
 def hidden(job: Job, plan: Plan) -> str:
-    """Return what a run hides, in words."""
+    """Return a phrase for what the run hides."""
     if plan.hides is not None:
         return plan.hides
     if job.privacy.policy is not None:
         return (
-            "one row replaced by another that its policy makes a secret pair with; all else may be told apart"
+            "one row replaced by another that forms a secret pair with it under the policy; other changes "
+            "may be distinguishable"
         )
     return hides(job.neighbors.name, job.unit)
 
 
 def _unit(job: Job) -> str:
     if job.unit is None:
-        return "Each row is a person: there is no privacy unit, so the promise is for one row."
+        return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
     promise = (
-        f"The promise is for a unit: for all rows together that have one value of {job.unit}. Read unit for "
-        "row where it speaks of one row or of their number."
+        f"The privacy unit is all rows that have the same value of {job.unit}. Wherever a promise speaks of "
+        "rows, it is about units."
     )
     return promise if job.keep is None else f"{promise} {_KEPT[job.keep]}"
 
 
 def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
-    """Return by round its part of the rounds' costs, where each draw costs what it would by itself."""
-    alone: dict[tuple[float, float, float], float] = {}  # equal draws are many, and accounting is slow
-    costs: dict[str, float] = {}
+    """Return each round's part of the total cost, where a draw costs its epsilon without composition."""
+    alone: dict[tuple[float, float, float], float] = {}  # many draws are equal, and accounting is slow
+    costs = {round_.name: 0.0 for round_ in plan.rounds}
     for draw in plan.mechanisms:
         key = (draw.epsilon, draw.delta, draw.rho)
         if key not in alone:
             alone[key] = draw.epsilon if draw.rho == 0 else spend([draw], budget.delta).epsilon
-        costs[draw.round] = costs.get(draw.round, 0.0) + alone[key]
-    total = sum(costs.values()) or 1.0  # a policy may leave nothing to pay for
+        costs[draw.round] += alone[key]
+    total = sum(costs.values()) or 1.0  # under some policies all draws are free
     return {name: cost / total for name, cost in costs.items()}
 
 
 def _why(job: Job, plan: Plan) -> str:
-    for field in ("method", "aggregator"):
-        if getattr(job.task_params, field, None) == plan.method:
-            return f"params.{field} asks for it."
-    if not plan.alternatives:
+    chosen = plan.chosen
+    if chosen is not None and chosen.asked is not None:
+        best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
+        return f"params.{chosen.asked} asks for it; {best}."
+    if chosen is None or not plan.alternatives:
         return f"It is the only method for {job.neighbors.name} at these parameters."
-    return "It promises the most; the others are below."
+    return f"Its error is the smallest. Methods are compared by {chosen.compared_by}."
 
 
 def show(plan: Mapping[str, Any], console: Console) -> None:
-    """Print a described plan for a person."""
+    """Print the described plan."""
     privacy, accuracy = plan["privacy"], plan["accuracy"]
     task, method = Text(plan["task"], "bold"), Text(plan["method"], "bold")
     console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
@@ -172,6 +180,8 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
             cost(draw),
         )
     console.print(table)
+    for entry in plan["rounds"]:
+        console.print(f"  • {entry['round']}: {entry['purpose']}")
     answers = TASKS[plan["task"]].answers
     console.print(Text("Promised", "bold") + f", with probability {confidence(plan)} or more:")
     for sentence in answers.promises(plan):
@@ -189,7 +199,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
 
 
 def _alternatives(plan: Mapping[str, Any]) -> Table:
-    """Return what every method promises, the chosen one first."""
+    """Return a table of the promises of all methods, the chosen one first."""
     chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
     methods = {plan["method"]: chosen, **plan["alternatives"]}
     names = list(dict.fromkeys(name for promised in methods.values() for name in promised))
@@ -204,7 +214,7 @@ def _alternatives(plan: Mapping[str, Any]) -> Table:
 
 
 def grouped(mechanisms: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
-    """Return equal draws of noise once, with how many there are, in order."""
+    """Return the distinct draws in order, each with the number of its copies."""
     found: list[tuple[dict[str, Any], int]] = []
     for draw in mechanisms:
         for i, (known, times) in enumerate(found):
@@ -217,7 +227,7 @@ def grouped(mechanisms: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]
 
 
 def cost(draw: Mapping[str, Any]) -> str:
-    """Return what one draw costs, in the terms of its own guarantee."""
+    """Return the privacy cost of one draw in the terms of its own guarantee."""
     if draw["rho"]:
         return f"ρ {number(draw['rho'])}"
     delta = f", δ {number(draw['delta'])}" if draw["delta"] else ""

@@ -1,11 +1,11 @@
-"""The release: everything a run publishes, as one JSON value that is written once."""
+"""The release: everything that a run publishes, as one JSON value that is written once."""
 
 import json
 import platform
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -18,7 +18,7 @@ from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.plan import hidden, notes
+from pipelines.plan import describe_rounds, hidden, notes
 from pipelines.storage.folder import Folder
 
 RELEASE = "release.json"
@@ -32,7 +32,7 @@ _PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "opendp": "opendp", "dp-ac
 
 
 def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
-    """Return the release as it is known before data is read: without outcome and result."""
+    """Return the release without outcome and result: the part that is known before data is read."""
     values = job.model_dump(mode="json")
     software = {name: version(package) for name, package in (_PACKAGES | {"numpy": "numpy"}).items()}
     return {
@@ -54,6 +54,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
+        "rounds": describe_rounds(plan, job.privacy.budget()),
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
@@ -66,20 +67,21 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
 
 
 def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, grid: Grid) -> None:
-    """Write the release where there is none.
+    """Write the release unless there is one.
 
-    Where the task's answer is a table, empty or not, `result.parquet` is what is written once: its metadata
-    holds the whole of release.json, which is copied out of it. So the two are always of one draw of noise,
-    whoever writes, and a writer that ends between them leaves nothing that can't be completed.
+    Where the answer of the task is a table, `result.parquet` is written once. Its metadata contain the whole
+    of release.json, which is then copied from it. So both files always come from the same draw of noise, and
+    a writer that is killed between them leaves a state that the next writer can complete.
 
-    Nobody can see a second draw, whenever writers are killed and however often they are repeated:
+    Nobody can see a second draw, even if writers are killed and repeated:
 
-    - A draw leaves the memory of its run by one step alone: `Folder.create` of the file that holds all of it.
-    - `create` shows that file whole or not at all. What it had written before has no name, or on file systems
-      without unnamed files a name in a folder that only its owner may enter, which the next run removes.
-    - `create` never writes over a file. So the first draw that is shown stays, and every later one vanishes
-      with its writer.
-    - Everything else that is published, release.json of a table and the report, is made from that file.
+    - A draw leaves the memory of its run in one step: `Folder.create` of the file that contains all of it.
+    - `create` makes the whole file visible at once, or nothing. Until then the file has no name; on file
+      systems without unnamed files it is in a folder that only its owner can enter, and that the next run
+      removes.
+    - `create` never overwrites a file. So the first draw that becomes visible stays, and later draws are
+      discarded with their writers.
+    - All other published files, release.json of a table and the report, are made from that file.
     """
     release = complete_release(draft, finding, grid)
     if not isinstance(finding, Tabular):
@@ -93,59 +95,63 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, gr
 
 
 def _copy_out(folder: Folder) -> bytes | None:
-    """Make release.json from a table that is there; return its bytes, or None where there is none."""
+    """Copy release.json out of an existing table; return its bytes, or None without a table."""
     stored = folder.read(TABLE)
     if stored is None:
         return None
     try:
         release = pq.read_schema(pa.BufferReader(stored)).metadata[_INSIDE]
     except (pa.ArrowException, TypeError, KeyError):
-        raise JobError(f"output: {folder.locate(TABLE)} is there already, and not of a release.") from None
+        raise JobError(
+            f"output: {folder.locate(TABLE)} exists, but no run wrote it: give another folder."
+        ) from None
     folder.create(RELEASE, release)
     return folder.read(RELEASE)
 
 
 def identify_output(folder: Folder) -> str:
-    """Return the id of an output folder, which is made where it has none.
+    """Return the id of an output folder; create the id if the folder has none.
 
-    The path alone doesn't say which folder is meant: another machine may have another disk there. A charge
-    holds this id, so that the run it pays for publishes in one folder, and draws no noise for another one.
+    The path does not identify the folder, because another machine may have another disk there. A charge
+    contains this id. So a charged run publishes in one folder only, and draws no noise for another one.
 
     Raises:
-        JobError: something else has the name of that file.
+        JobError: the file of the id has other contents.
     """
     folder.create(OUTPUT_ID, f"{uuid.uuid4().hex}\n".encode())
     known = read_output_id(folder)
     if known is None:
-        raise JobError(f"output: {folder.locate(OUTPUT_ID)} is there already, and not of a run.")
+        raise JobError(
+            f"output: {folder.locate(OUTPUT_ID)} exists, but no run wrote it: give another folder."
+        )
     return known
 
 
 def read_output_id(folder: Folder) -> str | None:
-    """Return the id that `identify_output` gave a folder, or None where there is none."""
+    """Return the id of an output folder, or None if it has none."""
     stored = folder.read(OUTPUT_ID) or b""
     return stored.decode().strip() if re.fullmatch(rb"[0-9a-f]{32}\n", stored) else None
 
 
 def read_rows(folder: Folder) -> Rows:
-    """Return the columns of the folder's result.parquet, or None where there is none."""
+    """Return the columns of result.parquet in the folder, or None without that file."""
     stored = folder.read(TABLE)
     if stored is None:
         return None
     try:
         table = pq.read_table(pa.BufferReader(stored))
     except (pa.ArrowException, OSError):
-        raise JobError(f"{folder.locate(TABLE)} is damaged: put back the one that the run wrote.") from None
+        raise JobError(f"{folder.locate(TABLE)} is damaged: restore the file that the run wrote.") from None
     return {name: table.column(name).to_numpy() for name in table.column_names} or None
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:
-    """Return the bytes of release.json: the draft with what was found.
+    """Return the bytes of release.json: the draft with outcome and result.
 
-    No answer found is an answer, `not_found`.
+    Without a result the outcome is `not_found`, which is protected like any other outcome.
     """
     found = finding.result(grid)
-    result = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
+    result = None if found is None else asdict(found)
     order = ("schema", "task", "run_id", "outcome")
     release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
     ordered = {key: release[key] for key in order} | release
@@ -156,7 +162,7 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
     """Return the release in `data`.
 
     Raises:
-        JobError: it is none.
+        JobError: the file is not a release.
     """
     try:
         release = json.loads(data)
@@ -168,10 +174,10 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
 
 
 def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
-    """Return the release that `folder` already holds of the job with this hash, or None where it holds none.
+    """Return the release of the job with this hash in `folder`, or None if there is no release.
 
     Raises:
-        JobError: it holds the release of another job, or something else by that name.
+        JobError: the folder contains the release of another job, or release.json is not a release.
     """
     data = folder.read(RELEASE) or _copy_out(folder)
     if data is None:

@@ -1,4 +1,4 @@
-"""The tasks that exist: the parameters of each, who plans it, and how it speaks."""
+"""The tasks: for each its parameters, its methods, and the module that explains its answers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,19 +9,19 @@ from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
 
 Keep = Literal["one", "mean"]
-"""What may become of the rows of a privacy unit."""
+"""How the rows of a privacy unit become one record."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One kind of job; its parts are imported when they are used, as some bring heavy libraries.
+    """One kind of job. Its modules are imported on first use, because some import heavy libraries.
 
     Args:
         task_at: `module:name` of the task in core: its parameters, and who plans it.
-        answers_at: module of how it speaks.
+        answers_at: name of the module that explains its answers.
         params_at: `module:name` of its parameters, where they are more than core's.
         subsamples: whether its records are answers of a function to subsamples, not rows.
-        keeps: what may become of the rows of a privacy unit here; nothing where a row is no one's alone.
+        keeps: how the rows of a privacy unit may become one record; empty where units are not supported.
     """
 
     task_at: str
@@ -42,7 +42,7 @@ class Task:
 
     @cached_property
     def answers(self) -> Answers:
-        """How the task speaks."""
+        """The module that explains plans and releases of the task."""
         return cast(Answers, import_module(self.answers_at))
 
 
@@ -65,10 +65,10 @@ TASKS = {
     "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one",)),
     "k_means": _task("centers.task:K_MEANS", "centers"),
     "k_median": _task("centers.task:K_MEDIAN", "centers"),
-    "median": _task("quantiles.task:MEDIAN", "single_value"),
-    "minimum": _task("quantiles.task:MINIMUM", "single_value"),
-    "triangles": _task("graphs.task:TRIANGLES", "single_value", keeps=()),
-    "mst_cost": _task("graphs.task:MST_COST", "single_value", keeps=()),
+    "median": _task("quantiles.task:MEDIAN", "order_statistic"),
+    "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
+    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", keeps=()),
+    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", keeps=()),
     "sample_and_aggregate": _task(
         "sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
         "sample_and_aggregate",

@@ -1,4 +1,4 @@
-"""Bound what a privacy unit contributes: all of its rows become one record, or none. Columnar throughout."""
+"""Bound the contribution of a privacy unit: all of its rows become at most one record."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -26,57 +26,58 @@ from transforms.unit_keys import U64, unit_ids
 Keep = Literal["one", "mean"]
 
 Bounded = tuple[bytes, bytes]
-"""The records of one shard: their points axis by axis, each coordinate as `_stored` says, and identities."""
+"""The records of one shard: their points axis by axis as integers of `_stored`, and their identities."""
 
 _SHARDS = 64
-"""Parts in which units are gathered. Fixed, as nothing may depend on how many there are."""
+"""Number of shards for gathering units. It is fixed, since it must not depend on the number of units."""
 
 _SPLIT, _ROW = 0x756E697473, 0x6B657074
-"""Tweaks of the hashes that choose shards and rows, which no sampling of records uses."""
+"""Tweaks of the hashes that choose shards and rows. No sampling of records uses them."""
 
 _SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
-"""Values split at a time, many as each part is a stream of its own; and coordinates per block of records."""
+"""Values that are split at a time (many, as each shard gets its own stream), and coordinates per block."""
 
 _LIMB = 16
-"""Bits of a coordinate that are summed at a time."""
+"""Number of bits of a coordinate that are summed at a time."""
 
-_STEP = "Bounding units"
+_LABEL = "Bounding units"
 
 
 @dataclass(frozen=True)
 class Bounding:
     """How the rows of a unit become its record.
 
-    The record of a unit is a function of that unit's own rows alone: of the multiset of their grid points,
-    not of where they stand, of other units, or of how files are cut. Rows without a unit, and rows with a
-    null, NaN or infinity in a used column, are no records of anyone's, and a unit without any other row has
-    none. So the records of two databases that differ in all rows of one unit differ in at most one record:
-    one more or less under `add_or_remove_one`, whatever number of rows the unit had. Under `replace_one` both
-    databases have as many records, as they have without a unit: one unit's record is another, and how many
-    units have a record is public. Every sensitivity of a task is then one for a unit, where it was one for a
-    row. All of this holds for every salt, also a known one.
+    The record of a unit is a function of the multiset of the grid points of its own rows. It does not depend
+    on the order of rows, on other units, or on the division into files. Rows without a unit are skipped, and
+    so are rows with a null, NaN or infinity in a used column. A unit without other rows has no record.
 
-    `one` keeps one of the unit's rows at random, by the smallest keyed hash: of the unit, the grid point, and
-    how many equal rows came before, so that each row is as likely as any other. `mean` keeps the mean of the
-    unit's grid points, after clamping, so that it is a point of the universe: exact in integers, then rounded
-    to the grid, halves up, and moved back onto the domain's ball if the rounding left it.
+    So if two databases differ in all rows of one unit, their records differ in at most one. Under
+    `add_or_remove_one` that is one record more or less, however many rows the unit has. Under `replace_one`
+    both databases have the same number of records, which is public, and one unit has another record. Every
+    sensitivity of a task with respect to one row therefore holds with respect to one unit. All of this is
+    true for every salt, even a known one.
 
-    Units are told apart by their keys: integers and the like are their own, and text has 128 bits of a keyed
-    hash, so that a row costs the same however long its unit's text is. What two units of one key would mean,
-    and how improbable they are, is said at `transforms.unit_keys.unit_keys`.
+    `one` keeps one row of the unit, chosen uniformly at random: the one with the smallest keyed hash of the
+    unit, the grid point, and the number of equal rows before. `mean` keeps the mean of the grid points of the
+    unit after clamping. It is computed exactly in integers, rounded to the grid (halves up), and projected
+    back onto the ball of the domain if rounding moved it outside.
 
-    A record's identity is a number of its unit: the integer itself, or 64 bits of its key. So a unit is in a
-    Poisson sample or not, with all of its rows, independently of other units. A given unit has the identity
-    of some other one with probability n / 2^64 over the salt. Both are then sampled together and are two
-    records all the same; for this unit alone, the sample hides as much as without amplification.
+    Units are distinguished by their keys. Integers and similar values are their own keys. Text is replaced by
+    128 bits of a keyed hash, so that the cost of a row does not depend on the length of the text.
+    `transforms.unit_keys.unit_keys` states the probability and the effect of a collision.
+
+    The identity of a record is a number of its unit: the integer itself, or 64 bits of its key. So a Poisson
+    sample contains either all of a unit or nothing, independently of other units. A given unit has the same
+    identity as another unit with probability n / 2^64 over the salt. Both are then sampled together, but
+    remain two records. For such a unit, sampling does not amplify privacy.
 
     Args:
         columns: used columns, one per axis.
         grid: the universe that rows are clamped and rounded to.
-        unit: column that says whose row it is.
-        keep: what becomes of the rows of a unit.
+        unit: column of the privacy unit.
+        keep: how the rows of a unit become one record.
         salt: 16 secret bytes.
-        shards: parts in which units are gathered, at most 2^16.
+        shards: number of shards for gathering units, at most 2^16.
     """
 
     columns: tuple[str, ...]
@@ -99,7 +100,7 @@ class Bounding:
 
 @dataclass(frozen=True)
 class BoundedReader:
-    """Read `Bounded` in blocks that fit the cache: at least one, even without records.
+    """Read `Bounded` in blocks that fit the cache. There is at least one block, even without records.
 
     Args:
         grid: the universe.
@@ -118,16 +119,16 @@ class BoundedReader:
 
 
 def _stored(grid: Grid) -> str:
-    """Return the kind of integer that coordinates are kept as: 8 bytes only on grids that need them."""
+    """Return the integer type of stored coordinates: 8 bytes only on grids that need them."""
     return "<u4" if max(grid.extents) < 1 << 32 else "<u8"
 
 
 @dataclasses.dataclass
 class BoundUnits(beam.PTransform):
-    """Make the records that every round goes through: at most one for each unit.
+    """Make the records of all rounds: at most one for each unit.
 
-    Only used columns go through the runner, quantized, as one Arrow stream for each shard and part of a row
-    group. The records are kept, so that a unit has the same one whoever reads them.
+    Only quantized values of used columns pass through the runner, as one Arrow stream per shard and part of a
+    row group. The records are materialized, so that every reader sees the same record of a unit.
 
     Args:
         bounding: how the rows of a unit become its record.
@@ -136,17 +137,17 @@ class BoundUnits(beam.PTransform):
     bounding: Bounding
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return one `Bounded` per shard, also for an empty one."""
+        """Take the descriptors of `ReadBlocks`; return one `Bounded` per shard, even for an empty shard."""
         return (
             descriptors
-            | "Gather" >> GatherParts(partial(split_points, self.bounding), self.bounding.shards, _STEP)
+            | "Gather" >> GatherParts(partial(split_points, self.bounding), self.bounding.shards, _LABEL)
             | "Bound" >> beam.Map(_bound, self.bounding)
             | "Keep" >> beam.Reshuffle()
         )
 
 
 def bound_in_memory(source: Source, bounding: Bounding) -> Iterator[Block]:
-    """Bound the whole source in this process: the twin of `BoundUnits`."""
+    """Bound the whole source in this process: the in-memory version of `BoundUnits`."""
     gathered: dict[int, list[bytes]] = {number: [] for number in range(bounding.shards)}
     for file in source.files:
         for descriptor in list_row_groups(file):
@@ -158,15 +159,15 @@ def bound_in_memory(source: Source, bounding: Bounding) -> Iterator[Block]:
 
 @no_annotations
 def _bound(gathered: tuple[int, list[bytes]], bounding: Bounding) -> Bounded:
-    with plain_errors(_STEP):
+    with plain_errors(_LABEL):
         return bound(bounding, gathered[1])
 
 
 def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
-    """Read what `descriptor` names; return its rows by shard, each part as an Arrow stream.
+    """Read the row group of `descriptor`; yield its rows by shard as Arrow streams.
 
-    Each shard is there once for every part that is read, with rows or without, since runners count elements.
-    The shard of a row is a keyed hash of its unit, so all rows of a unit are in one.
+    Every shard occurs once for each part that is read, with rows or without, because runners count elements.
+    The shard of a row is a keyed hash of its unit, so all rows of a unit are in the same shard.
 
     Raises:
         InputError: the row group cannot be read.
@@ -182,7 +183,7 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> I
     block = to_block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
     keys = keys.take(pa.array(block.ids))
     shard = siphash(unit_ids(keys), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
-    order = np.argsort(shard.astype(np.uint16), kind="stable")  # of 16 bits, numpy sorts without comparing
+    order = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
     points = block.points.astype(_stored(bounding.grid))[order]
     columns = [keys.take(pa.array(order)), *(pa.array(points[:, axis]) for axis in range(points.shape[1]))]
     part = pa.record_batch(columns, names=["unit", *map(str, range(points.shape[1]))])
@@ -194,7 +195,7 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> I
 def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     """Return the records of one shard, in order of their identities.
 
-    Rows are gathered by the unit's key, of which `unit_keys` says how surely it tells units apart.
+    Rows are grouped by the key of their unit; see `unit_keys` for collisions.
 
     Args:
         bounding: how the rows of a unit become its record.
@@ -219,12 +220,12 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
 def keep_one(
     points: NDArray[np.unsignedinteger[Any]], of_unit: NDArray[np.int64], ids: U64, salt: bytes
 ) -> NDArray[np.intp]:
-    """Return the number of the row that each unit keeps, shape (units,).
+    """Return the index of the row that each unit keeps, shape (units,).
 
     Args:
         points: shape (n, d), grid steps.
-        of_unit: shape (n,), whose row it is: from 0 to units - 1, each at least once.
-        ids: shape (units,), what the hash knows a unit by.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        ids: shape (units,), identity of each unit for the hash.
         salt: 16 secret bytes.
     """
     state = siphash(ids, salt, _ROW)[of_unit]
@@ -233,14 +234,16 @@ def keep_one(
         points = np.ascontiguousarray(even).view(np.uint64)
     for word in points.T:
         state = siphash(state ^ word, salt, _ROW)
-    order = np.lexsort((of_unit, state))  # by unit too: the rows of another one of the same hash count apart
+    order = np.lexsort((of_unit, state))  # by unit too, so that units with equal hashes stay separate
     race, unit = state[order], of_unit[order]
     first = np.r_[True, (race[1:] != race[:-1]) | (unit[1:] != unit[:-1])]
     copy = np.arange(len(race)) - np.maximum.accumulate(np.where(first, np.arange(len(race)), 0))
     race[~first] = siphash(race[~first] + copy[~first].astype(np.uint64), salt, _ROW)
     least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(least, unit, race)
-    won = np.flatnonzero(race == least[unit])[::-1]  # the first of two with one hash is written last
+    won = np.flatnonzero(race == least[unit])[
+        ::-1
+    ]  # of two rows with the same hash, the first one is written last
     kept = np.empty(len(ids), dtype=np.intp)
     kept[unit[won]] = order[won]
     return kept
@@ -249,15 +252,14 @@ def keep_one(
 def keep_mean(
     points: NDArray[np.unsignedinteger[Any]], of_unit: NDArray[np.int64], units: int, grid: Grid
 ) -> Points:
-    """Return the mean of each unit's points, on the grid and in its ball, shape (units, d).
+    """Return the mean of the points of each unit, on the grid and in its ball, shape (units, d).
 
-    16 bits are summed at a time and divided as on paper, which is exact for fewer than 2^45 rows: for more
-    than any machine holds.
+    This is long division with 16 bits at a time, which is exact for fewer than 2^45 rows.
 
     Args:
         points: shape (n, d), grid steps.
-        of_unit: shape (n,), whose row it is: from 0 to units - 1, each at least once.
-        units: how many there are.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        units: number of units.
         grid: the universe.
     """
     rows = np.bincount(of_unit, minlength=units)

@@ -1,4 +1,4 @@
-"""Evaluate a function on disjoint subsamples; their answers are the records that rounds then go through."""
+"""Evaluate a function on disjoint subsamples; the answers are the records of the rounds."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,14 @@ from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import Shard, Splitting, gather, split_rows
 
 Answer = tuple[int, tuple[int, ...]]
-"""The number of a block, and its answer in grid steps."""
+"""The number of a subsample, and its answer in grid steps."""
 
-_STEP = "Evaluating subsamples"
+_LABEL = "Evaluating subsamples"
 
 
 @dataclass(frozen=True)
 class AnswerReader:
-    """Read an `Answer` as one record, whose identity is the number of its block."""
+    """Read an `Answer` as one record, whose identity is the number of its subsample."""
 
     def blocks(self, element: Answer) -> Iterator[Block]:
         """Return the one record."""
@@ -36,33 +36,33 @@ class AnswerReader:
 
 @dataclasses.dataclass
 class EvaluateSubsamples(beam.PTransform):
-    """Split the rows into blocks and answer each by `function`.
+    """Split the rows into subsamples and evaluate `function` on each.
 
-    Every one of the blocks answers once, also one without rows, whose answer is the default: so one unit
-    more or less changes one answer, and a replaced one at most two. Rows go through the runner as Arrow
-    streams, in a number of elements that does not depend on which blocks have some. The answers are kept, so
-    that a function with randomness answers once, whoever reads them.
+    Every subsample has one answer. Without rows, that is the default. So adding or removing a unit changes
+    one answer, and replacing a unit changes at most two. Rows pass through the runner as Arrow streams. The
+    number of elements does not depend on which subsamples have rows. The answers are materialized, so that
+    every reader sees the same answer of a randomized function.
 
     Args:
-        splitting: how rows become blocks.
-        function: what answers.
+        splitting: how rows become subsamples.
+        function: the function.
     """
 
     splitting: Splitting
     function: Function
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return one `Answer` per block."""
+        """Take the descriptors of `ReadBlocks`; return one `Answer` per subsample."""
         return (
             descriptors
-            | "Gather" >> GatherParts(partial(split_rows, self.splitting), self.splitting.shards, _STEP)
+            | "Gather" >> GatherParts(partial(split_rows, self.splitting), self.splitting.shards, _LABEL)
             | "Evaluate" >> beam.ParDo(_Evaluate(self.splitting, self.function))
             | "Keep" >> beam.Reshuffle()
         )
 
 
 class _Evaluate(beam.DoFn):
-    """Keep one process that forks for the subsamples of this worker thread."""
+    """Evaluate with one forking process per worker thread."""
 
     def __init__(self, splitting: Splitting, function: Function) -> None:
         self.splitting, self.function = splitting, function
@@ -75,7 +75,7 @@ class _Evaluate(beam.DoFn):
 
     @no_annotations
     def process(self, gathered: tuple[int, list[Shard]]) -> Iterator[Answer]:
-        with plain_errors(_STEP):
+        with plain_errors(_LABEL):
             yield from _answers(self.splitting, self.runner, *gathered)
 
     def teardown(self) -> None:
@@ -90,7 +90,7 @@ def _answers(
 
 
 def evaluate_in_memory(source: Source, splitting: Splitting, function: Function) -> Iterator[Block]:
-    """Answer all blocks of the source from this process: the twin of `EvaluateSubsamples`.
+    """Evaluate all subsamples of the source in this process: the in-memory version of `EvaluateSubsamples`.
 
     Raises:
         FunctionError: the function cannot be imported.

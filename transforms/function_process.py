@@ -1,8 +1,8 @@
-"""The process that runs an untrusted function: it sees no rows, and forks a fresh child for each subsample.
+"""The process that runs an untrusted function. It sees no rows, and forks a child for each subsample.
 
-It is started by `transforms.run_function`, with nothing but the standard library, numpy, Arrow and the
-function's own module inside. Rows go from the asking process straight into the child, over a socket that
-comes with the request, so that nothing of one subsample is ever in the memory of the next.
+`transforms.run_function` starts it. It imports only the standard library, numpy, Arrow and the module of the
+function. Each request comes with a socket, over which the rows go directly from the requesting process to the
+child. So the memory of a child never contains anything of an earlier subsample.
 """
 
 import contextlib
@@ -26,12 +26,12 @@ import numpy as np
 import pyarrow as pa
 
 READY, FAILED, RUN, END = b"r", b"f", b"g", b"e"
-"""What is said on the control socket: started or not, run a child, its end has come (and was carried out)."""
+"""Messages on the control socket: started, failed to start, run a child, end the child (and confirm it)."""
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _FIXED = 0x10  # MAP_FIXED of <sys/mman.h>
-_TOLD = 1 << 14  # bytes of an error's text
+_MOST_ERROR_BYTES = 1 << 14  # bytes of an error's text
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None)
 _libc.mmap.restype = ctypes.c_void_p
@@ -39,34 +39,34 @@ _libc.mmap.restype = ctypes.c_void_p
 
 @dataclass(frozen=True)
 class Limits:
-    """What one child may take.
+    """Limits of one child.
 
     Args:
         seconds: of processor time.
-        memory: bytes above what was mapped before the rows came.
+        memory: bytes in addition to those mapped before the rows arrive.
         dimension: length of an answer.
-        tell: whether the text of an error may be told; only for rows that are no one's.
+        report_errors: whether to return the texts of errors; only for made-up rows.
     """
 
     seconds: float
     memory: int
     dimension: int
-    tell: bool
+    report_errors: bool
 
 
 def main(
     control: socket.socket, place: str, arguments: Mapping[str, Any], folder: str, limits: Limits
 ) -> None:
-    """Import `place` (`module:callable`), then fork a child per request until the asking process is gone.
+    """Import `place` (`module:callable`), then fork a child per request until the requesting process ends.
 
     Args:
-        control: where requests come from.
+        control: socket of the requests.
         place: the function.
-        arguments: its further arguments.
-        folder: a folder of ours alone, with a home in it, which each child finds empty.
-        limits: of one child.
+        arguments: its keyword arguments.
+        folder: a private folder; it contains the home of the children, which is emptied for each child.
+        limits: of each child.
     """
-    if _LINUX:  # what the import or a child leaves running becomes ours, to be ended
+    if _LINUX:  # orphans of the import and of children become children of this process, which kills them
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     try:
         module, name = place.split(":")
@@ -75,17 +75,17 @@ def main(
             raise TypeError(f"{name} is not callable")
         function = partial(function, **arguments)
     except BaseException as error:
-        said = f"{type(error).__name__}: {error}" if limits.tell else type(error).__name__
-        control.sendall(FAILED + said.encode()[:_TOLD])
+        problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
+        control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
         return
     _renew(folder)
     shared = _shared_memory()
     gc.collect()
-    gc.freeze()  # children write to fewer of the pages that they share with us
+    gc.freeze()  # fewer shared pages are copied when children write to them
     control.sendall(READY)
     while True:
         order, handed, _, _ = socket.recv_fds(control, 1, 1)
-        if order != RUN:  # the asking process is gone, perhaps without having had time to clean up
+        if order != RUN:  # the requesting process ended, perhaps without cleaning up
             remove(folder)
             return
         child = os.fork()
@@ -97,7 +97,7 @@ def main(
             remove(folder)
             return
         _end_children([child])
-        _renew(folder)  # where that fails, it is not the next one that bears it
+        _renew(folder)  # before the next request, which it must not delay
         control.sendall(END)
 
 
@@ -108,7 +108,7 @@ def _run_child(
     shared: Sequence[tuple[int, int]],
     limits: Limits,
 ) -> None:
-    """Answer and exit; nothing that happens here gets further."""
+    """Send the answer and exit, whatever happens."""
     try:
         os.setsid()
         if _LINUX:
@@ -116,7 +116,7 @@ def _run_child(
         os.chdir(home)
         os.dup2(rows, 3)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):  # the import may have left files there
+        for standard in range(3):  # the import may have opened files there
             os.dup2(nothing, standard)
         os.closerange(4, 1 + max(map(int, os.listdir("/dev/fd"))))
         _copy_shared(shared)
@@ -125,10 +125,13 @@ def _run_child(
             try:
                 answer = _answer(function, asked, limits.dimension)
             except BaseException as error:
-                if not limits.tell:
+                if not limits.report_errors:
                     raise
-                # Longer than any answer, so that it can't be taken for one.
-                answer = bytes(8 * limits.dimension) + f" {type(error).__name__}: {error}".encode()[:_TOLD]
+                # Longer than any answer, so that it can't be mistaken for one.
+                answer = (
+                    bytes(8 * limits.dimension)
+                    + f" {type(error).__name__}: {error}".encode()[:_MOST_ERROR_BYTES]
+                )
             asked.sendall(answer)
     finally:
         os._exit(0)
@@ -156,13 +159,13 @@ def _limit(limits: Limits) -> None:
 
 
 def _mapped() -> int:
-    """Return the bytes of address space that this process has taken."""
+    """Return the size of the address space of this process in bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def _shared_memory() -> list[tuple[int, int]]:
-    """Return address and bytes of all memory that a child would share with us, and write to."""
+    """Return address and size of each writable mapping that a child would share with this process."""
     if not _LINUX:
         return []
     with open("/proc/self/maps", encoding="ascii", errors="replace") as file:
@@ -172,7 +175,7 @@ def _shared_memory() -> list[tuple[int, int]]:
 
 
 def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
-    """Put a copy of shared memory in its place, as a fork does with memory that is not shared."""
+    """Replace shared mappings by private copies at the same addresses."""
     for start, size in shared:
         content = (ctypes.c_char * size).from_address(start).raw
         access, how = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
@@ -183,13 +186,13 @@ def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
 
 
 def _end_children(started: Sequence[int]) -> None:
-    """Kill the processes that we started and whatever they did, so that nothing is there for the next one."""
+    """Kill the started processes and all their descendants, so that none is left for the next subsample."""
     for child in started:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
     while True:
         for pid in _children() if _LINUX else started:
-            with contextlib.suppress(OSError):  # it has ended, or is another user's
+            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
                 os.kill(pid, signal.SIGKILL)
         try:
             os.waitpid(-1, 0)
@@ -198,23 +201,23 @@ def _end_children(started: Sequence[int]) -> None:
 
 
 def home_in(folder: str) -> str:
-    """Return the home of a child: its working folder, and where its temporary files go."""
+    """Return the home of the children: the folder for their work and temporary files."""
     return os.path.join(folder, "home")
 
 
 def _renew(folder: str) -> None:
-    """Leave nothing in a folder but a new home, at the path where the old one was; only ours can read it."""
+    """Replace a folder by an empty private one with a new home."""
     remove(folder)
     os.mkdir(folder, 0o700)
     os.mkdir(home_in(folder))
 
 
 def remove(folder: str) -> None:
-    """Remove a folder, as deep and as locked as what wrote to it may have left it; not what it links to."""
+    """Remove a folder, however deep it is and whatever its permissions are. Links are not followed."""
     if os.path.islink(folder):  # chmod would follow it
         os.unlink(folder)
         return
-    with contextlib.suppress(OSError):  # nearly always nothing was written
+    with contextlib.suppress(OSError):  # the usual case: nothing was written
         os.rmdir(home_in(folder))
         os.rmdir(folder)
         return
@@ -224,17 +227,19 @@ def remove(folder: str) -> None:
 
 
 def _children() -> list[int]:
-    """Return the processes that are ours to wait for: of one that ends we inherit those that it started."""
+    """Return the children of this process, including orphans of former children."""
     with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
         return [int(pid) for pid in file.read().split()]
 
 
 if __name__ == "__main__":
-    _place, _arguments, _control, _folder, _seconds, _memory, _dimension, _tell, *sys.path = sys.argv[1:]
+    _place, _arguments, _control, _folder, _seconds, _memory, _dimension, _report_errors, *sys.path = (
+        sys.argv[1:]
+    )
     main(
         socket.socket(fileno=int(_control)),
         _place,
         json.loads(_arguments),
         _folder,
-        Limits(float(_seconds), int(_memory), int(_dimension), _tell == "tell"),
+        Limits(float(_seconds), int(_memory), int(_dimension), _report_errors == "report"),
     )

@@ -1,4 +1,4 @@
-"""Gather what descriptors are split into, by the number of a part; every part is there, also an empty one."""
+"""Gather the pieces that descriptors are split into by part. Empty parts are gathered, too."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
@@ -13,24 +13,23 @@ from transforms.read_blocks import Descriptor
 
 @dataclasses.dataclass
 class GatherParts(beam.PTransform):
-    """Make one element of each part, (its number, the list of its pieces in any order).
+    """Make one element of each part: its number, and the list of its pieces in any order.
 
-    Each descriptor gives one element for every part, however its rows fall, so that how many elements there
-    are says nothing of the rows.
+    Each descriptor gives one element for every part, so the number of elements does not depend on rows.
 
     Args:
-        split: reads what a descriptor names; returns pieces with the numbers of their parts.
-        parts: how many parts there are, numbered from 0.
-        step: what this is called where it fails; see `plain_errors`.
+        split: reads the row group of a descriptor; returns pieces with the numbers of their parts.
+        parts: number of parts, numbered from 0.
+        step_name: name of this step in errors; see `plain_errors`.
     """
 
     split: Callable[[Descriptor], Iterable[tuple[int, Any]]]
     parts: int
-    step: str
+    step_name: str
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return the parts."""
-        split = beam.FlatMap(_split, self.split, self.parts, self.step)
+        split = beam.FlatMap(_split, self.split, self.parts, self.step_name)
         return descriptors | "Split" >> split | "Group" >> beam.GroupByKey() | "List" >> beam.Map(_list)
 
 
@@ -39,9 +38,9 @@ def _split(
     descriptor: Descriptor,
     split: Callable[[Descriptor], Iterable[tuple[int, Any]]],
     parts: int,
-    step: str,
+    step_name: str,
 ) -> Iterator[tuple[int, list[Any]]]:
-    with plain_errors(step):
+    with plain_errors(step_name):
         pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
         for number, piece in split(descriptor):
             pieces[number].append(piece)

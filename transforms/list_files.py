@@ -1,4 +1,4 @@
-"""List the files of the input: each once, in order of name; and say what a listing would cover."""
+"""List the files of the input in order of their names, and find out whether a listing covers a path."""
 
 import errno
 import os
@@ -20,18 +20,18 @@ _GCS = "gs://"
 _RETRIED = timedelta(seconds=120)
 ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
 _LONG = 200
-"""Characters of a name that a sentence quotes."""
+"""Longest name that an error quotes, in characters."""
 
 
 class InputError(ShoalError, ValueError):
-    """The input is not what the job says: one sentence that names the field or file and what is allowed.
+    """The input does not match the job. The text names the field or file, and what is allowed.
 
     Args:
-        text: the sentence; characters of a name that cannot be printed are written as escapes.
+        text: the sentence; unprintable characters are escaped.
     """
 
     exit_code: ClassVar[int] = 2
-    worker_exit_code: ClassVar[int | None] = 1  # the input was right when the job was checked
+    worker_exit_code: ClassVar[int | None] = 1  # the input was valid when the job was checked
 
     def __init__(self, text: str) -> None:
         super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
@@ -44,7 +44,7 @@ class File:
     Args:
         path: absolute, readable by every worker.
         name: path below the folder or below the fixed part of the glob; for a single file its base name.
-        number: of the file among those that are listed, in order of their names.
+        number: index of the file in the listing.
     """
 
     path: str
@@ -55,14 +55,14 @@ class File:
 def list_files(path: str) -> list[File]:
     """Return the files at `path`, sorted by name, at least one; see `open_source`.
 
-    Each file counts once. On a local disk links below the folder or the fixed part of the glob are not
-    followed, and only regular files are listed; `path` itself may lead through links. An object of object
-    storage has one name, so nothing more is needed there.
+    Each file is listed once. On a local disk, only regular files are listed, and symbolic links below the
+    folder or below the fixed part of the glob are not followed; `path` itself may contain links. In object
+    storage each object has one name.
 
     Raises:
-        InputError: there are none, they cannot be listed, or two names are of one file.
+        InputError: there are no files, they cannot be listed, or two names refer to the same file.
     """
-    with _looking(path):
+    with _listing(path):
         system, root, pattern = _resolve(path)
         scheme = _GCS if path.startswith(_GCS) else ""
         if pattern is FILE:
@@ -75,28 +75,28 @@ def list_files(path: str) -> list[File]:
             names, links = [name for name in every if pattern.matches(name)], False
     if not names:
         missing = "is a folder without *.parquet files" if pattern is FOLDER else "matches no files"
-        skipped = ", and links below it are not followed" if links else ""
+        skipped = "; symbolic links below it are not followed" if links else ""
         raise InputError(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
     listed = enumerate(sorted(names))
     return [File(scheme + posixpath.join(root, name), name, number) for number, name in listed]
 
 
 def lies_within(path: str, place: str) -> bool:
-    """Say whether a later listing of the input at `path` could cover `place`, or what is written below it.
+    """Return whether a later listing of the input at `path` could include `place`, or files below it.
 
-    Of a folder that is everything in it, at any depth. Of a glob it is what a name at `place` or below could
-    match. Local places are compared by their real paths, those of object storage by their names.
+    A folder includes everything below it. A glob includes `place` if it could match a name at or below it.
+    Local paths are compared after resolving links, and object storage by name.
 
     Args:
         path: as in `list_files`.
-        place: a folder or file that need not exist yet: absolute.
+        place: absolute path of a folder or file, which need not exist yet.
 
     Raises:
-        InputError: `path` cannot be looked at.
+        InputError: `path` cannot be listed.
     """
     if path.startswith(_GCS) != place.startswith(_GCS):
         return False
-    with _looking(path):
+    with _listing(path):
         _, root, pattern = _resolve(path)
     inner = place.removeprefix(_GCS)
     if not path.startswith(_GCS):
@@ -108,33 +108,33 @@ def lies_within(path: str, place: str) -> bool:
 
 
 @contextmanager
-def _looking(path: str) -> Iterator[None]:
-    """Say in a sentence what the storage has against looking at `path`."""
+def _listing(path: str) -> Iterator[None]:
+    """Translate errors while listing `path` to an InputError."""
     try:
         yield
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"input.path {short(path)} cannot be listed: {_why(path, error)}.") from None
-    except ValueError:  # a NUL character, or half of a character
+    except ValueError:  # a NUL character or a lone surrogate
         raise InputError(f"input.path {short(path)} is not a path: {ALLOWED}.") from None
 
 
 def _why(path: str, error: OSError) -> str:
-    """Return what the system or object storage gives as its reason, in a few words."""
+    """Return the reason that the system or object storage gives."""
     if not path.startswith(_GCS):
         return os.strerror(error.errno or 0)
     reasons = {
-        "UNAUTHENTICATED": "the bucket does not know who asks (401), give valid credentials",
-        "PERMISSION_DENIED": "the bucket does not allow it (403), grant roles/storage.objectViewer",
-        "NOT_FOUND": "there is no such bucket (404)",
+        "UNAUTHENTICATED": "the bucket refuses the credentials (401), give valid ones",
+        "PERMISSION_DENIED": "the bucket denies access (403), grant roles/storage.objectViewer",
+        "NOT_FOUND": "the bucket does not exist (404)",
     }
     known = (reason for code, reason in reasons.items() if code in str(error))
-    return next(known, error.strerror or "the storage does not answer")
+    return next(known, error.strerror or "the storage does not respond")
 
 
 def _resolve(path: str) -> tuple[fs.FileSystem, str, NamePattern]:
-    """Return where the input lies: its root, and which names below it are meant."""
+    """Return the file system and root of the input, and the pattern of names below the root."""
     system, absolute = filesystem(path)
     try:
         found = system.get_file_info(absolute).type
@@ -153,10 +153,10 @@ def _resolve(path: str) -> tuple[fs.FileSystem, str, NamePattern]:
 
 
 def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], bool]:
-    """Return the names of the regular files below `root` that are meant, and whether links were passed over.
+    """Return the names of the regular files below `root` that match, and whether links were skipped.
 
     Raises:
-        InputError: two of them are names of one file, by hard links or mounts, whose rows would count twice.
+        InputError: two names refer to the same file, by hard links or mounts, so its rows would count twice.
     """
     named: dict[tuple[int, int], str] = {}
     links = False
@@ -175,28 +175,30 @@ def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], 
                     if other != name:
                         one, two = sorted((short(other), short(name)))
                         raise InputError(
-                            f"input.path {short(path)}: {one} and {two} are one file, and its rows would "
+                            f"input.path {short(path)}: {one} and {two} are the same file, whose rows would "
                             "count twice; keep one of the names."
                         )
     return list(named.values()), links
 
 
 def filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system that holds `path`, and the absolute path in it: only here are schemes known.
+    """Return the file system of `path`, and the absolute path in it. Only this function knows schemes.
 
     Raises:
-        InputError: a scheme that is not served.
+        InputError: the scheme is not supported.
     """
     if path.startswith(_GCS):
         return _object_storage(), path.removeprefix(_GCS).rstrip("/")
     if "://" in path:
-        raise InputError(f"input.path {path} has a scheme that is not served: {ALLOWED}, {_GCS}... or local.")
+        raise InputError(
+            f"input.path {path} has a scheme that is not supported: {ALLOWED}, {_GCS}... or local."
+        )
     return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
 
 
 @cache
 def _object_storage() -> fs.FileSystem:
-    """Return Google Cloud Storage, or what stands for it in tests, as its own client library finds it."""
+    """Return Google Cloud Storage or its emulator, as Google's client library would choose it."""
     emulator = urlsplit(os.environ.get("STORAGE_EMULATOR_HOST", ""))
     if emulator.netloc:
         return fs.GcsFileSystem(
@@ -205,19 +207,19 @@ def _object_storage() -> fs.FileSystem:
             endpoint_override=emulator.netloc,
             retry_time_limit=_RETRIED,
         )
-    import google.auth  # only here: local input needs no client of a cloud
+    import google.auth  # imported here, since local input needs no cloud client
     import google.auth.exceptions
 
     try:
-        google.auth.default()  # answers at once where there are none; pyarrow would go on trying
+        google.auth.default()  # fails at once without credentials; pyarrow would retry
     except google.auth.exceptions.GoogleAuthError:
         raise InputError(
-            f"input.path: {_GCS} needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS, "
+            f"input.path: {_GCS} needs credentials, but none were found: set GOOGLE_APPLICATION_CREDENTIALS, "
             "or run gcloud auth application-default login."
         ) from None
     return fs.GcsFileSystem(retry_time_limit=_RETRIED)
 
 
 def short(text: str) -> str:
-    """Return a name or path without its middle where it is very long."""
+    """Return a name or path; the middle of a very long one is cut out."""
     return text if len(text) <= _LONG else f"{text[: _LONG // 2]}...{text[-_LONG // 2 :]}"

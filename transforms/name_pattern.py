@@ -1,4 +1,4 @@
-"""Match names below a folder: what a glob or a folder of the input covers, segment by segment."""
+"""Match names below a folder, segment by segment."""
 
 import fnmatch
 import re
@@ -9,21 +9,21 @@ from functools import reduce
 _MAGIC = re.compile(r"[*?[]")
 
 States = frozenset[int]
-"""How many steps of a pattern may be used up after the segments of a name so far."""
+"""Positions in a pattern that can be reached after the first segments of a name."""
 
 
 def is_glob(path: str) -> bool:
-    """Say whether `path` has a character that means something in a glob."""
+    """Return whether `path` has a special character of globs."""
     return _MAGIC.search(path) is not None
 
 
 @dataclass(frozen=True)
 class NamePattern:
-    """Which names below a root are meant. A name is one or more segments with `/` between them.
+    """A pattern of names below a root. A name is one or more segments with `/` between them.
 
     Args:
-        steps: for each step a regular expression of one whole segment, and whether any number of segments,
-            also none, may match it.
+        steps: each is a regular expression for one whole segment, and whether it matches any number of
+            segments, including none.
     """
 
     steps: tuple[tuple[str, bool], ...]
@@ -34,45 +34,45 @@ class NamePattern:
         return self._closed(frozenset({0}))
 
     def after(self, states: States, segment: str) -> States:
-        """Return the states after one more segment: none where no name that goes on so is meant."""
+        """Return the states after one more segment; they are empty where no name with this prefix matches."""
         used = [at for at in states if at < len(self.steps) and re.fullmatch(self.steps[at][0], segment)]
         return self._closed(frozenset(at if self.steps[at][1] else at + 1 for at in used))
 
     def ends(self, states: States) -> bool:
-        """Say whether a name with these states is meant itself."""
+        """Return whether a name with these states matches."""
         return len(self.steps) in states
 
     def goes_on(self, states: States) -> bool:
-        """Say whether a name below one with these states may be meant."""
+        """Return whether a longer name below one with these states may match."""
         return any(at < len(self.steps) for at in states)
 
     def matches(self, name: str) -> bool:
-        """Say whether `name` is meant."""
+        """Return whether `name` matches."""
         return self.ends(self.after_all(name.split("/")))
 
     def after_all(self, segments: Sequence[str]) -> States:
-        """Return the states after some segments."""
+        """Return the states after all given segments."""
         return reduce(self.after, segments, self.start)
 
     def _closed(self, states: States) -> States:
-        """Add what is reached by passing over steps that no segment need match."""
+        """Add the states that are reached by skipping steps that match zero segments."""
         passed = {at + 1 for at in states if at < len(self.steps) and self.steps[at][1]} - states
         return self._closed(states | passed) if passed else states
 
 
 FOLDER = NamePattern(((r"(?s:[^._].*)", True), (r"(?s:[^._].*\.parquet)", False)))
-"""All *.parquet files at any depth below a folder, but nothing whose name starts with `.` or `_`."""
+"""All *.parquet files at any depth below a folder, except names that start with `.` or `_`."""
 
 FILE = NamePattern(())
-"""The root itself alone."""
+"""The root itself."""
 
 
 def parse_glob(path: str) -> tuple[str, NamePattern]:
     """Split an absolute glob into its fixed root and the pattern of names below.
 
-    `*` and `?` stand for any characters of one segment, `[...]` and `[!...]` for one character, and a
-    segment `**` for any number of folders. A segment that begins with `.` is matched only by a pattern that
-    does. What cannot be read as a pattern stands for itself or for nothing, as in a shell.
+    `*` matches any characters of one segment, `?`, `[...]` and `[!...]` match one character, and a segment
+    `**` matches any number of folders. A segment that begins with `.` is matched only by a pattern that does,
+    too.
     """
     parts = path.split("/")
     fixed = next(i for i, part in enumerate(parts) if is_glob(part))

@@ -1,4 +1,4 @@
-"""List the input and check it at the edge: from names and Parquet footers alone, before any row is read."""
+"""List the input and check its Parquet footers, before any row is read."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,18 +14,18 @@ _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
 _FAULTS = {b"PAR1": "is truncated or damaged", b"PARE": "is encrypted"}
 _NAMED = 30
-"""Columns of a file that a sentence names."""
+"""Most columns of a file that an error lists."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The listed input. It knows no number of rows: nothing made from it can depend on one.
+    """The listed input. It contains no number of rows, so nothing made from it can depend on one.
 
     Args:
         files: sorted by name, at least one.
         columns: used columns, one per axis.
-        unit: column that says whose row it is, or None where every row is one person's.
-        inexact: used columns that are not of integers, and are read as float64.
+        unit: column of the privacy unit, or None where each row is a unit of its own.
+        inexact: used columns that are not integers and are read as float64.
     """
 
     files: tuple[File, ...]
@@ -38,7 +38,7 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
     """List the files at `path` and check the footer of each.
 
     Args:
-        path: a Parquet file, a folder (all `*.parquet` below it, but nothing whose name starts with
+        path: a Parquet file, a folder (all `*.parquet` files below it, except names that start with
             `.` or `_`) or a glob (`*`, `?`, `[...]`, and `**` for any depth).
         columns: used columns, at least one, all different.
         unit: optional column of the privacy unit.
@@ -48,8 +48,8 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
 
     Raises:
         InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
-            missing, not numeric, or of another type than in the other files; or the unit's column tells
-            nobody apart, or is of another kind than in the other files.
+            missing, not numeric, or of another type than in other files; or the column of the unit has a type
+            that cannot identify units, or another kind than in other files.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -68,42 +68,43 @@ def _schema(file: File) -> pa.Schema:
     try:
         with system.open_input_file(path) as opened:
             begins = opened.read(4)
-            with suppress(Exception):  # a damaged footer may make anything of Arrow, and of its texts
+            with suppress(Exception):  # a damaged footer may cause any error of Arrow
                 parquet = pq.ParquetFile(opened)
                 _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
                 if _is_sound(parquet.metadata):
                     return parquet.schema_arrow
             fault = _FAULTS.get(begins, "is not Parquet")
-    except (OSError, ValueError):  # the latter where object storage breaks off
+    except (OSError, ValueError):  # ValueError where object storage breaks the connection
         fault = "cannot be opened"
     raise InputError(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
 
 
 def _is_sound(footer: pq.FileMetaData) -> bool:
-    """Say whether the row groups have the rows that the file has.
+    """Return whether the numbers of rows of the row groups add up to that of the file.
 
-    Nothing else of the row groups is looked at: Arrow aborts the process when it is asked for a column of a
-    damaged one, where reading rows of it raises.
+    Their columns are not checked, because Arrow aborts the process when the metadata of a damaged column are
+    read; reading rows of it raises an error instead.
     """
     rows = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
     return min(rows, default=0) >= 0 and sum(rows) == footer.num_rows
 
 
 def check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None) -> None:
-    """Check that a file has the used columns once each, and of types that serve.
+    """Check that a file has each used column once, with a supported type.
 
     Raises:
-        InputError: it has not.
+        InputError: a column is missing, occurs twice or has an unsupported type.
     """
     for field, column in [*(("columns", c) for c in columns), *([("unit", unit)] if unit else [])]:
         times = len(schema.get_all_field_indices(column))
         if times != 1:
-            had = "is missing from" if not times else "stands more than once in"
+            problem = "is missing from" if not times else "occurs more than once in"
             raise InputError(
-                f"input.{field}: {short(column)} {had} {short(file.name)}; its columns are {_listed(schema)}."
+                f"input.{field}: {short(column)} {problem} {short(file.name)}; its columns are "
+                f"{_listed(schema)}."
             )
         kind = schema.field(column).type
-        where = f"input.{field}: {short(column)} is {_shown(kind)} in {short(file.name)}"
+        where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind):
             raise InputError(f"{where}; {_NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
@@ -116,7 +117,7 @@ def _listed(schema: pa.Schema) -> str:
     return ", ".join(names[:_NAMED]) + more if names else "none"
 
 
-def _shown(kind: pa.DataType) -> str:
+def _type_name(kind: pa.DataType) -> str:
     return short(str(kind))
 
 
@@ -126,16 +127,14 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def unit_kind(kind: pa.DataType) -> str | None:
-    """Return the kind of units in a column of this type; units of one kind are equal by their values.
+    """Return the kind of units in a column of this type, or None where the type cannot identify units.
 
-    None where units cannot be told apart for sure: floats, where NaN is no value and one number may be
-    written as several, and nested values.
+    Units of the same kind are equal if their values are. Floats cannot identify units, because NaN does not
+    equal itself and one number may have several representations. Nested values cannot either.
     """
     if isinstance(kind, pa.BaseExtensionType):
         stored = unit_kind(kind.storage_type)
-        return (
-            None if stored == "text" else stored
-        )  # such as JSON, where one value may be written in many ways
+        return None if stored == "text" else stored  # such as JSON, where one value may have several texts
     if pa.types.is_dictionary(kind):
         return unit_kind(kind.value_type)
     families = {
@@ -157,7 +156,7 @@ def _check_same(
     first: File, expected: pa.Schema, file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None
 ) -> None:
     def refuse(field: str, column: str, allowed: str) -> None:
-        one, other = (_shown(each.field(column).type) for each in (expected, schema))
+        one, other = (_type_name(each.field(column).type) for each in (expected, schema))
         raise InputError(
             f"input.{field}: {short(column)} is {one} in {short(first.name)} but {other} in "
             f"{short(file.name)}; {allowed}."

@@ -1,4 +1,4 @@
-"""Errors of workers as sentences that hold nothing of any row."""
+"""Translate errors of workers to sentences that contain nothing about rows."""
 
 import errno
 import os
@@ -10,15 +10,15 @@ from core.errors import ShoalError, add_mark
 
 
 class RoundError(ShoalError, RuntimeError):
-    """A step failed; the text holds nothing that depends on rows."""
+    """A step of the pipeline failed. The text contains nothing that depends on rows."""
 
 
 @contextmanager
-def plain_errors(what: str) -> Iterator[None]:
-    """Replace an error of a worker by one sentence that holds nothing of any row: engines log its text.
+def plain_errors(step: str) -> Iterator[None]:
+    """Replace an error of a worker by a sentence that contains nothing about rows, since engines log errors.
 
-    A `ShoalError` is such a sentence already. Of an error of the operating system, the sentence has the
-    system's word for its number, and no path. Of any other error it has kind and place alone.
+    A `ShoalError` is kept. An error of the operating system is reported by the system's text for its number,
+    without a path. Other errors are reported by type and line only.
     """
     try:
         yield
@@ -26,10 +26,10 @@ def plain_errors(what: str) -> Iterator[None]:
         add_mark(error)
         raise
     except MemoryError:
-        raise add_mark(RoundError(f"{what} failed: the worker ran out of memory.")) from None
+        raise add_mark(RoundError(f"{step} failed: the worker ran out of memory.")) from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
-            raise add_mark(RoundError(f"{what} failed: {os.strerror(error.errno)}.")) from None
+            raise add_mark(RoundError(f"{step} failed: {os.strerror(error.errno)}.")) from None
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(last.filename)}:{last.lineno}"
-        raise add_mark(RoundError(f"{what} failed with {type(error).__name__} at {place}.")) from None
+        raise add_mark(RoundError(f"{step} failed with {type(error).__name__} at {place}.")) from None

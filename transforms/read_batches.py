@@ -1,4 +1,4 @@
-"""Read a row group a bounded number of bytes at a time; whatever is wrong with it is one plain sentence."""
+"""Read a row group in batches of bounded size. Every error is one sentence without row values."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,34 +11,34 @@ from transforms.list_files import File, InputError, filesystem, short
 from transforms.open_source import check_columns
 
 _AT_ONCE = 1 << 26
-"""Bytes of uncompressed rows that are read at a time, and of compressed columns that are fetched at once."""
+"""Bytes of uncompressed rows per batch, and of compressed columns that are fetched at once."""
 
 _FETCHED = 1 << 22
-"""Bytes of a column that are fetched at a time where all of it is too much."""
+"""Bytes of a column that are fetched at a time if the whole column is too large."""
 
 _INDEX = 4
-"""Bytes of an index into a dictionary."""
+"""Bytes of an index of a dictionary."""
 
 
 def read_batches(
     file: File, row_group: int, used: Sequence[str], most: int, unit: str | None = None, every: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Read a row group, some rows at a time.
+    """Read a row group in batches.
 
-    In memory at once are about 64 MB, by the columns' average size in the footer, and the page that is being
-    decoded, which Arrow must have whole. A unit that is written as indices into a dictionary stays so: its
-    texts are in memory once, however many rows have them.
+    A batch takes about 64 MB, estimated from the average size of rows in the footer. In addition, Arrow keeps
+    one whole page in memory. A column of units that is stored with a dictionary keeps it: each text is in
+    memory once, however many rows have it.
 
     Args:
         file: the Parquet file.
         row_group: number of the row group.
         used: used columns.
-        most: rows at a time, at most.
+        most: most rows per batch.
         unit: optional column of the privacy unit.
-        every: read all columns, not just those.
+        every: whether to read all columns.
 
     Raises:
-        InputError: the row group cannot be read, or has not these columns.
+        InputError: the row group cannot be read, or lacks a column.
     """
     batches = _read(file, row_group, used, most, unit, every)
     while True:
@@ -79,17 +79,17 @@ def _open(file: File) -> Iterator[pa.NativeFile]:
 
 @contextmanager
 def _reading(file: File) -> Iterator[None]:
-    """Make one plain sentence of anything that Arrow or the storage says: it may quote what was read."""
+    """Translate every error of Arrow or the storage, whose text may quote rows, to an InputError."""
     try:
         yield
     except InputError:
         raise
-    except Exception:  # damaged bytes may make any error of Arrow's, also of those that Python has
+    except Exception:  # damaged bytes may cause any type of error
         raise _damaged(file) from None
 
 
 def _damaged(file: File) -> InputError:
-    return InputError(f"input.path: {short(file.name)} is not readable any more, or is damaged.")
+    return InputError(f"input.path: {short(file.name)} can no longer be read, or is damaged.")
 
 
 def _read(
@@ -111,7 +111,7 @@ def _read(
             read_dictionary=[unit] if kept else [],
             pre_buffer=whole,
             buffer_size=0 if whole else _FETCHED,
-            page_checksum_verification=True,  # where the writer made checksums
+            page_checksum_verification=True,  # if the writer stored checksums
         )
         rows = 0
         for batch in parquet.iter_batches(
@@ -131,10 +131,10 @@ def _read(
 def _look_at_texts(
     opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str
 ) -> tuple[bool, float, int]:
-    """Return how to read a column: whether to keep its dictionary, bytes of a row, and bytes to be fetched.
+    """Return whether to keep the dictionary of a column, its bytes per row, and its bytes to fetch.
 
-    The dictionary is kept where all rows may be indices into it. A writer that finds it too large goes on
-    with plain values, which take more than an index, and which Arrow would add to the dictionary it keeps.
+    The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
+    on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
     """
     leaf = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == column)
     if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
@@ -144,7 +144,8 @@ def _look_at_texts(
     first = next(batches, None)
     if first is None:
         return False, 1.0, 0
-    # Only after a row was read: of a damaged chunk this call would abort the process, where reading raises.
+    # Only after a row was read: on a damaged chunk, reading raises an error, but this call aborts the
+    # process.
     group = footer.row_group(row_group)
     chunk = group.column(leaf)
     row = chunk.total_uncompressed_size / max(1, group.num_rows)
@@ -158,7 +159,7 @@ def _look_at_texts(
 
 
 def _is_sound(column: pa.Array) -> bool:
-    """Say whether all indices of a dictionary are in it: Arrow does not look while it reads them."""
+    """Return whether all indices of a dictionary are valid, which Arrow does not check."""
     if not pa.types.is_dictionary(column.type):
         return True
     bounds = pc.min_max(column.indices).as_py()

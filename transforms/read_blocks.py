@@ -1,4 +1,4 @@
-"""Read row groups as blocks of grid points. Descriptors go through the runner, rows never do."""
+"""Read row groups as blocks of grid points. Only descriptors pass through the runner, never rows."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -20,21 +20,22 @@ from transforms.plain_errors import plain_errors
 from transforms.read_batches import count_rows, read_batches
 
 _BLOCK_VALUES = 1 << 18
-"""Coordinates per block: large enough that Python costs nothing, small enough to stay in the cache."""
+"""Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
 
-# glibc gives freed arrays back to the system, page by page, unless a larger one was freed before (mallopt(3),
-# M_MMAP_THRESHOLD). Freeing one of nearly the most it heeds, never touched, makes a pass 1.5 times as fast.
+# glibc returns a freed array to the system unless a larger one was freed before (mallopt(3),
+# M_MMAP_THRESHOLD). Freeing an untouched array of nearly the maximal threshold makes a pass 1.5 times as
+# fast.
 np.empty(31 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True)
 class Descriptor:
-    """Where a part of the database lies.
+    """The location of a part of the database.
 
     Args:
         file: the Parquet file.
-        row_group: number of the row group; None stands for a file without row groups.
-        first_row: index within the file of the row group's first row.
+        row_group: number of the row group; None for a file without row groups.
+        first_row: index in the file of the first row of the row group.
     """
 
     file: File
@@ -46,8 +47,8 @@ def check_axes(source: Source, grid: Grid) -> None:
     """Check that columns can be read as axes.
 
     Raises:
-        InputError: the grid has not one axis per column, or one with bounds that float64 does not hold for a
-            column that is read as such.
+        InputError: the grid does not have one axis per column, or an axis of a float64 column has bounds that
+            float64 cannot represent.
     """
     if len(source.columns) != grid.dimension:
         raise InputError(
@@ -57,8 +58,8 @@ def check_axes(source: Source, grid: Grid) -> None:
     for axis, column in enumerate(source.columns):
         if grid.wide and column in source.inexact and not grid.serves_floats(axis):
             raise InputError(
-                f"input.columns: {column} is not of integers, and the bounds {grid.lower[axis]} and "
-                f"{grid.upper[axis]} of its axis are not both within 2^53, where float64 holds whole numbers."
+                f"input.columns: {column} does not contain integers, and the bounds {grid.lower[axis]} "
+                f"and {grid.upper[axis]} of its axis are not both within 2^53, where float64 is exact."
             )
 
 
@@ -79,8 +80,7 @@ class Reader:
         """Return the reader of `source`.
 
         Raises:
-            InputError: see `check_axes`, or the source has a privacy unit, which a reader of single rows
-                would break.
+            InputError: see `check_axes`, or the source has a privacy unit, whose rows must be bounded first.
         """
         check_axes(source, grid)
         if source.unit is not None:
@@ -96,9 +96,9 @@ class Reader:
 
 @dataclasses.dataclass
 class ReadBlocks(beam.PTransform):
-    """Make the PCollection of descriptors that every round reads anew.
+    """Make the PCollection of descriptors, from which every round reads the rows again.
 
-    Row groups are looked up by the workers, so no number of rows is in the job's graph.
+    Workers list the row groups, so the graph of the job contains no number of rows.
     """
 
     source: Source
@@ -125,11 +125,11 @@ def list_row_groups(file: File) -> list[Descriptor]:
 
 
 def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
-    """Read what `descriptor` names in blocks that fit the cache: at least one, even without records.
+    """Read the row group of `descriptor` in blocks that fit the cache. There is at least one block.
 
-    A row with a null, NaN or infinity in a used column is no record. A record's identity is made
-    from its file's number and its row in the file, dropped rows counted, so it is the same however
-    the file is cut into row groups.
+    Rows with a null, NaN or infinity in a used column are skipped. The identity of a record consists of the
+    number of its file and the index of its row in the file, where skipped rows count. So it does not depend
+    on the division of the file into row groups.
 
     Raises:
         InputError: the row group cannot be read.
@@ -145,7 +145,7 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
 
 
 def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:
-    """Read the whole source in this process: the twin of `ReadBlocks` for `run_in_memory`."""
+    """Read the whole source in this process: the in-memory version of `ReadBlocks`."""
     reader = Reader.of(source, grid)
     for file in source.files:
         for descriptor in list_row_groups(file):
@@ -156,7 +156,7 @@ def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> 
     """Return the records of `batch`: the rows without null, NaN or infinity, on the grid, with their ids."""
     if reader.grid.wide:
         return _wide_block(reader, batch, ids)
-    # Axis by axis in memory: numpy then runs along the rows, and the points keep this order.
+    # Column-major order: numpy then iterates along the rows, and the points keep this order.
     values = np.empty((batch.num_rows, len(reader.columns)), order="F")
     finite = np.ones(batch.num_rows, dtype=np.bool_)
     for axis, column in enumerate(reader.columns):
@@ -169,7 +169,7 @@ def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> 
 
 
 def _wide_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
-    """Make a block of integers as they are: float64 would round them."""
+    """Make a block without converting integers to float64, which would round them."""
     used = [_numbers(batch.column(column)) for column in reader.columns]
     finite = np.logical_and.reduce([held for _, held in used])
     points = np.empty((np.count_nonzero(finite), len(used)), np.int64, order="F")
@@ -189,9 +189,9 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
-    """Identities of `rows` rows from `first` on: distinct among all rows of up to 2^24 files of 2^40 rows.
+    """Return the identities of `rows` rows from `first` on, unique for up to 2^24 files of 2^40 rows.
 
-    They are made of the file's number, not of a hash of its name: whoever names files could find two names
-    whose rows collide, and colliding records would be sampled together.
+    They contain the number of the file and not a hash of its name. Otherwise someone who names files could
+    find names whose rows collide, and records with the same identity are sampled together.
     """
     return np.arange(first, first + rows, dtype=np.uint64) + np.uint64(file.number << 40)

@@ -1,18 +1,18 @@
-"""Run a function that nobody trusts on subsamples: whatever it does, the answer is a point of a grid.
+"""Run an untrusted function on subsamples. Whatever it does, the answer is a point of a grid.
 
-What is kept from the function: other subsamples. Each is answered by a process of its own, forked from one
-that has imported the function's module and never sees rows, in an empty folder, without open files or shared
-memory, with its output thrown away, within limits of time and memory; it and what it started are killed
-before the next. So one record touches one answer, and that is all the privacy of sample and aggregate needs:
-exceptions, timeouts, crashes and answers that are no numbers of the right shape all become the public
-default, and state that a function keeps in its module, its files or its children ends with it.
+The function sees one subsample at a time. Each subsample gets a process of its own. It is forked from a
+process that has imported the module of the function and never sees rows. It has an empty folder, no open
+files, no shared memory and limits of time and memory, and its output is discarded. The process and its
+descendants are killed before the next subsample. So one record affects one answer, which is what the privacy
+of sample and aggregate requires. Exceptions, timeouts, crashes and answers of a wrong shape all become the
+public default. State that a function keeps in its module, its files or its children ends with the process.
 
-What is not: the function runs as the user that runs the worker, and a process leaves traces. A hostile one
-can read the input itself, write to files elsewhere, open the network, reach into other processes of that
-user, starve the machine, or tell from the clock, from process numbers and from the kernel's accounts and
-objects what ran before. So it can carry rows out, or from one subsample to another. It need not be right, nor
-private; it must not be at work for someone else. Containers without network and with nothing to write to keep
-rows from being carried out, not from one subsample to another.
+This protects against faulty functions, not against malicious ones. The function runs as the user of the
+worker, and processes leave traces. A malicious function can read the input, write files elsewhere, use the
+network, access other processes of that user or exhaust the machine. From the clock, process ids and kernel
+objects, it can find out what ran before. So it can leak rows, or pass them from one subsample to another.
+Containers without network and writable storage prevent leaks to the outside, but not from one subsample to
+another.
 """
 
 import json
@@ -35,32 +35,32 @@ from core.errors import ShoalError
 from transforms.function_process import END, FAILED, READY, RUN, home_in, remove
 
 _START = 120.0
-"""Seconds in which the function's module must have been imported."""
+"""Seconds within which the module of the function must be imported."""
 
 _END = 10.0
-"""Seconds in which a child must have been ended, or the process that forked it is replaced."""
+"""Seconds within which a child must be killed; otherwise the process that forked it is replaced."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class FunctionError(ShoalError, ValueError):
-    """The function cannot be imported; no row was read."""
+    """The function cannot be imported. No row was read."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of one subsample, and what it may take; all of it public.
+    """A function of one subsample, with its limits. All of this is public.
 
     Args:
         place: `module:callable`, importable on the workers; it takes a `pyarrow.Table` and returns a
             vector (d,), or a number where d is 1.
         grid: the universe of its answers.
-        arguments: further arguments, by name; JSON values.
-        default: what is answered where the function fails, data units, shape (d,); None is the middle.
-        seconds: time per subsample, of the clock and of the processor.
-        megabytes: memory per subsample, and size of any file it writes.
-        constant_time: whether a subsample takes all of its time, however soon the function is done. To clean
-            up after one that uses its time up takes longer, by what it left.
+        arguments: keyword arguments; JSON values.
+        default: answer where the function fails, data units, shape (d,); None for the middle of the grid.
+        seconds: limit per subsample of both elapsed time and processor time.
+        megabytes: limit of the memory per subsample, and of the size of each file.
+        constant_time: whether each subsample takes the whole time limit. Cleaning up after a function that
+            was killed may take additional time.
     """
 
     place: str
@@ -79,7 +79,7 @@ class Function:
         return self.grid.quantize(np.array([self.default]))[0]
 
     def answer(self, raw: bytes) -> NDArray[np.int64]:
-        """Return the grid point (d,) nearest to what came back, the default where that is no finite point."""
+        """Return the grid point (d,) nearest to an answer, or the default if it is not a finite point."""
         if len(raw) != 8 * self.grid.dimension:
             return self.default_answer
         value = np.frombuffer(raw, dtype=np.float64)
@@ -87,33 +87,33 @@ class Function:
 
 
 class FunctionRunner:
-    """Keep the process that forks for `function`, and ask it; for one thread at a time.
+    """Evaluate `function` with a forking process; for one thread at a time.
 
     Args:
-        function: what to run.
-        tell: whether errors come back as text, which is only for rows that are no one's.
+        function: the function.
+        report_errors: whether to return the texts of errors; only for made-up rows.
 
     Raises:
         FunctionError: the function cannot be imported.
     """
 
-    def __init__(self, function: Function, *, tell: bool = False) -> None:
-        self.function, self._tell = function, tell
+    def __init__(self, function: Function, *, report_errors: bool = False) -> None:
+        self.function, self._report_errors = function, report_errors
         self._control: socket.socket | None = None
         self._start()
 
     def run(self, rows: bytes) -> NDArray[np.int64]:
-        """Return the function's answer on a subsample, grid steps (d,); never raises on what it does.
+        """Return the answer for a subsample, grid steps (d,). No error of the function is raised.
 
         Args:
-            rows: an Arrow IPC stream; empty for a subsample without rows, whose answer is the default.
+            rows: an Arrow IPC stream; empty for a subsample without rows, which gets the default.
         """
         return self.function.answer(self.ask(rows))
 
     def ask(self, rows: bytes) -> bytes:
-        """Return what the function answers as it came: d float64; anything else is a failure."""
+        """Return the raw answer: the bytes of d float64 values, or of another length after a failure."""
         began, seconds = time.monotonic(), self.function.seconds
-        ready = self._is_started()  # what an earlier subsample did to the process takes no time of this one
+        ready = self._is_started()  # a restart after an earlier subsample does not count for this one
         raw = self._ask(rows, time.monotonic() + seconds) if rows and ready else b""
         if self.function.constant_time:
             time.sleep(max(0.0, began + seconds - time.monotonic()))
@@ -135,7 +135,7 @@ class FunctionRunner:
         self.close()
 
     def __del__(self) -> None:
-        with suppress(ImportError):  # Python itself is ending; the process ends as its socket closes
+        with suppress(ImportError):  # at exit of Python; the process ends when its socket closes
             self.close()
 
     def _start(self) -> None:
@@ -148,7 +148,10 @@ class FunctionRunner:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-P", "-m", "transforms.function_process", function.place, arguments),
-                    *(str(value) for value in (theirs.fileno(), *limits, "tell" if self._tell else "hide")),
+                    *(
+                        str(value)
+                        for value in (theirs.fileno(), *limits, "report" if self._report_errors else "hide")
+                    ),
                     *sys.path,
                 ],
                 pass_fds=[theirs.fileno()],
@@ -160,11 +163,11 @@ class FunctionRunner:
             )
         self._control = ours
         ours.settimeout(_START)
-        said = _receive(ours, 1 << 16) if (first := _receive(ours, 1)) == FAILED else b""
+        problem = _receive(ours, 1 << 16) if (first := _receive(ours, 1)) == FAILED else b""
         if first != READY:
             self.close()
-            why = said.decode(errors="replace") or "the process ended, or took too long"
-            raise FunctionError(f"params.function is {function.place}, which cannot be imported: {why}.")
+            why = problem.decode(errors="replace") or "the process ended, or took too long"
+            raise FunctionError(f"params.function is {function.place}, but that cannot be imported: {why}.")
         ours.settimeout(_END)
 
     def _is_started(self) -> bool:
@@ -174,7 +177,7 @@ class FunctionRunner:
             except (
                 FunctionError,
                 OSError,
-            ):  # it could be started before: what changed that is not to be seen
+            ):  # it started before; the reason must stay hidden
                 return False
         return True
 
@@ -185,7 +188,7 @@ class FunctionRunner:
             try:
                 with theirs:
                     socket.send_fds(control, [RUN], [theirs.fileno()])
-                raw = _exchange(ours, rows, 8 * self.function.grid.dimension, deadline, self._tell)
+                raw = _exchange(ours, rows, 8 * self.function.grid.dimension, deadline, self._report_errors)
                 control.sendall(END)
                 ended = control.recv(1) == END
             except OSError:
@@ -195,9 +198,9 @@ class FunctionRunner:
         return raw
 
 
-def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, tell: bool) -> bytes:
-    """Send the rows and return what comes back until it is closed; empty where that takes too long."""
-    answer, most = b"", (1 << 16 if tell else size)  # what the function left running may hold the other end
+def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, report_errors: bool) -> bytes:
+    """Send the rows and return the response; it is empty after the deadline."""
+    answer, most = b"", (1 << 16 if report_errors else size)  # descendants may keep the socket open
     try:
         asked.settimeout(max(1e-3, deadline - time.monotonic()))
         asked.sendall(rows)
@@ -221,10 +224,10 @@ def _receive(control: socket.socket, most: int) -> bytes:
 
 
 def _environment(home: str) -> dict[str, str]:
-    """Return what the process may know of ours: where programs are, and one thread per worker.
+    """Return the environment of the process: the paths of programs, and one thread for numeric libraries.
 
-    Hashes are not random, so that a step that is repeated repeats its answers where the function itself does.
-    Nor is bytecode written, which would tell what an earlier subsample imported.
+    Hashes of strings are not randomized, so that a deterministic function gives the same answer when a step
+    is repeated. No bytecode is written, since it would show which modules an earlier subsample imported.
     """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     one_thread = dict.fromkeys(_THREADS, "1")

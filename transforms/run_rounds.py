@@ -1,4 +1,4 @@
-"""Run the rounds of a task as one Beam pipeline: each a pass over the data and one private release."""
+"""Run the rounds of a task as one Beam pipeline: each is one pass over the data and one private release."""
 
 import dataclasses
 import uuid
@@ -16,23 +16,23 @@ from core.rounds import Block, Round, State
 from transforms.plain_errors import RoundError, plain_errors
 
 Sums = list[tuple[int, Any]]
-"""How many aggregates were added, and their sum; several where few were added to many."""
+"""Pairs of a number of aggregates and their sum, in descending order of the number."""
 
 
 class Records(Protocol):
-    """How the elements that every round goes through become records."""
+    """How elements become records."""
 
     def blocks(self, element: Any) -> Iterator[Block]:
-        """Return the element's records in blocks, the same ones whenever it is asked."""
+        """Return the records of an element in blocks; every call returns the same records."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A state with a mark that no other draw of it has.
+    """A state with a random mark of the call that drew it.
 
     Args:
-        state: what a release returned, or the start.
-        mark: 16 random bytes of that very call of the release; empty for the start.
+        state: returned by a release, or the start.
+        mark: 16 random bytes for each call of the release; empty for the start.
     """
 
     state: State
@@ -41,13 +41,13 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Made:
-    """An aggregate with the mark of the state that it was made under.
+    """An aggregate with the mark of the state from which it was made.
 
-    Workers and the private stage read the state separately. An engine that recovers a lost part could draw
-    a state again and give each of them another one; then the mark tells, and nothing is released.
+    Workers and the private stage read the state separately. If an engine recomputes a lost state, they could
+    read different draws of it. The marks then differ, and nothing is released.
 
     Args:
-        aggregate: what workers counted.
+        aggregate: of the records of some workers.
         mark: see `Drawn`.
     """
 
@@ -61,19 +61,21 @@ class Made:
 
 def _check_marks(one: bytes, other: bytes) -> None:
     if one != other:
-        raise add_mark(RoundError("The engine gave two draws of one state to the workers of a round."))
+        raise add_mark(
+            RoundError("The engine gave two different draws of one state to the workers of a round.")
+        )
 
 
 @dataclasses.dataclass
 class RunRounds(beam.PTransform):
-    """Run `rounds` in order: the Beam twin of `core.rounds.run_in_memory`.
+    """Run `rounds` in order: the Beam version of `core.rounds.run_in_memory`.
 
     Args:
         rounds: the rounds of a task; their names label the steps.
         start: public state before the first round.
-        noise: where randomness comes from; it travels to the worker that releases.
-        reader: how an element becomes records: a descriptor by `Reader`, an answer by `AnswerReader`.
-        shards: parts in which a large sparse aggregate is merged.
+        noise: source of randomness; it is sent to the worker that releases.
+        reader: how elements become records, such as `Reader` for descriptors and `AnswerReader` for answers.
+        shards: number of shards in which a large sparse aggregate is merged.
     """
 
     rounds: Sequence[Round]
@@ -83,10 +85,10 @@ class RunRounds(beam.PTransform):
     shards: int = 16
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Take what `reader` knows, at least one; return one element, the state after the last round."""
+        """Take at least one element for `reader`; return one element, the state after the last round."""
         drawn = elements.pipeline | "Start" >> beam.Create([Drawn(self.start)], reshuffle=False)
-        for step in self.rounds:
-            drawn = elements | step.name >> RunRound(step, drawn, self.noise, self.reader, self.shards)
+        for round_ in self.rounds:
+            drawn = elements | round_.name >> RunRound(round_, drawn, self.noise, self.reader, self.shards)
         return drawn | "Last" >> beam.Map(lambda last: last.state)
 
 
@@ -94,29 +96,29 @@ class RunRounds(beam.PTransform):
 class RunRound(beam.PTransform):
     """Run one round.
 
-    Noise is drawn in a step of its own, followed by a Reshuffle: a consumer that is retried reads
-    the value that was drawn, it doesn't draw another.
+    Noise is drawn in a separate step, followed by a Reshuffle. A consumer that is retried then reads the same
+    value and draws no other noise.
 
-    How many elements go from step to step depends on the number of descriptors alone, never on what
-    their rows are: engines count elements where others than the private stage may see it.
+    The numbers of elements between steps depend on the number of descriptors, but not on their rows, because
+    engines publish the numbers of elements.
     """
 
-    step: Round
+    round_: Round
     drawn: beam.PCollection
     noise: Noise
     reader: Records
     shards: int
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Take what `reader` knows, at least one; return one element, the `Drawn` state after this round."""
+        """Take at least one element for `reader`; return one element, the `Drawn` state after this round."""
         drawn = beam.pvalue.AsSingleton(self.drawn)
-        aggregates = elements | "Summarize" >> beam.Map(_summarize, self.reader, self.step, drawn)
-        floor = self.step.floor
+        aggregates = elements | "Summarize" >> beam.Map(_summarize, self.reader, self.round_, drawn)
+        floor = self.round_.floor
         merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
         return (
             aggregates
             | "Merge" >> merge
-            | "Release" >> beam.Map(_release, self.step, drawn, self.noise)
+            | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
             | "Keep" >> beam.Reshuffle()
         )
 
@@ -129,7 +131,7 @@ class _MergeAll(beam.PTransform):
 
 @dataclasses.dataclass
 class _MergeShards(beam.PTransform):
-    """Merge sparse counts shard by shard, and bring together only what exceeds the floor."""
+    """Merge sparse counts by shard, and concatenate the counts that exceed the floor."""
 
     floor: int
     shards: int
@@ -145,16 +147,16 @@ class _MergeShards(beam.PTransform):
 
 
 class _Sum(beam.CombineFn):
-    """Add aggregates; there is always at least one.
+    """Add at least one aggregate.
 
-    The accumulator is a list of (number of summands, sum), numbers descending. Like is added to like,
-    so that n sparse aggregates are merged in n log n instead of n^2.
+    The accumulator is a list of (number of summands, sum) in descending order of the numbers. Sums of similar
+    numbers are added, so that merging n sparse aggregates takes n log n time instead of n^2.
     """
 
     def create_accumulator(self) -> Sums:
         return []
 
-    @no_annotations  # Beam would take protocols for types to check
+    @no_annotations  # Beam would use protocols as type hints
     def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
         while accumulator and accumulator[-1][0] <= summands:
             more, total = accumulator.pop()
@@ -178,12 +180,12 @@ class _Sum(beam.CombineFn):
 
 
 @no_annotations
-def _summarize(element: Any, reader: Records, step: Round, drawn: Drawn) -> Made:
-    with plain_errors(f"Round {step.name}"):
+def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Made:
+    with plain_errors(f"Round {round_.name}"):
         tree = _Sum()
         total = tree.create_accumulator()
         for block in reader.blocks(element):
-            total = tree.add_input(total, step.summarize(block, drawn.state))
+            total = tree.add_input(total, round_.summarize(block, drawn.state))
         return Made(tree.extract_output(total), drawn.mark)
 
 
@@ -198,7 +200,7 @@ def _clip(shard: tuple[int, Made], floor: int) -> Made:
 
 
 @no_annotations
-def _release(made: Made, step: Round, drawn: Drawn, noise: Noise) -> Drawn:
-    with plain_errors(f"Round {step.name}"):
+def _release(made: Made, round_: Round, drawn: Drawn, noise: Noise) -> Drawn:
+    with plain_errors(f"Round {round_.name}"):
         _check_marks(made.mark, drawn.mark)
-        return Drawn(step.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)
+        return Drawn(round_.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)

@@ -1,6 +1,6 @@
-"""Split the rows of Parquet files by a public predicate: those inside some ball, and those outside all.
+"""Split the rows of Parquet files into those inside a public ball and those outside of all balls.
 
-What is written are rows as they were read: private data, as private as the input.
+The output consists of unchanged rows, so it is as private as the input.
 """
 
 import dataclasses
@@ -28,30 +28,30 @@ from transforms.whole_file import create_file
 INSIDE, OUTSIDE = "inside", "outside"
 
 _ROWS = 1 << 16
-"""Rows read at a time, at most."""
+"""Most rows per batch."""
 
 
 class OutputError(ShoalError, RuntimeError):
-    """The screened rows cannot be written; the text holds nothing that depends on rows."""
+    """The screened rows cannot be written. The text contains nothing that depends on rows."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """The predicate, and how rows become the points that it is about.
+    """The balls, and how rows become points.
 
-    A row with a null, NaN or infinity in a used column is no record, so it is outside. A row beyond the
-    domain is clamped to it, as it was when the balls were found.
+    A row with a null, NaN or infinity in a used column is outside. Rows beyond the domain are clamped to it,
+    as in the search for the balls.
 
     Args:
         reader: used columns and their grid.
-        balls: what holds a row that is inside.
+        balls: a row is inside if one of them contains it.
     """
 
     reader: Reader
     balls: Balls
 
     def hold(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Say which rows of `batch` are inside."""
+        """Return which rows of `batch` are inside."""
         inside = np.zeros(batch.num_rows, dtype=np.bool_)
         block = to_block(self.reader, batch, np.arange(batch.num_rows, dtype=np.uint64))
         inside[block.ids[self.balls.hold(block.points)]] = True
@@ -62,26 +62,26 @@ class Screen:
 class ScreenRows(beam.PTransform):
     """Write the rows of each row group to a file of those inside and a file of those outside.
 
-    Names follow from the input alone, and a file is written whole or not at all, so a step that is run
-    again writes the same files again.
+    Names depend on the input only, and files are written atomically, so a repeated step writes the same
+    files.
 
     Args:
-        screen: the predicate.
-        output: folder that gets `inside` and `outside`: absolute, seen by every worker.
+        screen: the balls.
+        output: absolute path of the folder of `inside` and `outside`, which all workers share.
     """
 
     screen: Screen
     output: str
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return nothing but an end."""
+        """Take the descriptors of `ReadBlocks`; return an empty PCollection."""
         return descriptors | "Screen" >> beam.FlatMap(screen_row_group, self.screen, self.output)
 
 
 def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tuple[()]:
-    """Split one row group, with all its columns; its two files are written even where they hold no row.
+    """Split one row group with all its columns into two files, which are written even if they are empty.
 
-    Both are made in memory first, compressed: one row group of the input bounds what that takes.
+    Both files are first made in memory. Compressed, they take about as much as the row group.
 
     Raises:
         InputError: the row group cannot be read.
@@ -113,14 +113,14 @@ def _read(descriptor: Descriptor, used: Sequence[str]) -> Iterator[pa.RecordBatc
 
 
 def file_name(descriptor: Descriptor) -> str:
-    """Return the name, below `inside` and `outside`, of what becomes of a row group."""
+    """Return the name of the files of a row group, below `inside` and `outside`."""
     return f"{descriptor.file.name.removesuffix('.parquet')}-{descriptor.row_group or 0:05d}.parquet"
 
 
 def _write(path: str, data: pa.Buffer) -> None:
-    """Write a file whole: it is there when it is complete, and nothing of it before.
+    """Write a file atomically.
 
-    Who may read it locally is its owner alone: its rows may come from a file that others can't read.
+    A local file can be read by its owner only, because its rows may come from a file that others can't read.
     """
     system, where = filesystem(path)
     if not isinstance(system, fs.LocalFileSystem):
@@ -128,13 +128,13 @@ def _write(path: str, data: pa.Buffer) -> None:
             stream.write(data)
         return
     os.makedirs(os.path.dirname(where), exist_ok=True)
-    create_file(where, data, 0o600)  # one that is there already holds the same rows
+    create_file(where, data, 0o600)  # an existing file has the same rows
 
 
 @contextmanager
 def _writing(path: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:  # Arrow's text may quote what is written
-        why = getattr(error, "strerror", None) or "not as Parquet, or the storage does not answer"
+    except (pa.ArrowException, OSError) as error:  # the text of Arrow's errors may quote rows
+        why = getattr(error, "strerror", None) or "not as Parquet, or the storage does not respond"
         raise add_mark(OutputError(f"{path} cannot be written ({why}).")) from None

@@ -1,4 +1,4 @@
-"""Split the rows into disjoint random blocks, all rows of a unit into one: columnar, as Arrow streams."""
+"""Split the rows into disjoint random subsamples. All rows of a unit go to the same subsample."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,49 +13,50 @@ from transforms.read_batches import read_batches
 from transforms.read_blocks import Descriptor, row_ids
 from transforms.unit_keys import unit_ids, unit_keys
 
-_BLOCKS = 0x626C6F636B73
-"""Tweak of the hash that chooses blocks, which no sampling of records uses."""
+_SUBSAMPLES = 0x626C6F636B73
+"""Tweak of the hash that chooses subsamples. No sampling of records uses it."""
 
 _ROWS = 1 << 20
-"""Rows split at a time: many, since each part of each block is a stream of its own."""
+"""Rows that are split at a time: many, because each piece of each subsample is a stream of its own."""
 
 _SHARDS = 256
-"""Parts in which blocks are gathered. Fixed, as nothing may depend on which blocks have rows."""
+"""Most parts for gathering subsamples. The number must not depend on which subsamples have rows."""
 
 
 @dataclass(frozen=True)
 class Splitting:
-    """How rows become blocks.
+    """How rows become subsamples.
 
-    Without a unit a row is known by where it stands, so that one row less moves those after it on: that one
-    row touches one block then holds of the blocks' distribution under a secret salt, not for each salt.
+    Without a unit, a row is identified by its position, and removing a row shifts the rows after it. The
+    claim that one row affects one subsample is then about their distribution over the secret salt. With a
+    unit, the claim is true for every salt.
 
     Args:
-        columns: those that the function is to see; of any numeric kind, and with their nulls.
-        unit: column that says whose row it is; None where every row is one person's.
-        blocks: number of blocks.
-        salt: 16 secret bytes that choose the block of each unit.
+        columns: columns that the function receives, of any numeric type and with nulls.
+        unit: column of the privacy unit; None where each row is a unit of its own.
+        subsamples: number of subsamples.
+        salt: 16 secret bytes that choose the subsample of each unit.
     """
 
     columns: tuple[str, ...]
     unit: str | None
-    blocks: int
+    subsamples: int
     salt: bytes = field(repr=False)
 
     @property
     def shards(self) -> int:
-        """Number of parts in which blocks are gathered; block b is in part b mod shards."""
-        return min(self.blocks, _SHARDS)
+        """Number of parts in which subsamples are gathered; subsample s is in part s mod shards."""
+        return min(self.subsamples, _SHARDS)
 
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """Rows from one place of the blocks of one part; in order of these places a block's rows have one order.
+    """Rows of the subsamples of one part that were split together. Sorting shards puts rows in one order.
 
     Args:
         file: name of the file.
-        first_row: index in the file of the first row that was split together with these.
-        rows: an Arrow IPC stream for each of the blocks that have rows here, by number.
+        first_row: index in the file of the first row that was split with these.
+        rows: numbers of the subsamples with rows here, each with an Arrow IPC stream.
     """
 
     file: str
@@ -64,11 +65,11 @@ class Shard:
 
 
 def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[int, Shard]]:
-    """Read what `descriptor` names, and return its rows by the part that their block is in.
+    """Read the row group of `descriptor`; yield its rows by the part of their subsample.
 
-    Each part is there once for every `_ROWS` rows, however they fall. The block of a row is a keyed hash of
-    its unit, or of the row's identity: the same however files are cut into row groups, and the same for all
-    rows of a unit. A row whose unit is null is no record.
+    Every part occurs once for every `_ROWS` rows, with rows or without. The subsample of a row is a keyed
+    hash of its unit, or of the identity of the row. So it is the same for all rows of a unit, and does not
+    depend on the division of files into row groups. Rows whose unit is null are skipped.
 
     Raises:
         InputError: the row group cannot be read.
@@ -95,34 +96,34 @@ def _split(
     else:
         valid = pc.is_valid(keys)
         batch, ids = batch.filter(valid), unit_ids(keys.filter(valid))
-    block = (siphash(ids, splitting.salt, _BLOCKS) % np.uint64(splitting.blocks)).astype(np.int64)
-    order = np.argsort(block, kind="stable")
-    ends = np.cumsum(np.bincount(block, minlength=splitting.blocks)).tolist()
+    subsample = (siphash(ids, splitting.salt, _SUBSAMPLES) % np.uint64(splitting.subsamples)).astype(np.int64)
+    order = np.argsort(subsample, kind="stable")
+    ends = np.cumsum(np.bincount(subsample, minlength=splitting.subsamples)).tolist()
     rows = _bare(batch.select(list(splitting.columns)))
 
-    def of_block(number: int) -> bytes:
-        # Taken, not sliced: of a slice the next rows are written too, up to a multiple of 8 bytes.
+    def rows_of(number: int) -> bytes:
+        # take() instead of slice(): Arrow writes a slice with some of the next rows, as padding to 8 bytes.
         return stream(rows.take(pa.array(order[starts[number] : ends[number]])))
 
     starts = [0, *ends[:-1]]
     for part in range(splitting.shards):
-        numbers = range(part, splitting.blocks, splitting.shards)
-        held = tuple((number, of_block(number)) for number in numbers if ends[number] > starts[number])
-        yield part, Shard(file.name, row, held)
+        numbers = range(part, splitting.subsamples, splitting.shards)
+        pieces = tuple((number, rows_of(number)) for number in numbers if ends[number] > starts[number])
+        yield part, Shard(file.name, row, pieces)
 
 
 def _bare(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the values and names alone: metadata of a file may tell of all of its rows."""
+    """Return the batch without metadata, which may describe all rows of a file."""
     return pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names)
 
 
 def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator[tuple[int, bytes]]:
-    """Return every block of a part with its rows as an Arrow stream, which is empty where it has no rows.
+    """Yield every subsample of a part with its rows as an Arrow stream, which is empty without rows.
 
-    The stream is of one batch, so that its bytes are the same however files are cut into row groups: where
-    they are cut, rows of other units decide.
+    The stream consists of one batch. So its bytes do not depend on the division of files into row groups,
+    which depends on rows of other units.
     """
-    gathered: dict[int, list[bytes]] = {n: [] for n in range(part, splitting.blocks, splitting.shards)}
+    gathered: dict[int, list[bytes]] = {n: [] for n in range(part, splitting.subsamples, splitting.shards)}
     for shard in sorted(shards):
         for number, rows in shard.rows:
             gathered[number].append(rows)
@@ -146,29 +147,29 @@ def stream(batch: pa.RecordBatch) -> bytes:
 def read_keyed(
     descriptor: Descriptor, columns: Sequence[str], unit: str, salt: bytes, most: int
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
-    """Read a row group `most` rows at a time, with a key in place of each unit as soon as it is read.
+    """Read a row group `most` rows at a time, and replace units by their keys.
 
-    So texts of units are in memory for as few rows as `read_batches` reads at a time, and keys for `most`.
+    The texts of units are in memory for one batch of `read_batches` only, and keys for `most` rows.
 
     Returns:
-        Columns and keys, all but the last of `most` rows.
+        Columns and keys of `most` rows each; the last ones may have fewer rows.
 
     Raises:
         InputError: the row group cannot be read.
     """
     if descriptor.row_group is None:
         return
-    held: list[pa.RecordBatch] = []
+    pieces: list[pa.RecordBatch] = []
     for batch in read_batches(descriptor.file, descriptor.row_group, columns, most, unit):
         keys = unit_keys(batch.column(unit), salt)
         arrays = [*(batch.column(column) for column in columns), keys]
-        held.append(pa.RecordBatch.from_arrays(arrays, names=[*columns, ""]))
-        if sum(map(len, held)) >= most:
-            joined = pa.concat_batches(held)
+        pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*columns, ""]))
+        if sum(map(len, pieces)) >= most:
+            joined = pa.concat_batches(pieces)
             yield _apart(joined.slice(0, most))
-            held = [joined.slice(most)] if len(joined) > most else []
-    if held:
-        yield _apart(pa.concat_batches(held))
+            pieces = [joined.slice(most)] if len(joined) > most else []
+    if pieces:
+        yield _apart(pa.concat_batches(pieces))
 
 
 def _apart(keyed: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:

@@ -1,4 +1,4 @@
-"""Make of each unit a key of 8 or 16 bytes, however long its text is."""
+"""Replace units by keys of 8 or 16 bytes."""
 
 from hashlib import blake2b
 from typing import Any
@@ -13,34 +13,36 @@ from core.sampling import siphash_128
 U64 = NDArray[np.uint64]
 
 _KEYS = 0x756E69746B6579
-"""Tweak of the hash that makes keys, which no sampling of records uses."""
+"""Tweak of the hash of keys. No sampling of records uses it."""
 
 _LONG = 256
-"""Bytes from which on a text is hashed by itself: word by word, a single one would hold up all."""
+"""Texts of at least this many bytes are hashed one by one; shorter ones are hashed together."""
 
 _CHUNK = 1 << 13
-"""Texts hashed at a time: what they take stays in the processor's cache."""
+"""Texts that are hashed at a time, few enough for the cache of the processor."""
 
 
 def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
-    """Return the key of each unit: int64 where that is the unit itself, otherwise 128 bits of a keyed hash.
+    """Return the key of each unit: the unit itself as int64, or 128 bits of a keyed hash.
 
-    Equal units of one kind have equal keys. Integers, booleans, dates and times are their own keys, so
-    unequal ones have unequal keys. Text, bytes and decimals get SipHash-2-4 with 128 bits of result, long
-    ones keyed BLAKE2b: to whoever doesn't have the salt, and so to whoever made the data, both look random.
+    Equal units of the same kind have equal keys. Integers, booleans, dates and times are their own keys, so
+    different ones have different keys. Text, bytes and decimals are hashed by SipHash-2-4 with a result of
+    128 bits, and long ones by keyed BLAKE2b. To anyone without the salt, including the author of the data,
+    both look random.
 
-    A given unit shares its key with one of n others with probability n / 2^128, and any two of n units do
-    with less than n^2 / 2^129: among a billion, 1.5e-21. Two units of one key are taken for one. To take one
-    of them away then changes the record that they share instead of removing it: that is what `replace_one`
-    hides anyway, and under `add_or_remove_one` it is one record less and one more, so at most twice the loss.
-    Whether blocks of a sample share units makes no difference to what hides one of them.
+    A given unit has the same key as one of n others with probability n / 2^128. Any two of n units have the
+    same key with probability below n^2 / 2^129, which is 1.5e-21 for a billion units. Two units with the same
+    key are treated as one unit. Removing one of them then changes their common record instead of removing it.
+    `replace_one` hides this change in any case. Under `add_or_remove_one` the change amounts to one record
+    less and one more, so the privacy loss at most doubles. For subsamples, a collision has no effect on
+    privacy: one unit still affects one subsample.
 
     Args:
         units: shape (n,), of a type that `transforms.open_source.unit_kind` knows.
         salt: 16 secret bytes.
 
     Returns:
-        Shape (n,), int64 or binary(16), null where the unit is.
+        Shape (n,), int64 or binary(16); null where the unit is null.
     """
     if isinstance(units, pa.ExtensionArray):
         units = units.storage
@@ -64,7 +66,7 @@ def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
 
 
 def unit_ids(keys: pa.Array) -> U64:
-    """Return a number for each key: all of its 64 bits, or half of its 128.
+    """Return a number for each key: all of its 64 bits, or 64 of its 128 bits.
 
     Args:
         keys: shape (n,), of `unit_keys`, without nulls.
@@ -79,7 +81,7 @@ def unit_ids(keys: pa.Array) -> U64:
 
 
 def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
-    """Return 128 bits for each text, shape (n, 2): texts of as many words go together, long ones alone."""
+    """Return 128 bits for each text, shape (n, 2). Texts of the same number of words are hashed together."""
     _, offsets_, data_ = texts.buffers()
     offsets = np.frombuffer(offsets_ or b"\0" * 8, dtype=width)[texts.offset :][: len(texts) + 1]
     starts = offsets[:-1].astype(np.int64)
@@ -104,7 +106,7 @@ def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
 
 
 def _messages(held: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], words: int) -> U64:
-    """Return texts of fewer than 8 `words` bytes as SipHash takes them, shape (n, words)."""
+    """Return texts of fewer than 8 `words` bytes as input words of SipHash, shape (n, words)."""
     first, shift = starts >> 3, (starts & 7).astype(np.uint64) << np.uint64(3)
     out = np.empty((len(starts), words), dtype=np.uint64, order="F")
     low = held[first]
@@ -112,7 +114,7 @@ def _messages(held: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np
         high = (
             held[first + word + 1] if word + 1 < words else held[np.minimum(first + word + 1, len(held) - 1)]
         )
-        # by 56 - shift and then 8 more, since a shift by 64 is none
+        # by 56 - shift and then by 8, since a shift by 64 does nothing
         out[:, word] = low >> shift | high << (np.uint64(56) - shift) << np.uint64(8)
         low = high
     left = (lengths & 7).astype(np.uint64) << np.uint64(3)

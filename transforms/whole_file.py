@@ -1,12 +1,12 @@
-"""Local files that appear whole or not at all, with their final rights, and until then nowhere.
+"""Write local files atomically, with their final permissions.
 
-A new file is written without a name (O_TMPFILE) and then linked to its own. A writer that is killed before
-the link leaves nothing, since the system frees a file that has no name and is not open; one that is killed
-after it leaves the whole file. So nobody ever sees, or copies along with a folder, what was not published.
+A new file is written without a name (O_TMPFILE) and then linked to its name. A writer that is killed before
+the link leaves nothing, since the system frees a file that has no name and is not open. A writer that is
+killed after the link leaves the complete file. So nobody can see or copy an unpublished file.
 
-Where a file system has no unnamed files, a new file is written in a closet: a hidden folder that only its
-owner may enter, of one fixed name for each file. A kill can leave that closet behind. It is emptied by
-whoever next writes the file, and by `sweep`, so closets never pile up.
+On file systems without unnamed files, a new file is written in a staging folder. This is a hidden folder that
+only its owner can enter, with a fixed name for each file. A killed writer can leave its staging folder
+behind. The next writer of the file empties it, and so does `sweep`, so staging folders do not accumulate.
 """
 
 import errno
@@ -21,20 +21,20 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def create_file(path: str, data: bytes, mode: int = 0o666) -> bool:
-    """Write a file whole, unless there is one; return whether this call wrote it.
+    """Write a file atomically, unless it exists; return whether this call wrote it.
 
     Args:
         path: absolute, in a folder that exists.
-        data: its bytes.
-        mode: its rights, from which the system takes the umask, and this what the folder doesn't give.
+        data: its content.
+        mode: its permissions, without those that the umask or the folder excludes.
 
     Raises:
-        OSError: it cannot be written; there is nothing then.
+        OSError: it cannot be written; no file is left.
     """
     folder = os.path.dirname(path)
     with _draft(path, mode & os.stat(folder).st_mode) as (file, draft), _opened(folder) as place:
         _write(file, data)
-        try:  # a folder's descriptor is what makes Python follow the link that /proc has of an open file
+        try:  # Python follows the link in /proc to an open file only if a folder's descriptor is given
             os.link(draft, path, src_dir_fd=place, follow_symlinks=True)
         except FileExistsError:
             return False
@@ -43,17 +43,17 @@ def create_file(path: str, data: bytes, mode: int = 0o666) -> bool:
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """Write a file whole over another, whose rights it keeps; whoever calls this holds its lock.
+    """Replace a file atomically and keep its permissions. The caller must hold its lock.
 
     Raises:
-        OSError: it cannot be written, or there is none; what was there is there still.
+        OSError: it cannot be written, or does not exist; an existing file is unchanged.
     """
     clear(path)
     draft = _hidden(path, "draft")
     file = os.open(draft, _NEW, 0o600)
     try:
         _write(file, data)
-        _copy_rights(path, file)
+        _copy_permissions(path, file)
         os.rename(draft, path)
     except BaseException:
         with suppress(OSError):
@@ -67,19 +67,19 @@ def replace_file(path: str, data: bytes) -> None:
 
 @contextmanager
 def locked(path: str, kept: bool = False) -> Iterator[None]:
-    """Hold the lock beside a file; the system lets go of it when the process ends, however it ends.
+    """Hold the lock file beside a file. The system releases the lock when the process ends in any way.
 
     Args:
         path: absolute, in a folder that exists.
-        kept: whether the lock stays beside the file, which must be there; it gets the rights of that file,
-            so that everyone who may write the one can take the other. Else it is removed after use.
+        kept: whether to keep the lock file, which gets the permissions of the existing file, so that everyone
+            who can write the file can take the lock. Otherwise the lock file is removed after use.
 
     Raises:
-        OSError: the lock cannot be made or opened.
+        OSError: the lock file cannot be created or opened.
     """
     lock = _hidden(path, "lock")
     like = path if kept else None
-    while (held := _take(lock, like)) is None:
+    while (held := _acquire(lock, like)) is None:
         pass
     try:
         yield
@@ -91,39 +91,39 @@ def locked(path: str, kept: bool = False) -> Iterator[None]:
 
 
 def sweep(path: str) -> None:
-    """Remove what a killed writer left of a file; what is not there, or not ours to remove, is left."""
-    left = (_hidden(path, kind) for kind in ("closet", "draft", "lock"))
+    """Remove the temporary files of killed writers of a file, as far as permissions allow."""
+    left = (_hidden(path, kind) for kind in ("staging", "draft", "lock"))
     if any(os.path.lexists(leftover) for leftover in left):
         with suppress(OSError), locked(path):
             clear(path)
 
 
 def clear(path: str) -> None:
-    """Remove what was begun of a file, under its lock."""
-    closet = _hidden(path, "closet")
-    leftovers = (f"{closet}/draft.link", f"{closet}/draft", _hidden(path, "draft"))
+    """Remove the temporary files of a file. The caller must hold its lock."""
+    staging = _hidden(path, "staging")
+    leftovers = (f"{staging}/draft.link", f"{staging}/draft", _hidden(path, "draft"))
     for leftover in leftovers:
         with suppress(FileNotFoundError):
             os.unlink(leftover)
     with suppress(FileNotFoundError):
-        os.rmdir(closet)
+        os.rmdir(staging)
 
 
 def try_folder(folder: str) -> None:
-    """Find out whether files can be created in a folder, and leave no trace.
+    """Check that files can be created in a folder, and leave no file behind.
 
     Raises:
-        OSError: they cannot.
+        OSError: no file can be created.
     """
     with _draft(os.path.join(folder, ".probe"), 0o600) as (_, draft):
-        if os.path.basename(draft) == "draft":  # where files need no name, there are hard links
+        if os.path.basename(draft) == "draft":  # file systems with unnamed files have hard links
             os.link(draft, f"{draft}.link")
             os.unlink(f"{draft}.link")
 
 
 @contextmanager
 def _draft(path: str, mode: int) -> Iterator[tuple[int, str]]:
-    """Open a new file that nobody else sees; give its descriptor, and the name from which to link it."""
+    """Open a new hidden file; yield its descriptor, and the path from which to link it."""
     unnamed = _open_unnamed(os.path.dirname(path), mode)
     if unnamed is not None:
         try:
@@ -133,12 +133,12 @@ def _draft(path: str, mode: int) -> Iterator[tuple[int, str]]:
         return
     with locked(path):
         clear(path)
-        closet = _hidden(path, "closet")
-        os.mkdir(closet, 0o700)
+        staging = _hidden(path, "staging")
+        os.mkdir(staging, 0o700)
         try:
-            named = os.open(f"{closet}/draft", _NEW, mode)
+            named = os.open(f"{staging}/draft", _NEW, mode)
             try:
-                yield named, f"{closet}/draft"
+                yield named, f"{staging}/draft"
             finally:
                 os.close(named)
         finally:
@@ -146,7 +146,7 @@ def _draft(path: str, mode: int) -> Iterator[tuple[int, str]]:
 
 
 def _open_unnamed(folder: str, mode: int) -> int | None:
-    """Open a new file without a name, or return None where the file system has none."""
+    """Open a new file without a name, or return None where the file system does not support that."""
     if not hasattr(os, "O_TMPFILE"):
         return None
     try:
@@ -158,16 +158,16 @@ def _open_unnamed(folder: str, mode: int) -> int | None:
 
 
 def _write(file: int, data: bytes) -> None:
-    """Write all of `data`, down to the disk."""
+    """Write `data` and sync it to the disk."""
     with open(file, "wb", closefd=False) as stream:
         stream.write(data)
     os.fsync(file)
 
 
-def _copy_rights(path: str, file: int) -> None:
-    """Give an open file owner, group, access list and mode of another, as far as the system allows it.
+def _copy_permissions(path: str, file: int) -> None:
+    """Copy owner, group, access list and mode of another file to an open file, as far as the system permits.
 
-    Where the group or the list cannot be kept, the group gets no rights: they were meant for others.
+    If the group or the access list cannot be copied, the group gets no permissions.
     """
     like = os.stat(path)
     mode = like.st_mode & 0o777
@@ -181,10 +181,10 @@ def _copy_rights(path: str, file: int) -> None:
 
 
 def _copy_access_list(path: str, file: int) -> bool:
-    """Copy a file's access list, where there is one; say whether the open file now has it."""
+    """Copy the access list of a file, if there is one; return whether the open file now has it."""
     try:
         listed = os.getxattr(path, _ACCESS_LIST)
-    except (AttributeError, OSError):  # no such lists on this system, on this file system, or of this file
+    except (AttributeError, OSError):  # the system or the file has no access list
         return True
     try:
         os.setxattr(file, _ACCESS_LIST, listed)
@@ -193,8 +193,8 @@ def _copy_access_list(path: str, file: int) -> bool:
     return True
 
 
-def _take(lock: str, like: str | None) -> int | None:
-    """Open and lock the lock; None where it was removed before it was ours."""
+def _acquire(lock: str, like: str | None) -> int | None:
+    """Open the lock file and lock it; return None if it was removed meanwhile."""
     held = _open_lock(lock, like)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -210,19 +210,19 @@ def _take(lock: str, like: str | None) -> int | None:
 
 
 def _open_lock(lock: str, like: str | None) -> int:
-    """Open the lock, made where there is none."""
+    """Open the lock file; create it if it does not exist."""
     while True:
         with suppress(FileNotFoundError):
             held = _open_existing(lock)
             if like is not None and os.fstat(held).st_uid == os.geteuid():
-                _copy_rights(like, held)  # those of the file may have changed since
+                _copy_permissions(like, held)  # the permissions of the file may have changed since
             return held
         with suppress(FileExistsError):
             return _make_lock(lock, like)
 
 
 def _open_existing(lock: str) -> int:
-    """Open the lock to write, as network file systems want it, or else to read, which is enough elsewhere."""
+    """Open the lock file for writing, as network file systems require, or otherwise for reading."""
     try:
         return os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
     except PermissionError:
@@ -230,7 +230,7 @@ def _open_existing(lock: str) -> int:
 
 
 def _make_lock(lock: str, like: str | None) -> int:
-    """Make the lock, which has its rights from its first moment where files need no name."""
+    """Create the lock file, with its permissions from the start where the file system has unnamed files."""
     mode = 0o666 if like is None else 0o600
     made = _open_unnamed(os.path.dirname(lock), mode)
     named = made is None
@@ -238,7 +238,7 @@ def _make_lock(lock: str, like: str | None) -> int:
         made = os.open(lock, _NEW, mode)
     try:
         if like is not None:
-            _copy_rights(like, made)
+            _copy_permissions(like, made)
         if not named:
             with _opened(os.path.dirname(lock)) as folder:
                 os.link(f"/proc/self/fd/{made}", lock, src_dir_fd=folder, follow_symlinks=True)

@@ -47,6 +47,7 @@ class OrderedHierarchical:
     s: Laplace
     h: Laplace
     reading: Reading
+    purpose: ClassVar[str] = "how many rows have at most each value"
     floor: int = 0
     name: str = "cdf"
 

@@ -36,6 +36,7 @@ class OrderedMechanism:
     size: int
     count: Laplace
     reading: Reading
+    purpose: ClassVar[str] = "how many rows have at most each value"
     floor: int = 0
     name: str = "cdf"
 

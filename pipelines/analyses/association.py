@@ -1,4 +1,4 @@
-"""How columns go together: their correlations, and the threshold of one that predicts another."""
+"""Associations of columns: correlations, and the threshold of one column that predicts another."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ from pipelines.analyses.rows import Floats, complete, features_and_target
 
 
 def correlation(rows: pa.Table) -> Floats:
-    """Compute Pearson's correlation of every pair of columns; of a constant one it is NaN, no answer.
+    """Compute Pearson's correlation of every pair of columns; it is NaN for a constant column.
 
     Returns:
         Pairs in order (0, 1), (0, 2), ..., (1, 2), ..., shape (columns (columns - 1) / 2,).
@@ -19,10 +19,10 @@ def correlation(rows: pa.Table) -> Floats:
 
 
 def threshold(rows: pa.Table) -> float:
-    """Find the threshold of the first of two columns above which the last is best predicted to be above 0.
+    """Find the threshold of the first column that best predicts whether the last column is above 0.
 
-    It makes the fewest errors on the rows, as a learner of thresholds does that is probably approximately
-    correct (Valiant 1984); the lowest of several, in the middle between two rows.
+    The threshold minimizes the errors on the rows, as a PAC learner of thresholds does (Valiant 1984). It
+    lies in the middle between two rows. The lowest of several best thresholds is taken.
 
     Returns:
         One number, data units.

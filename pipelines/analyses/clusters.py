@@ -1,12 +1,13 @@
-"""Clusters of the complete rows, matched across subsamples that cannot see each other.
+"""Clusters of the complete rows, in an order that is the same in all subsamples.
 
-An answer is a vector, but clusters have no order, so each subsample puts its own in one that others share.
-With `anchors`, public points such as the released centers of a k_means job, clusters are matched to these at
-the least total distance (earthmover). It is one order wherever centers move less between subsamples than
-what separates the least matching from the next. Without anchors, the order is that of the first column,
-ties by the next ones: with one column, that is the earthmover matching of any two subsamples; with more, it
-holds where clusters lie farther apart on the first column than a center moves. Put such a column first.
-No order is continuous in all centers of two columns or more, so something public has to choose.
+An answer is a vector, but clusters have no order. Each subsample must therefore order its clusters by a
+public rule. With `anchors`, public points such as the released centers of a k_means job, each cluster is
+matched to an anchor so that the total distance is smallest (earthmover). All subsamples get the same order if
+their centers vary less than the gap between the best matching and the second best. Without anchors, clusters
+are sorted by the first column, and ties by the next columns. For one column, this is the earthmover matching
+of any two subsamples. For more columns, the order is the same if clusters are farther apart on the first
+column than their centers vary, so put such a column first. With two columns or more, no order is a continuous
+function of the centers.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ def k_means(rows: pa.Table, k: int = 2, anchors: Anchors | None = None) -> Float
     Args:
         rows: the subsample.
         k: number of centers.
-        anchors: k public points (k, columns), data units, that centers are matched to.
+        anchors: k public points (k, columns), data units, to which centers are matched.
 
     Returns:
         Centers in order, one after the other, (k columns,).
@@ -47,7 +48,7 @@ def gaussian_mixture(rows: pa.Table, k: int = 2, anchors: Anchors | None = None)
     Args:
         rows: the subsample.
         k: number of components.
-        anchors: k public points (k, columns), data units, that means are matched to.
+        anchors: k public points (k, columns), data units, to which means are matched.
 
     Returns:
         Per component in order its weight, means and standard deviations, (k (1 + 2 columns),).
@@ -58,10 +59,10 @@ def gaussian_mixture(rows: pa.Table, k: int = 2, anchors: Anchors | None = None)
 
 
 def match(centers: Floats, anchors: Anchors | None) -> NDArray[np.intp]:
-    """Return the centers' numbers in their order: that of the anchors, or of the columns; shape (k,).
+    """Return the indices of the centers in the order of the anchors or of the columns, shape (k,).
 
     Raises:
-        ValueError: there is not one anchor for each center.
+        ValueError: the anchors have another shape than the centers.
     """
     if anchors is None:
         return np.lexsort(centers.T[::-1])

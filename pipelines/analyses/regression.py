@@ -1,4 +1,4 @@
-"""Regressions of the last column on all others: the slope of each, then the intercept where asked for."""
+"""Regressions of the last column on all others: the slope of each, then optionally the intercept."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pipelines.analyses.rows import EXAMPLE, Floats, features_and_target
 
 
 def linear(rows: pa.Table, intercept: bool = False) -> Floats:
-    """Fit least squares.
+    """Fit ordinary least squares.
 
     Returns:
         Slopes (features,), and the intercept.
@@ -22,13 +22,13 @@ def linear(rows: pa.Table, intercept: bool = False) -> Floats:
 
 
 def logistic(rows: pa.Table, intercept: bool = False, penalty: float = 1.0) -> Floats:
-    """Fit the log odds of the last column being above 0, with an L2 penalty on slopes.
+    """Fit the log odds that the last column is above 0, with an L2 penalty on slopes.
 
     Returns:
         Slopes (features,), and the intercept.
 
     Raises:
-        ValueError: all rows have one label.
+        ValueError: all rows have the same label.
     """
     features, target = features_and_target(rows)
     fitted = LogisticRegression(C=1 / penalty).fit(features, target > 0)

@@ -1,7 +1,7 @@
-"""The rows of a subsample as numpy sees them.
+"""Convert the rows of a subsample to numpy arrays.
 
-The analyses beside this file are called once when their module is imported, on `EXAMPLE`: what a library
-prepares on its first call is then there for every process that is forked for a subsample.
+The other modules of this folder call their analyses once on `EXAMPLE` when they are imported. So libraries
+are initialized before a process is forked for each subsample.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def features_and_target(rows: pa.Table) -> tuple[Floats, Floats]:
     """Return all columns but the last, shape (n, features), and the last, shape (n,).
 
     Raises:
-        ValueError: fewer complete rows than it takes to tell the features apart.
+        ValueError: there are too few complete rows for a regression.
     """
     values = complete(rows)
     if len(values) <= values.shape[1]:

@@ -1,22 +1,28 @@
-"""What a task says of its release to a person, on the terminal and in the report."""
+"""Answers: how a plan or a release is explained on the terminal and in the report."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from markupsafe import Markup
 from numpy.typing import NDArray
+
+from pipelines.errors import JobError, quoted
 
 Release = Mapping[str, Any]
 """A value as in release.json."""
 
 Rows = Mapping[str, NDArray[Any]] | None
-"""The columns of result.parquet; None where the answer is no table, or not at hand."""
+"""The columns of result.parquet; None where the answer is not a table, or the table was not read."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One figure of the answer: its name, its lines, and a note below."""
+    """One figure of the answer: its name, its lines, and a note."""
 
     name: str
     lines: tuple[str, ...]
@@ -25,7 +31,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as inline SVG, its caption, and the width that it deserves beside the others."""
+    """A drawing as inline SVG, its caption, and its width relative to the other figures."""
 
     svg: Markup
     caption: str
@@ -34,7 +40,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the answer: a title, headers and rows of text; numbers stand to the right."""
+    """A table of the answer: a title, headers and rows of text. All columns but the first are numbers."""
 
     title: str
     headers: tuple[str, ...]
@@ -43,15 +49,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as a person reads it.
+    """An answer as text, figures and tables.
 
     Args:
-        headline: what was found, in a sentence without a stop.
-        lead: what that means.
-        facts: its figures; also the lines on a terminal.
+        headline: the answer in one sentence without a full stop.
+        lead: what the answer means.
+        facts: its figures, which are also the lines on a terminal.
         figures: its drawings.
         tables: its tables.
-        advice: where nothing was found, what may help: a phrase to start with and a sentence each.
+        advice: if nothing was found: what may help, each as a phrase and a sentence.
     """
 
     headline: str
@@ -63,16 +69,74 @@ class Answer:
 
 
 class Answers(Protocol):
-    """How a task speaks: a module of `pipelines/answers`."""
-
-    ROUNDS: Mapping[str, str]
-    """What each round finds out, by its name."""
+    """What every module of `pipelines.answers` that serves a task has."""
 
     def promises(self, release: Release) -> list[str]:
         """Return the accuracy that a plan or a release promises, one sentence each."""
 
     def unpromised(self, release: Release) -> str | None:
-        """Return what a person might expect to be promised and isn't, or None."""
+        """Return what is not promised although a reader might expect it, or None."""
 
     def answer(self, release: Release, rows: Rows) -> Answer:
         """Return the answer of a release."""
+
+
+def promises_of(kind: type[T], release: Release) -> T:
+    """Return the promises of a plan or release as the dataclass of the task; see `parse`."""
+    return parse(kind, release["accuracy"]["promises"], "accuracy.promises")
+
+
+def result_of(kind: type[T], release: Release) -> T | None:
+    """Return the result of a release as the dataclass of the task, or None if nothing was found."""
+    return None if release["result"] is None else parse(kind, release["result"], "result")
+
+
+def parse(kind: type[T], value: object, name: str) -> T:
+    """Return a JSON value as a dataclass.
+
+    Fields may be numbers, dataclasses and tuples of these, or None. A missing key is None where its type
+    allows that. Null is infinity where its type is float, because JSON has no infinity.
+
+    Args:
+        kind: the dataclass.
+        value: the JSON value.
+        name: of the value, for the error.
+
+    Raises:
+        JobError: a key is missing or unknown, or a value has another type.
+    """
+    if not isinstance(value, Mapping):
+        raise _mismatch(name, value)
+    hints = get_type_hints(kind)
+    unknown = [str(key) for key in value if key not in hints]
+    if unknown:
+        raise JobError(f"{name}.{unknown[0]} is not a known key: the keys of {name} are {', '.join(hints)}.")
+    fields = {}
+    for key, hint in hints.items():
+        if key not in value and NoneType not in get_args(hint):
+            raise JobError(f"{name}.{key} is missing: {name} needs {', '.join(hints)}.")
+        fields[key] = _parse(hint, value.get(key), f"{name}.{key}")
+    return kind(**fields)
+
+
+def _parse(kind: Any, value: object, name: str) -> Any:
+    """Return a JSON value as a dataclass, a tuple or a number. Integers are allowed as floats."""
+    if get_origin(kind) in (Union, UnionType):
+        if value is None:
+            return None
+        (kind,) = (each for each in get_args(kind) if each is not NoneType)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return parse(kind, value, name)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            raise _mismatch(name, value)
+        return tuple(_parse(get_args(kind)[0], item, f"{name}[{i}]") for i, item in enumerate(value))
+    if kind is float and value is None:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, (int, float) if kind is float else kind):
+        raise _mismatch(name, value)
+    return value
+
+
+def _mismatch(name: str, value: object) -> JobError:
+    return JobError(f"{name} is {quoted(value)}, which is not a value of its task.")

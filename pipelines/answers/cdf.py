@@ -1,20 +1,20 @@
-"""A distribution: how the cdf speaks."""
+"""Answers of cdf: a distribution."""
 
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
+from core.cdf.found import Promises, Result
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import confidence, number
-
-ROUNDS = {"cdf": "how many rows have at most each value"}
+from pipelines.answers.text import confidence, nothing_found, number
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    said = release["accuracy"]["promises"]
+    promised = promises_of(Promises, release)
     return [
-        f"Every cumulative count is within {said['kolmogorov_records']:,} of the truth: so the distribution "
-        "is learned in Kolmogorov distance.",
-        f"Every range’s count is within {said['range_error']:,} of the truth.",
-        f"The standard error of a random range is {number(said['range_standard_error'])} before inference.",
+        f"Every cumulative count is within {promised.kolmogorov_records:,} of the truth, which bounds the "
+        "Kolmogorov distance.",
+        f"The count of every range is within {promised.range_error:,} of the truth.",
+        f"The standard error of the count of a random range is {number(promised.range_standard_error)} "
+        "before inference.",
     ]
 
 
@@ -25,29 +25,31 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, column = release["result"], release["domain"]["columns"][0]
-    distance = result["kolmogorov"]
+    result, column = result_of(Result, release), release["domain"]["columns"][0]
+    if result is None:
+        return nothing_found("distribution")
+    distance = result.kolmogorov
     ranges = [
-        (f"{each['low']:g} to {each['high']:g}", f"{each['count']:,}", number(each["standard_error"]))
-        for each in result["ranges"]
+        (f"{each.low:g} to {each.high:g}", f"{each.count:,}", number(each.standard_error))
+        for each in result.ranges
     ]
     figures: tuple[Figure, ...] = ()
     if rows is not None:
-        curve = draw_curve(rows["value"], rows["count"].astype(float), column, "rows up to there")
+        curve = draw_curve(rows["value"], rows["count"].astype(float), column, "cumulative count")
         figures = (Figure(curve, "The released cumulative histogram"),)
     return Answer(
-        headline=f"The distribution of {column}, within {number(distance['data'], 3)} everywhere",
+        headline=f"The distribution of {column}, within {number(distance.data, 3)} everywhere",
         lead=(
-            f"How many rows have at most each value of {column}. The shares are within "
-            f"{number(distance['data'], 3)} of those of the data, and within "
-            f"{number(distance['population'], 3)} of those of a population that the rows were "
-            "drawn from at random."
+            f"The number of rows with at most each value of {column}. The distribution is within a "
+            f"Kolmogorov distance of {number(distance.data, 3)} from that of the data. If the rows were "
+            f"drawn at random from a population, it is within {number(distance.population, 3)} from that of "
+            "the population."
         ),
         facts=(
-            Fact("rows", (f"{result['total']:,}",)),
+            Fact("rows", (f"{result.total:,}",)),
             Fact(
                 "Kolmogorov distance",
-                (number(distance["data"], 3),),
+                (number(distance.data, 3),),
                 f"to the data, with probability {confidence(release)}",
             ),
         ),

@@ -16,7 +16,7 @@ _ROW = 30.0
 
 @dataclass(frozen=True)
 class Axis:
-    """One column of the domain, and where the ball lies on it; data units."""
+    """One column of the domain, and the center of the ball on it; data units."""
 
     name: str
     low: float
@@ -26,7 +26,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Window:
-    """The part of the plane that a plot shows, and the way from data units to pixels."""
+    """The range of a plot in data units, and its size in pixels."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -34,15 +34,15 @@ class Window:
     height: float
 
     def across(self, value: float) -> float:
-        """Return where a value of x is, in pixels from the left."""
+        """Return the position of a value of x in pixels from the left."""
         return LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * self.width
 
     def down(self, value: float) -> float:
-        """Return where a value of y is, in pixels from the top."""
+        """Return the position of a value of y in pixels from the top."""
         return TOP + (self.y[1] - value) / (self.y[1] - self.y[0]) * self.height
 
     def pixels(self, length: float) -> tuple[float, float]:
-        """Return how long `length` is on both axes."""
+        """Return a length in pixels on both axes."""
         return (
             length / (self.x[1] - self.x[0]) * self.width,
             length / (self.y[1] - self.y[0]) * self.height,
@@ -56,7 +56,7 @@ def axes(domain: Mapping[str, Any], center: Sequence[float]) -> list[Axis]:
 
 
 def draw_overview(x: Axis, y: Axis, radius: float) -> Markup:
-    """Draw the ball at its true size in the whole domain, with a ring around it where it is tiny."""
+    """Draw the ball at its true size in the whole domain. A tiny ball is marked with a ring."""
     spans = x.high - x.low, y.high - y.low
     width = WIDTH - LEFT - _RIGHT
     height = width * min(1.0, max(0.4, spans[1] / spans[0]))
@@ -75,7 +75,7 @@ def draw_overview(x: Axis, y: Axis, radius: float) -> Markup:
 
 
 def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
-    """Draw the ball close up, both axes to one scale, with its radius and a scale bar."""
+    """Draw the ball close up with equal scales, its radius and a scale bar."""
     size = WIDTH - LEFT - _RIGHT
     reach = 1.45 * radius if radius > 0 else 4 * step
     window = Window((x.center - reach, x.center + reach), (y.center - reach, y.center + reach), size, size)
@@ -110,12 +110,12 @@ def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
         )
     parts.append(tag("circle", "dot", cx=at[0], cy=at[1], r=4))
     parts.append(_scale_bar(window))
-    title = f"The ball close up, {x.name} to the right and {y.name} upwards, to one scale"
+    title = f"The ball close up, {x.name} to the right and {y.name} upwards, with equal scales"
     return _svg(title, WIDTH, size + TOP + _BOTTOM, parts)
 
 
 def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Markup:
-    """Draw per column what the ball spans of the domain."""
+    """Draw the range of the ball in the domain of each column."""
     label, value, width = 172.0, 110.0, 940.0
     track = width - label - value
     parts = []
@@ -136,15 +136,15 @@ def draw_intervals(columns: Sequence[Axis], radius: float, step: float) -> Marku
             f'<text class="small" x="{label + track}" y="{y + 19}" text-anchor="end">'
             f"{escape(number(axis.high))}</text>",
         ]
-    return _svg("What the ball spans of each column", width, 24 + len(columns) * _ROW, parts)
+    return _svg("The range of the ball in each column", width, 24 + len(columns) * _ROW, parts)
 
 
 def draw_centers(
     domain: Mapping[str, Any], centers: Sequence[Sequence[float]], counts: Sequence[int]
 ) -> Markup:
-    """Draw centers in a domain of two columns, by size of their counts."""
+    """Draw centers in a domain of two columns, sized by their counts."""
     x, y = axes(domain, centers[0])
-    if x.name.lower().startswith("lat"):  # maps have their longitude to the right
+    if x.name.lower().startswith("lat"):  # on maps, longitude is horizontal
         x, y, centers = y, x, [center[::-1] for center in centers]
     width = WIDTH - LEFT - _RIGHT
     height = width * min(1.0, max(0.4, (y.high - y.low) / (x.high - x.low)))
@@ -159,10 +159,10 @@ def draw_centers(
 
 
 def draw_profiles(domain: Mapping[str, Any], centers: Sequence[Sequence[float]]) -> Markup:
-    """Draw every center as a line across the columns, from bound to bound."""
+    """Draw every center as a line across the columns, scaled to their bounds."""
     d = len(domain["columns"])
     window = Window((0.0, max(1.0, d - 1.0)), (0.0, 1.0), WIDTH - LEFT - _RIGHT, 220.0)
-    parts = [frame(window, "column", "part of its domain")]
+    parts = [frame(window, "column", "position in its domain")]
     for center in centers:
         heights = [
             (value - low) / (high - low)
@@ -178,7 +178,7 @@ def draw_profiles(domain: Mapping[str, Any], centers: Sequence[Sequence[float]])
 
 
 def ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Return round numbers from `low` to `high`: multiples of 1, 2, 3 or 5 times a power of ten, or 45."""
+    """Return round numbers from `low` to `high`: multiples of 1, 2, 3 or 5 times a power of ten, or of 45."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 3, 5, 10) if m * power >= rough * (1 - 1e-9))
@@ -224,7 +224,7 @@ def _scale_bar(window: Window) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a tick that fits beside the name of its axis: 40k for 40,000."""
+    """Return a short label of a tick, such as 40k for 40,000."""
     for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= 10 * power or (abs(value) >= power > 1e3):
             return f"{value / power:g}{letter}".replace("-", "−")
@@ -237,7 +237,7 @@ def _tick(value: float) -> str:
 
 
 def tag(name: str, style: str, **attributes: float | str) -> str:
-    """Return an empty element of a class."""
+    """Return an empty SVG element of a class."""
     written = " ".join(
         f'{key}="{value:.2f}"' if isinstance(value, float) else f'{key}="{value}"'
         for key, value in attributes.items()
@@ -246,7 +246,7 @@ def tag(name: str, style: str, **attributes: float | str) -> str:
 
 
 def svg(title: str, parts: Sequence[str], window: Window) -> Markup:
-    """Return a drawing of the usual width about a window."""
+    """Return a drawing of standard width around a window."""
     return _svg(title, WIDTH, window.height + TOP + _BOTTOM, parts)
 
 

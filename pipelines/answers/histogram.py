@@ -1,4 +1,4 @@
-"""Counts of cells: how the histogram speaks."""
+"""Answers of histogram: counts of cells."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,58 +6,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
+from core.histogram.found import Promises, Result
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_bars, draw_map
-from pipelines.answers.text import confidence, number
+from pipelines.answers.text import confidence, nothing_found, number
 
-ROUNDS = {"histogram": "how many rows lie in each cell"}
-_SHOWN = 12
+_LARGEST = 12
+"""Number of cells in the table of the report."""
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    said = release["accuracy"]["promises"]
+    promised = promises_of(Promises, release)
     sentences = []
-    if said.get("cell_error") is not None:
-        sentences.append(f"Every released count is within {said['cell_error']:,} of the truth.")
-    if said.get("released_from") is not None:
-        sentences.append(f"Every cell with at least {said['released_from']:,} rows is released.")
-    if said.get("standard_error") is not None:
-        sentences.append(f"A count’s standard error is {number(said['standard_error'])}.")
-    return sentences
+    if promised.cell_error is not None:
+        sentences.append(f"Every released count is within {promised.cell_error:,} of the truth.")
+    if promised.released_from is not None:
+        sentences.append(f"Every cell with at least {promised.released_from:,} rows is released.")
+    return [*sentences, f"The standard error of a count is {number(promised.standard_error)}."]
 
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    if release["accuracy"]["promises"].get("released_from") is not None:
-        return "A cell with fewer rows may be missing; that one is missing does not mean that it is empty."
-    return None
+    if promises_of(Promises, release).released_from is None:
+        return None
+    return "A cell with fewer rows may be missing, so a missing cell is not always empty."
 
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result = release["result"]
+    result = result_of(Result, release)
     if result is None:
-        return Answer(
-            headline="No cell was released, and that is an answer",
-            lead="No cell stood out clearly enough, under the noise that privacy needs.",
+        return nothing_found(
+            "cell",
+            "No noisy count was above the threshold that privacy requires.",
             advice=(
-                ("Fewer, larger cells.", "They hold more rows each, under the same noise."),
-                (
-                    "A larger epsilon.",
-                    "Twice the budget is half the noise, and a weaker promise to each row.",
-                ),
+                ("Fewer, larger cells.", "Each has more rows, under the same noise."),
+                ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
             ),
         )
-    columns, shape = release["domain"]["columns"], result["cells"]
-    error = release["accuracy"]["promises"].get("cell_error")
-    within = f"each within {error:,} of the truth, with probability {confidence(release)}" if error else ""
+    columns, shape = release["domain"]["columns"], result.cells
+    error = promises_of(Promises, release).cell_error
+    within = (
+        "" if error is None else f"each within {error:,} of the truth, with probability {confidence(release)}"
+    )
     return Answer(
-        headline=f"{result['released']:,} cells hold about {result['total']:,} rows",
-        lead=f"How many rows lie in each cell of {' and '.join(columns)}, with differential privacy.",
+        headline=f"{result.released:,} cells contain about {result.total:,} rows",
+        lead=f"The number of rows in each cell of {' and '.join(columns)}, with differential privacy.",
         facts=(
-            Fact("cells", (f"{result['released']:,} of {int(np.prod(shape, dtype=object)):,}",), within),
-            Fact("rows", (f"{result['total']:,}",), "sum of the released counts"),
+            Fact("cells", (f"{result.released:,} of {int(np.prod(shape, dtype=object)):,}",), within),
+            Fact("rows", (f"{result.total:,}",), "sum of the released counts"),
         ),
         figures=_figures(columns, shape, rows),
         tables=() if rows is None else (_largest(columns, rows),),
@@ -69,7 +67,7 @@ def _span(rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
     return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in ends)
 
 
-def _figures(columns: list[str], shape: list[int], rows: Rows) -> tuple[Figure, ...]:
+def _figures(columns: list[str], shape: tuple[int, ...], rows: Rows) -> tuple[Figure, ...]:
     if rows is None or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
         return ()
     edges = []
@@ -84,12 +82,14 @@ def _figures(columns: list[str], shape: list[int], rows: Rows) -> tuple[Figure, 
         bars = draw_bars(edges[0], counts.astype(np.float64), columns[0], "rows")
         return (Figure(bars, "Released counts; noise can make one negative"),)
     heat = draw_map(edges[0], edges[1], counts, columns[0], columns[1])
-    return (Figure(heat, "Darker where more rows were released"),)
+    return (Figure(heat, "Darker cells have larger released counts"),)
 
 
 def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]]) -> Table:
-    order = np.argsort(-rows["count"], kind="stable")[:_SHOWN]
+    order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
     cells = [
         (*(_span(rows, axis, i) for axis in range(len(columns))), f"{rows['count'][i]:,}") for i in order
     ]
-    return Table(f"The {len(cells)} largest; all are in result.parquet", (*columns, "rows"), cells)
+    return Table(
+        f"The {len(cells)} largest cells; all cells are in result.parquet", (*columns, "rows"), cells
+    )

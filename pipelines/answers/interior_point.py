@@ -1,14 +1,13 @@
-"""A point between the smallest and the largest row: how it speaks."""
+"""Answers of interior_point: a point between the smallest and the largest row."""
 
-from pipelines.answers.answer import Answer, Fact, Release, Rows
-from pipelines.answers.text import on_grid
-
-ROUNDS = {"interior_point": "a point that is neither below nor above all rows"}
+from core.interior_point.found import Promises, Result
+from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
+from pipelines.answers.text import nothing_found, on_grid
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    needed = release["accuracy"]["promises"]["records_needed"]
+    needed = promises_of(Promises, release).records_needed
     return [f"With at least {needed:,} rows, the point lies between the smallest and the largest of them."]
 
 
@@ -19,17 +18,17 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, column = release["result"], release["domain"]["columns"][0]
-    needed = release["accuracy"]["promises"]["records_needed"]
+    result, column = result_of(Result, release), release["domain"]["columns"][0]
+    needed = promises_of(Promises, release).records_needed
     if result is None:
-        return Answer(
-            headline="No point was found, and that is an answer",
-            lead=f"That is to be expected with fewer than {needed:,} rows.",
-            advice=(("Another method.", "`shoal plan` says from how many rows each is sure."),),
+        return nothing_found(
+            "point",
+            f"This is to be expected with fewer than {needed:,} rows.",
+            advice=(("Another method.", "`shoal plan` shows how many rows each method needs."),),
         )
-    point = on_grid(result["point"], release["domain"]["step"])
+    point = on_grid(result.point, release["domain"]["step"])
     return Answer(
-        headline=f"Some rows have at most {point} in {column}, and some at least that",
+        headline=f"Some rows have at most {point} in {column}, and some have at least {point}",
         lead=f"With at least {needed:,} rows this is true with the promised probability.",
         facts=(Fact("point", (point,)),),
     )

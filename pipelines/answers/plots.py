@@ -13,30 +13,30 @@ Floats = NDArray[np.float64]
 
 _HEIGHT = 260.0
 _MOST = 400
-"""Points, bars or cells to a side that a plot of this size can show."""
+"""Most points or bars in a plot."""
 
 
 def draw_curve(x: Floats, y: Floats, x_name: str, y_name: str, marks: Sequence[float] = ()) -> Markup:
-    """Draw y over x as a stair; a hairline stands at every mark on the x axis.
+    """Draw y over x as a step function, with a vertical line at every mark.
 
     Args:
         x: ascending, shape (n,).
-        y: from x[i] to x[i + 1] the curve is y[i], shape (n,).
+        y: value of the function from x[i] to x[i + 1], shape (n,).
         x_name: label of the axis.
         y_name: label of the axis.
         marks: values of x.
     """
     kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))
     window = _window(float(x[0]), float(x[-1]), min(0.0, float(y.min())), float(y.max()))
-    stairs = "".join(f"H{window.across(x[i]):.1f}V{window.down(y[i]):.1f}" for i in kept[1:])
-    path = f"M{window.across(x[0]):.1f} {window.down(y[0]):.1f}{stairs}"
+    steps = "".join(f"H{window.across(x[i]):.1f}V{window.down(y[i]):.1f}" for i in kept[1:])
+    path = f"M{window.across(x[0]):.1f} {window.down(y[0]):.1f}{steps}"
     lines = [tag("path", "hair", d=f"M{window.across(m):.1f} {TOP}V{TOP + window.height:.1f}") for m in marks]
     parts = [frame(window, x_name, y_name), *lines, tag("path", "curve", d=path)]
     return svg(f"{y_name} over {x_name}", parts, window)
 
 
 def draw_bars(edges: Floats, heights: Floats, x_name: str, y_name: str) -> Markup:
-    """Draw one bar per cell of an axis; neighbors are put together where there are too many.
+    """Draw one bar per cell of an axis. Neighboring cells are merged if there are too many.
 
     Args:
         edges: shape (n + 1,), ascending.
@@ -62,7 +62,7 @@ def draw_bars(edges: Floats, heights: Floats, x_name: str, y_name: str) -> Marku
 
 
 def draw_map(x_edges: Floats, y_edges: Floats, counts: NDArray[np.int64], x_name: str, y_name: str) -> Markup:
-    """Draw counts of cells of two axes, darker where there are more.
+    """Draw counts of cells of two axes as a heat map.
 
     Args:
         x_edges: shape (m + 1,).
@@ -97,6 +97,6 @@ def _window(left: float, right: float, low: float, high: float) -> Window:
 
 
 def _span(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of an axis, apart even where float64 can hardly tell them apart."""
+    """Return the ends of an axis, with a minimal distance for float64."""
     least = 1024 * math.ulp(max(abs(low), abs(high)))
     return (low, high) if high - low >= least else (low, low + max(1.0, least))

@@ -1,22 +1,27 @@
-"""Quantiles: how they speak."""
+"""Answers of quantiles."""
 
 import numpy as np
 
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table
+from core.quantiles.found import Promises, Result
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import number, on_grid
+from pipelines.answers.text import nothing_found, number, on_grid
 
-ROUNDS = {"quantiles": "where the quantiles lie"}
-_FEW = 9
+_MOST_FACTS = 9
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    said = release["accuracy"]["promises"]
-    return [
-        f"No quantile’s rank is off by more than {said['rank_error']:,} rows, whatever the data.",
-        f"Where rows lie densely, its standard error is about {number(said['typical_rank_error'], 3)} rows.",
-    ]
+    promised = promises_of(Promises, release)
+    sentences = []
+    if promised.rank_error is not None:
+        sentences.append(f"The rank of every quantile is within {promised.rank_error:,} rows, on all data.")
+    if promised.typical_rank_error is not None:
+        sentences.append(
+            "Where rows lie densely, the standard error of a rank is about "
+            f"{number(promised.typical_rank_error, 3)} rows."
+        )
+    return sentences
 
 
 def unpromised(release: Release) -> str | None:
@@ -26,27 +31,30 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, column = release["result"], release["domain"]["columns"][0]
-    step = release["domain"]["step"]
+    result, domain = result_of(Result, release), release["domain"]
+    if result is None:
+        return nothing_found("quantile")
+    column = domain["columns"][0]
     pairs = [
-        (f"{p:g}", on_grid(v, step)) for p, v in zip(result["probabilities"], result["values"], strict=True)
+        (f"{p:g}", on_grid(v, domain["step"]))
+        for p, v in zip(result.probabilities, result.values, strict=True)
     ]
-    typical = release["accuracy"]["promises"]["typical_rank_error"]
-    facts = tuple(Fact(f"quantile {p}", (value,)) for p, value in pairs[:_FEW])
     figures: tuple[Figure, ...] = ()
     if len(pairs) > 2:
-        values, shares = np.array(result["values"], dtype=float), np.array(result["probabilities"])
+        values, shares = np.array(result.values, dtype=float), np.array(result.probabilities)
         figures = (Figure(draw_curve(values, shares, column, "share of rows"), "The released quantiles"),)
-    few = len(pairs) == 1
+    facts = tuple(Fact(f"quantile {p}", (value,)) for p, value in pairs[:_MOST_FACTS])
+    typical = promises_of(Promises, release).typical_rank_error
+    error = "" if typical is None else f" The standard error of a rank is about {number(typical, 3)} rows."
     return Answer(
-        headline=f"{'One quantile' if few else f'{len(pairs)} quantiles'} of {column}",
+        headline=f"{'One quantile' if len(pairs) == 1 else f'{len(pairs)} quantiles'} of {column}",
         lead=(
-            f"Below each value lies about its share of the rows; ranks are typically off by "
-            f"{number(typical, 3)} rows. Values are points of the grid, not taken from any row."
+            f"About the given share of the rows lies below each value.{error} Values are points of the grid. "
+            "They were not taken from any row."
         ),
-        facts=facts if len(pairs) <= _FEW else (Fact("median", (_middle(pairs),)),),
+        facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),)),),
         figures=figures,
-        tables=() if len(pairs) <= _FEW else (Table("Quantiles", ("share", column), pairs),),
+        tables=() if len(pairs) <= _MOST_FACTS else (Table("Quantiles", ("share", column), pairs),),
     )
 
 

@@ -1,9 +1,11 @@
-"""Numbers and releases as a person reads them."""
+"""Numbers and common phrases of answers."""
 
 import math
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from pipelines.answers.answer import Answer, Fact
 
 NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
@@ -12,19 +14,19 @@ NEIGHBORS = {
 
 
 def hides(neighbors: str, unit: str | None) -> str:
-    """Return what a relation hides: of units where there is a column of them, of rows otherwise."""
+    """Return a phrase for what a neighbor relation hides of rows, or of units if there are any."""
     return NEIGHBORS[neighbors] if unit is None else NEIGHBORS[neighbors].replace("row", "unit")
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return `value` for a person: `digits` significant ones, thousands separated, 1e-9 for 1e-09."""
+    """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09."""
     if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
         return f"{value:,.0f}"
     return re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits}g}")
 
 
 def on_grid(value: float, step: float) -> str:
-    """Return a value in data units with the decimals that the step can tell apart."""
+    """Return a value in data units with as many decimals as the step has."""
     if isinstance(value, int):
         return f"{value:,}"
     decimals = max(0, min(12, math.ceil(-math.log10(step) - 1e-9)))
@@ -32,5 +34,20 @@ def on_grid(value: float, step: float) -> str:
 
 
 def confidence(release: Mapping[str, Any]) -> str:
-    """Return the probability with which the promises of a plan or release hold, together."""
+    """Return the probability that all promises of a plan or release hold, in percent."""
     return f"{number(100 * (1 - release['accuracy']['failure']))}%"
+
+
+def nothing_found(
+    what: str, lead: str = "", facts: tuple[Fact, ...] = (), advice: tuple[tuple[str, str], ...] = ()
+) -> Answer:
+    """Return the answer of a release without a result.
+
+    Args:
+        what: the kind of thing that was not found.
+        lead: more about the reason.
+        facts: see `Answer`.
+        advice: see `Answer`.
+    """
+    protected = "This outcome is protected like any other and uses the same budget."
+    return Answer(f"No {what} was found", f"{lead} {protected}".strip(), facts, advice=advice)

@@ -1,17 +1,17 @@
-"""A learned threshold: how it speaks."""
+"""Answers of threshold: a learned threshold."""
 
-from pipelines.answers.answer import Answer, Fact, Release, Rows
-from pipelines.answers.text import number, on_grid
-
-ROUNDS = {"threshold": "from which value on rows are labeled 1"}
+from core.threshold.found import Promises, Result
+from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
+from pipelines.answers.text import nothing_found, number, on_grid
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    said = release["accuracy"]["promises"]
+    promised = promises_of(Promises, release)
     return [
-        f"It mislabels at most {said['errors']:,} rows more than the best threshold does.",
-        f"From {said['records_needed']:,} rows on, that is at most {number(100 * said['alpha'])}% of them.",
+        f"The threshold mislabels at most {promised.errors:,} rows more than the best threshold.",
+        f"For at least {promised.records_needed:,} rows, these are at most {number(100 * promised.alpha)}% "
+        "of the rows.",
     ]
 
 
@@ -22,13 +22,16 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    column, said = release["domain"]["columns"][0], release["accuracy"]["promises"]
-    threshold = on_grid(release["result"]["threshold"], release["domain"]["step"])
+    column, promised = release["domain"]["columns"][0], promises_of(Promises, release)
+    result = result_of(Result, release)
+    if result is None:
+        return nothing_found("threshold")
+    threshold = on_grid(result.threshold, release["domain"]["step"])
     return Answer(
         headline=f"Rows with {column} of at least {threshold} are labeled 1",
         lead=(
-            f"A threshold that is at most {said['errors']:,} mistakes worse than the best one on these rows, "
-            "learned with differential privacy."
+            f"The threshold was learned with differential privacy. It makes at most {promised.errors:,} "
+            "mistakes more than the best threshold for these rows."
         ),
         facts=(Fact("threshold", (threshold,)),),
     )

@@ -1,4 +1,4 @@
-"""Make text from elsewhere safe for a terminal and a log: control characters are shown as escapes."""
+"""Escape control characters, so that text from outside is safe on a terminal and in a log."""
 
 import json
 import math
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 CONTROL = re.compile(
-    r"[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: they steer terminals and end lines
-    r"\u2028\u2029"  # they end lines, too
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they turn the order in which text is shown
-    r"\ud800-\udfff]"  # halves of a character: no encoding has them
+    r"[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: they control terminals and end lines
+    r"\u2028\u2029"  # line and paragraph separators
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they change the direction of text
+    r"\ud800-\udfff]"  # lone surrogates: UTF-8 cannot encode them
 )
 _MOST_CHARACTERS, _MOST_LINES = 480, 20
 
 
 def printable(value: Any) -> Any:
-    """Return JSON's `value` with every control character of its texts written as an escape."""
+    """Return a JSON value whose strings have escapes in place of control characters."""
     if isinstance(value, str):
         return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     if isinstance(value, Mapping):
@@ -30,13 +30,13 @@ def printable(value: Any) -> Any:
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """Return `value` as JSON whose control characters are all escaped."""
+    """Return `value` as JSON text with all control characters escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return re.sub(r"(?!\n)" + CONTROL.pattern, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def finite(value: Any) -> Any:
-    """Return JSON's `value` with null for numbers that JSON doesn't have."""
+    """Return a JSON value with null in place of NaN and infinities."""
     if isinstance(value, Mapping):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -44,8 +44,8 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def sentences(error: Exception) -> str:
-    """Return what an error says, a line for each of its sentences; long ones lose their middle."""
+def error_text(error: Exception) -> str:
+    """Return the sentences of an error, one per line. The middle of a long sentence is cut out."""
     lines = [_shortened(printable(str(sentence))) for sentence in error.args[:_MOST_LINES]]
     if len(error.args) > _MOST_LINES:
         lines.append(f"There are {len(error.args) - _MOST_LINES} more problems.")
@@ -58,10 +58,10 @@ def _shortened(text: str) -> str:
 
 
 def terminal(wide: bool) -> "Console":
-    """Return a console that prints text as it is: brackets and colons in names mean nothing.
+    """Return a console that prints text verbatim, without markup or emoji codes.
 
     Args:
-        wide: whether the standard output is a terminal, whose width is then taken.
+        wide: whether to use the width of the terminal; otherwise it is 110 characters.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Standard streams that never harm a run: any name can be written, and whoever reads them may go away."""
+"""Standard streams that accept every character, and report a closed reader in one sentence."""
 
 import os
 import sys
@@ -8,15 +8,15 @@ from core.errors import ShoalError
 
 
 class StreamError(ShoalError, RuntimeError):
-    """A standard stream cannot be written. What the command did before stands."""
+    """A standard stream cannot be written. The work that the command did before is kept."""
 
 
-class Steady:
-    """A text stream whose failure is one sentence.
+class GuardedStream:
+    """A text stream that raises a `StreamError` where it cannot be written.
 
     Args:
-        stream: what is written to.
-        name: what the sentence calls it.
+        stream: the stream to write to.
+        name: its name in the error.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
@@ -37,7 +37,7 @@ class Steady:
             raise self._failed(error) from None
 
     def flush(self) -> None:
-        """Hand on what was written.
+        """Flush the stream.
 
         Raises:
             StreamError: the stream cannot be written.
@@ -51,11 +51,11 @@ class Steady:
         return StreamError(f"The standard {self._name} stream cannot be written ({error.strerror}).")
 
 
-def steady_streams() -> None:
-    """Replace a closed stream by one that forgets, and let every character be written, some as escapes."""
+def guard_streams() -> None:
+    """Guard both standard streams: escape characters, and replace a closed stream by the null device."""
     for attribute, name in (("stdout", "output"), ("stderr", "error")):
         stream = getattr(sys, attribute)
         if stream is None:
             stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (as long as the process)
         stream.reconfigure(errors="backslashreplace")
-        setattr(sys, attribute, Steady(stream, name))
+        setattr(sys, attribute, GuardedStream(stream, name))

@@ -1,4 +1,4 @@
-"""The job file: what to find, in which data, at what price, and where the release goes."""
+"""The job file: the task, its input and budget, and the folder of the release."""
 
 import hashlib
 import json
@@ -24,20 +24,20 @@ from pydantic import (
 from core.budget import Budget
 from core.domain import Ball, Grid
 from core.neighbors import Name, Neighbors
-from pipelines.errors import JobError, check_text, say, shown
+from pipelines.errors import JobError, check_text, quoted, sentences_of
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart, JobPolicy
 from pipelines.job.text import read_job_text
 from pipelines.storage.locate import absolute, open_file, open_folder
 from pipelines.tasks import TASKS, Keep
 
-_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise would not fit into int64; above, it is none
-_LEAST_DELTA = 1e-100  # below it, the parts of delta might not be told from 0
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise overflows int64; above, there is hardly any noise
+_LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
 class Input(JobPart):
-    """Where the rows are."""
+    """The input: files and columns."""
 
     path: Annotated[str, AfterValidator(absolute)] = Field(
         description="A Parquet file, a folder of them or a glob: gs://... or local."
@@ -54,7 +54,7 @@ class Input(JobPart):
 
 
 def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Take an integer as it is where float64 would round it."""
+    """Keep an integer that float64 would round."""
     large = type(value) is int and 2**53 < abs(value) < 2**64
     return value if large else handler(value)
 
@@ -63,14 +63,14 @@ Bound = Annotated[float, WrapValidator(_keep_integer), PlainSerializer(lambda va
 
 
 class DomainBall(JobPart):
-    """A public L2 ball that rows are moved onto: it helps in many dimensions."""
+    """A public L2 ball. Rows outside are projected onto it, which reduces the noise in many dimensions."""
 
     center: tuple[float, ...] = Field(description="Data units, one value per column.")
     radius: float = Field(description="Data units.")
 
 
 class Domain(JobPart):
-    """The finite universe: public, chosen without looking at the data. Rows are clamped and rounded to it."""
+    """The finite universe: public, and not derived from the data. Rows are clamped and rounded to it."""
 
     lower: tuple[Bound, ...] = Field(description="Lower bound of each column, data units.")
     upper: tuple[Bound, ...] = Field(description="Upper bound of each column, data units.")
@@ -83,27 +83,28 @@ class Domain(JobPart):
         return self
 
     def grid(self) -> Grid:
-        """Return the universe as core knows it."""
+        """Return the universe as a `Grid`."""
         ball = Ball(self.ball.center, self.ball.radius) if self.ball else None
         return Grid(self.lower, self.upper, self.step, ball)
 
 
 class Privacy(JobPart):
-    """What the run may spend, and on which promise."""
+    """The privacy budget and the neighbor relation."""
 
     epsilon: float = Field(description="Above 0; 1 is common.")
     delta: float = Field(description="From 0 to below 1; well below 1 / number of rows.")
     neighbors: Name = Field(
         default="add_or_remove_one",
-        description="What the promise hides: one row more or less, or one row replaced (n is then public).",
+        description="add_or_remove_one hides one row more or less. replace_one hides the values of one row; "
+        "the number of rows is then public.",
     )
 
     policy: JobPolicy | None = Field(
         default=None,
-        description="A Blowfish policy, which refines replace_one: what is secret, what is known.",
+        description="A Blowfish policy, which weakens replace_one: secret pairs and public counts.",
     )
     ledger: Annotated[str, AfterValidator(absolute)] | None = Field(
-        default=None, description="The dataset's ledger, gs://... or local, which the run is charged to."
+        default=None, description="The ledger that the run is charged to: gs://... or local."
     )
 
     @model_validator(mode="after")
@@ -120,7 +121,7 @@ class Privacy(JobPart):
         return self
 
     def budget(self) -> Budget:
-        """Return the budget as core knows it."""
+        """Return the budget as a `Budget`."""
         return Budget(self.epsilon, self.delta)
 
 
@@ -132,10 +133,12 @@ class Job(JobPart):
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
-        description="Folder of the release, made once; {run_id} is filled in."
+        description="New folder for the release; {run_id} is replaced by the run id."
     )
     run_id: str | None = Field(
-        default=None, pattern=f"^{_RUN_ID}$", description="Default: the hash of the job."
+        default=None,
+        pattern=f"^{_RUN_ID}$",
+        description="Id of the run; by default from the hash of the job.",
     )
 
     @model_validator(mode="after")
@@ -147,7 +150,7 @@ class Job(JobPart):
             raise ValueError("output is empty: give the folder of the release.")
         unfilled = re.sub(r"\{run_id\}", "", self.output)
         if "{" in unfilled or "}" in unfilled:
-            raise ValueError(f"output is {self.output}: only {{run_id}} is filled in.")
+            raise ValueError(f"output is {self.output}: the only placeholder is {{run_id}}.")
         open_folder(self.output)
         _ = self.neighbors
         return self
@@ -159,55 +162,59 @@ class Job(JobPart):
 
     @property
     def unit(self) -> str | None:
-        """The column that says whose row it is; None where every row is one person's."""
+        """Column of the privacy unit; None where each row is a unit of its own."""
         return None
 
     @property
     def keep(self) -> Keep | None:
-        """What becomes of the rows of a unit, where they become one record; None otherwise."""
+        """How the rows of a unit become one record; None where they do not."""
         return None
 
     def check_records(self) -> None:
-        """Check that rows can become records; a ValueError is one sentence that names the field."""
+        """Check that the input fits the domain.
+
+        Raises:
+            ValueError: one sentence that names the field.
+        """
 
     @property
     def neighbors(self) -> Neighbors:
-        """The neighbor relation as core knows it."""
+        """The neighbor relation, with its policy."""
         policy = self.privacy.policy
         return Neighbors(self.privacy.neighbors, None if policy is None else policy.build(self.grid))
 
     @property
     def task_params(self) -> Any:
-        """The task's parameters as core knows them."""
+        """The parameters as the dataclass of the task."""
         return self.params.build()
 
     def hash(self) -> str:
-        """Return what tells this job from every other: SHA-256 of its canonical JSON, 64 hex digits."""
+        """Return the SHA-256 of the canonical JSON of the job, 64 hex digits."""
         canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def named(self) -> Self:
-        """Return the job with its run id (by default from its hash), and the output folder with it."""
+        """Return the job with a run id (by default from its hash) in its output folder."""
         run_id = self.run_id or self.hash()[:16]
         return self.model_copy(update={"run_id": run_id, "output": self.output.replace("{run_id}", run_id)})
 
 
 class RowsInput(Input):
-    """Where the rows are that become records."""
+    """The input of a task whose records are rows or units."""
 
     unit: str | None = Field(
         default=None,
-        description="Column that says whose row it is: all rows of a unit become one record, and a row "
-        "without one is none. Without it, each row is a person.",
+        description="Column of the privacy unit. All rows with the same value become one record; rows where "
+        "it is null are skipped. Without this key, each row is one person.",
     )
     keep: Keep = Field(
         default="one",
-        description="What becomes of the rows of a unit: one of them, by a secret hash, or their mean.",
+        description="The record of a unit: one of its rows, chosen by a secret hash, or their mean.",
     )
 
 
 class RowsJob(Job):
-    """A job whose records are rows, or one for each unit, as points of its domain."""
+    """A job whose records are rows or units, as points of its domain."""
 
     input: RowsInput
     domain: Domain
@@ -241,38 +248,39 @@ class RowsJob(Job):
         unit, keep, keeps = self.unit, self.input.keep, TASKS[self.task].keeps
         if unit is None and "keep" in self.input.model_fields_set:
             raise ValueError(
-                f"input.keep is {keep}, but without input.unit each row is a person: give that column, "
-                "or leave input.keep out."
+                f"input.keep is {keep}, but there is no input.unit, so each row is one person: give that "
+                "column, or leave input.keep out."
             )
         if unit is not None and not keeps:
             raise ValueError(
-                f"input.unit is {unit}: the rows of {self.task} are edges of a graph, and what is hidden is "
-                "one edge, not all edges of a unit, so leave it out."
+                f"input.unit is {unit}: {self.task} hides one edge of a graph, not all edges of a unit, so "
+                "leave it out."
             )
         if unit is not None and self.privacy.policy is not None:
             raise ValueError(
-                f"input.unit is {unit} and privacy.policy is given: a policy speaks of the value of a row, "
-                "and the record of a unit is made of several, so leave out one of them."
+                f"input.unit is {unit} and privacy.policy is given: a policy is about the values of single "
+                "rows, but the record of a unit is made of several rows, so leave out one of them."
             )
         if unit is not None and keep not in keeps:
             raise ValueError(
-                f"input.keep is {keep}: a mean of labels is no label, so for {self.task} it must be one."
+                f"input.keep is {keep}: the mean of labels is not a label, so for {self.task} it must be one."
             )
 
 
 class SubsamplesInput(Input):
-    """Where the rows are that a function sees."""
+    """The input of a function."""
 
-    columns: tuple[str, ...] = Field(description="Numeric columns that the function sees, nulls and all.")
+    columns: tuple[str, ...] = Field(
+        description="Numeric columns that the function receives, including nulls."
+    )
     unit: str | None = Field(
         default=None,
-        description="Column that says whose row it is: all rows of a unit are in one block, and a row "
-        "without one in none. Without it, each row is a person.",
+        description="Column of the privacy unit. All rows with the same value are in one block; rows where "
+        "it is null are skipped. Without this key, each row is one person.",
     )
     bounds: tuple[tuple[float, float], ...] | None = Field(
         default=None,
-        description="Public [lower, upper] of each column, from which check-function makes up rows; nothing "
-        "else uses them.",
+        description="Public [lower, upper] of each column. Only check-function uses them, to make up rows.",
     )
 
 
@@ -284,7 +292,7 @@ class SubsamplesJob(Job):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def domain(self) -> dict[str, Any]:
-        """The universe of the answers, as it stands in the release."""
+        """The universe of the answers, with the keys of the release."""
         outputs = self.task_params.outputs
         names = [f"value_{axis}" for axis in range(len(outputs.lower))]
         return {"columns": names, **outputs.model_dump(mode="json"), "ball": None}
@@ -303,18 +311,20 @@ class SubsamplesJob(Job):
         """See `Job.check_records`."""
         if self.privacy.policy is not None:
             raise ValueError(
-                "privacy.policy speaks of points of a domain, but a function sees rows as they are: "
+                "privacy.policy is about points of a domain, but a function receives rows as they are: "
                 "leave it out."
             )
         bounds = self.input.bounds
         if bounds is not None and len(bounds) != len(self.input.columns):
             raise ValueError(
                 f"input.bounds has {len(bounds)} entries for {len(self.input.columns)} columns: "
-                "give one each."
+                "give one per column."
             )
         for low, high in bounds or ():
             if not -math.inf < low < high < math.inf:
-                raise ValueError(f"input.bounds has [{low}, {high}]: give two finite numbers that ascend.")
+                raise ValueError(
+                    f"input.bounds has [{low}, {high}]: give two finite numbers, the lower one first."
+                )
 
 
 @cache
@@ -330,7 +340,7 @@ def _model(name: str) -> type[Job]:
 
 
 def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
-    """Read, override and check a job file; nothing else is looked at.
+    """Read a job file, apply the overrides and check the job. No other file is read.
 
     Args:
         path: the YAML file.
@@ -340,7 +350,7 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
         The job, with its run id and with absolute paths.
 
     Raises:
-        JobError: one sentence for each problem.
+        JobError: the job is invalid; one sentence per problem.
     """
     return check_job(read_job_text(path, overrides))
 
@@ -353,14 +363,16 @@ def check_job(raw: dict[str, Any]) -> Job:
     if task is None:
         raise JobError(f"task is missing: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
-        raise JobError(f"task is {shown(task)}: {tasks}.")
+        raise JobError(f"task is {quoted(task)}: {tasks}.")
     try:
-        # As JSON, because there strict means: no text for a number, no true for 1, but a list for a tuple.
+        # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
         job = _model(task).model_validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise JobError(*say(error, _model(task))) from None
+        raise JobError(*sentences_of(error, _model(task))) from None
     except (TypeError, ValueError):
-        raise JobError("The job file holds something that is no text, number, list or mapping.") from None
+        raise JobError(
+            "The job file contains a value that is not text, a number, a list or a mapping."
+        ) from None
     return job.named()
 
 

@@ -1,4 +1,4 @@
-"""The model of a task's own parameters in a job file, made from what core says of them."""
+"""Make the pydantic model of a task's parameters from their dataclass in core."""
 
 import inspect
 import re
@@ -20,7 +20,7 @@ def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -
     """
     docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
     lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)
-    words = {name: " ".join(text.split()) for name, text in lines}
+    descriptions = {name: " ".join(text.split()) for name, text in lines}
     hints = get_type_hints(cls)
     if choice is not None:
         hints[choice] = Literal[choices]
@@ -28,7 +28,8 @@ def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -
         field.name: (
             hints[field.name],
             Field(
-                default=... if field.default is MISSING else field.default, description=words.get(field.name)
+                default=... if field.default is MISSING else field.default,
+                description=descriptions.get(field.name),
             ),
         )
         for field in fields(cls)

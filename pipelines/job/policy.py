@@ -10,27 +10,27 @@ from core.domain import Grid
 from core.policy import Attribute, Distance, Full, Graph, KnownCount, Partition, Policy, Secrets, Semantics
 
 _CLOSE = 1e-6
-_MOST_STEPS = 1 << 32  # as many as no axis has: what is longer reaches no further
+_MOST_STEPS = 1 << 32  # more than any axis has; longer lengths act the same
 
 
 class JobPart(BaseModel):
-    """A part of a job file: every key is known, and nothing changes it."""
+    """A part of a job file. It is immutable and has no unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class JobKnownCount(JobPart):
-    """How many records lie in a box is public."""
+    """A public count of the records in a box."""
 
     lower: tuple[float, ...] = Field(description="Lower bounds of the box, one per column, data units.")
     upper: tuple[float, ...] = Field(description="Upper bounds, inclusive.")
-    count: int = Field(description="The count that everyone knows.")
+    count: int = Field(description="The public number of records.")
 
 
 class JobPolicy(JobPart):
-    """Which values of a record are secret from one another, and which counts everyone knows.
+    """Which pairs of values are secret, and which counts are public.
 
-    It speaks of records as they are used: of points of the domain's grid, clamped and rounded.
+    Values are points of the grid of the domain: rows are clamped and rounded before the policy applies.
     """
 
     secrets: Literal["full", "attribute"] | None = Field(
@@ -44,9 +44,9 @@ class JobPolicy(JobPart):
         description="Grid points in the same part are secret: width of a part on each column, from lower on.",
     )
     graph: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = Field(
-        default=None, description="Explicit pairs of secret grid points, for small domains."
+        default=None, description="Secret pairs of grid points, for small domains."
     )
-    constraints: tuple[JobKnownCount, ...] = Field(default=(), description="Counts that everyone knows.")
+    constraints: tuple[JobKnownCount, ...] = Field(default=(), description="Counts that are public.")
     semantics: Semantics = Field(
         default="literal", description="Which databases are neighbors under constraints."
     )
@@ -59,19 +59,19 @@ class JobPolicy(JobPart):
         return self
 
     def build(self, grid: Grid) -> Policy:
-        """Return the policy as core knows it, in grid steps.
+        """Return the policy in grid steps.
 
         Raises:
             ValueError: one sentence that names the field.
         """
         if grid.ball is not None:
             raise ValueError(
-                "privacy.policy with domain.ball is not supported: moved rows have moved secrets."
+                "privacy.policy with domain.ball is not supported: the projection would change secret pairs."
             )
         if grid.wide:
             raise ValueError(
                 "privacy.policy needs a domain of at most 2^31 steps on each axis, with bounds and a step "
-                "that float64 tells apart."
+                "that float64 represents exactly."
             )
         for box in self.constraints:
             _check_inside(box, grid)
@@ -99,12 +99,16 @@ def _check_inside(box: JobKnownCount, grid: Grid) -> None:
     if any(lower > high or upper < low for lower, upper, low, high in axes):
         raise ValueError(
             f"privacy.policy.constraints has the box from {list(box.lower)} to {list(box.upper)}: it lies "
-            "outside the domain, where no grid point is."
+            "outside the domain."
         )
 
 
 def _steps(length: float, step: float, field: str) -> int:
-    """Return a length in steps, which must be a whole number of them."""
+    """Return a length in steps.
+
+    Raises:
+        ValueError: it is not a whole number of steps.
+    """
     ratio = length / step
     steps = round(ratio) if math.isfinite(ratio) else 0
     if steps < 1 or abs(steps * step - length) > _CLOSE * step:
@@ -113,7 +117,7 @@ def _steps(length: float, step: float, field: str) -> int:
 
 
 def _inside(corner: tuple[float, ...], grid: Grid, to_int: Callable[[float], int]) -> tuple[int, ...]:
-    """Return a corner in grid steps, cut off at the domain's bounds."""
+    """Return a corner in grid steps, clamped to the domain."""
     if len(corner) != grid.dimension or not all(map(math.isfinite, corner)):
         raise ValueError(
             f"privacy.policy has the point {list(corner)}: give one finite value per column, "

@@ -1,4 +1,4 @@
-"""The parameters of sample and aggregate in a job file: a function, what it may answer and may take."""
+"""The parameters of sample and aggregate in a job file: the function, its outputs and its limits."""
 
 import math
 import re
@@ -21,10 +21,10 @@ _LONGEST, _LARGEST = 86_400, 1_000_000
 
 
 class Outputs(JobPart):
-    """The finite universe of the answers: public. They are clamped and rounded to it."""
+    """The finite universe of the answers. It is public. Answers are clamped and rounded to it."""
 
     lower: tuple[float, ...] = Field(description="Lower bound of each value that the function returns.")
-    upper: tuple[float, ...] = Field(description="Upper bound of each.")
+    upper: tuple[float, ...] = Field(description="Upper bound of each value.")
     step: float = Field(description="Distance between neighboring grid points.")
 
     @model_validator(mode="after")
@@ -39,17 +39,17 @@ class Outputs(JobPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis(SampleAndAggregate):
-    """Release what a function of anyone's answers on most blocks of the data.
+    """Run any function on disjoint blocks of the rows and release the answer that most blocks agree on.
 
     Args:
-        function: `module:callable`, importable on the workers; it takes one subsample as a pyarrow.Table and
-            returns as many numbers as `outputs` has axes. It need be neither right nor private.
-        arguments: further arguments of the function, by name: plain values, lists of numbers, lists of those.
+        function: `module:callable`, importable on the workers. It takes the rows of one block as a
+            pyarrow.Table and returns as many numbers as `outputs` has axes. It need not be private.
+        arguments: keyword arguments of the function: plain values, lists of numbers, or lists of such lists.
         outputs: the universe of its answers.
-        default: what stands for an answer where it fails, public; the middle of `outputs` otherwise.
-        time_limit: seconds per subsample; several times what check-function shows.
-        memory_limit: megabytes per subsample.
-        constant_time: whether each subsample takes all of its time limit, so that time tells nothing of it.
+        default: public answer of a block where the function fails; by default the middle of `outputs`.
+        time_limit: seconds per block; give several times what check-function shows.
+        memory_limit: megabytes per block.
+        constant_time: whether each block takes the whole time limit, so that its duration reveals nothing.
 
     Raises:
         ValueError: one sentence that names the field, its value and what is allowed.
@@ -88,8 +88,8 @@ class Analysis(SampleAndAggregate):
             )
 
     def untrusted(self) -> "Function":
-        """Return the function as workers know it."""
-        from transforms.run_function import Function  # brings Arrow, which no plan needs
+        """Return the function with its limits, as workers run it."""
+        from transforms.run_function import Function  # imports Arrow, which a plan does not need
 
         return Function(
             self.function,

@@ -1,4 +1,4 @@
-"""Read a job's text: YAML 1.2, where 1e-6 is a number and 2026-11-20 is text."""
+"""Read the text of a job file as YAML 1.2, where 1e-6 is a number and 2026-11-20 is text."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -9,23 +9,23 @@ import yaml
 from pipelines.errors import JobError
 from pipelines.storage.locate import absolute, open_file
 
-_INTEGERS_BELOW = 2**53  # beyond it, 1e16 may not be the number that was meant
+_INTEGERS_BELOW = 2**53  # beyond it, float64 may not represent the number exactly
 _MOST_BYTES = 1_000_000
 _MOST_LEVELS = 20
 _TEXT = "tag:yaml.org,2002:str"
 
 
 class _Loader(yaml.SafeLoader):
-    """The core schema of YAML 1.2 (section 10.3), where every key stands once and a run id is text.
+    """The core schema of YAML 1.2 (section 10.3). Keys must be unique, and a run id is always text.
 
-    What only serves to say something else than stands there is refused: tags, anchors and aliases.
+    Tags, anchors and aliases are refused, because they make a value differ from its text.
     """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
     _level = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Compose a node that is plain and not too deep."""
+        """Compose a node; refuse tags, anchors, aliases and deep nesting."""
         event = self.peek_event()
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _refusal("anchors and aliases (& and *) are not allowed: write the value out", event)
@@ -39,11 +39,11 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Refuse a key that is no text, and one that stands twice; YAML would keep the last one."""
+        """Refuse keys that are not text, and duplicate keys; YAML would keep the last one."""
         seen = set()
         for key, value in node.value:
             if key.tag != _TEXT:
-                raise _refusal("a key must be text: put it in quotes, if it is text", key)
+                raise _refusal("a key must be text, if necessary in quotes", key)
             if key.value in seen:
                 raise _refusal(f"the key {key.value} is given twice", key)
             seen.add(key.value)
@@ -57,7 +57,7 @@ def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
 
 
 def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
-    """Return 1e3 as 1000, so that it may stand for a whole number."""
+    """Return a float, or an int for text such as 1e3, so that it is allowed where an integer is."""
     text = node.value.lower().replace(".inf", "inf").replace(".nan", "nan")
     value = float(text)
     exact = "e" in text and value.is_integer() and abs(value) < _INTEGERS_BELOW
@@ -67,7 +67,7 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
 def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     try:
         return int(node.value)
-    except ValueError:  # Python reads a few thousand digits, and no more
+    except ValueError:  # Python limits the number of digits
         raise _refusal(f"a number of {len(node.value)} digits is too long", node) from None
 
 
@@ -99,7 +99,7 @@ def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
         overrides: each `dotted.key=value`, with a YAML value.
 
     Raises:
-        JobError: no such file, a large one, not YAML, a key that stands twice, or an override that is none.
+        JobError: the file is missing, too large or not valid YAML, or an override is malformed.
     """
     job = _parse(_read(path), f"The job file {path}")
     if not isinstance(job, dict):
@@ -112,7 +112,7 @@ def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _read(path: str) -> str:
-    """Return the text of a regular file; a pipe would block, and a device might never end."""
+    """Return the text of a regular file. A pipe could block, and a device might never end."""
     folder, name = open_file(absolute(path))
     size = folder.size(name)
     if size is not None and size > _MOST_BYTES:
@@ -137,8 +137,8 @@ def _parse(text: str, where: str, key: str = "") -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
-        said = ", ".join(part for part in (error.context, error.problem) if part)
-        raise JobError(f"{where} is not valid YAML:{place} {said}.") from None
+        problem = ", ".join(part for part in (error.context, error.problem) if part)
+        raise JobError(f"{where} is not valid YAML:{place} {problem}.") from None
     except yaml.reader.ReaderError as error:
         raise JobError(
             f"{where} is not valid YAML: it has the control character U+{error.character:04X}."

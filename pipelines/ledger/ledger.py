@@ -1,12 +1,12 @@
-"""The ledger of a dataset: what may be spent on it in all, and every run's charge.
+"""The ledger of a dataset: its total budget, and the charge of every run.
 
-A ledger is one JSON file that is only ever swapped for one with more in it (`Folder.swap`), so runs that
-race never spend together what one of them alone could. A run is charged before it reads data and is keyed by
-its run id, so a run that is tried again is charged once. When its release is visible, the charge is marked
-with the release's SHA-256: from then on the run id never draws noise again, even where the release is lost.
+A ledger is one JSON file. It is changed only by an atomic compare-and-swap (`Folder.swap`), so concurrent
+runs cannot spend the same budget twice. A run is charged before it reads data. The charge is keyed by the run
+id, so a run that is repeated is charged once. When the release is visible, its SHA-256 is added to the
+charge. From then on this run id never draws noise again, even if the release is lost.
 
-A ledger is known by its id, which every charge repeats: a charge that was copied from another ledger is
-refused, and a release marks no other ledger than the one that its run was charged to.
+A ledger has an id, which every charge repeats. A charge that was copied from another ledger is refused. A
+release is recorded only in the ledger that its run was charged to.
 """
 
 import json
@@ -24,18 +24,18 @@ from core.errors import InvalidValue, ShoalError
 from core.neighbors import Name
 from core.plan import Plan
 from core.privacy_filter import Charge, at_most, best_order, filter_spend
-from pipelines.errors import JobError, say
+from pipelines.errors import JobError, sentences_of
 from pipelines.job.job import Job
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file
 
 _ROUNDING = 1e-9
 _PATIENCE = 600.0
-"""Seconds for which a swap that others keep overtaking is tried again."""
+"""Seconds for which a swap is retried while others change the ledger."""
 
 
 class LedgerRefusal(ShoalError, RuntimeError):
-    """The ledger does not admit the run; nothing was charged, read or written by it."""
+    """The ledger refuses the run; nothing was charged, read or written."""
 
     exit_code: ClassVar[int] = 3
 
@@ -48,11 +48,11 @@ class _Part(BaseModel):
 
 
 class Entry(_Part):
-    """One run's charge.
+    """The charge of one run.
 
-    `job` is the hash of the job, `release` the SHA-256 of its visible release; `neighbors`, `epsilon` and
-    `delta` are as the run guarantees them, and `draws` what it draws: (epsilon, delta, rho) each. `ledger` is
-    the id of the ledger that was charged, `output_id` that of the folder that the run publishes in.
+    `job` is the hash of the job, and `release` the SHA-256 of its visible release. The run guarantees
+    `epsilon` and `delta` for `neighbors`. `draws` are (epsilon, delta, rho) of its draws. `ledger` is the id
+    of the charged ledger, and `output_id` that of the folder of the release.
     """
 
     run_id: str
@@ -69,7 +69,7 @@ class Entry(_Part):
     output_id: str | None = None
 
     def covers(self, plan: Plan) -> bool:
-        """Say whether what `plan` draws is what was charged, or costs less, but for rounding."""
+        """Return whether each draw of `plan` costs at most as much as the charged one, up to rounding."""
         planned = [(draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms]
         return len(planned) == len(self.draws) and all(
             new <= old * (1 + _ROUNDING)
@@ -78,23 +78,23 @@ class Entry(_Part):
         )
 
     def charge(self, neighbors: Name) -> Charge:
-        """Return what counts in a ledger of `neighbors`."""
+        """Return the cost of the run in a ledger of `neighbors`."""
         draws = tuple(Mechanism("", "", 1.0, 1.0, *draw) for draw in self.draws)
         charge = Charge(Budget(self.epsilon, self.delta), draws)
         return charge if neighbors == self.neighbors else charge.under_replacement()
 
 
 class Ledger(_Part):
-    """What may be spent on a dataset, on which promise, and what was charged.
+    """The total budget of a dataset, the promise that it buys, and the charges.
 
-    The promise is for one row, or with a `unit` for all rows that have one value of that column. Every charge
-    has the same promise: what is hidden of a row says little of a unit, which may have any number of rows.
-    What is hidden of a unit says more than the same of a row, but not as much as its epsilon seems to: a row
-    added to a unit's others changes a record, which is as much as one unit less and another one more.
+    The promise is for one row, or with a `unit` for all rows that have the same value of that column. Every
+    charge must have the same unit. A guarantee for single rows is weak for a unit, which may have any number
+    of rows. A guarantee for units does protect a row, but at up to twice the cost: adding a row changes the
+    record of its unit, which amounts to removing one unit and adding another.
 
-    `order` is None where runs are composed by adding up their epsilons and deltas, and otherwise the order of
-    the Rényi filter that composes their draws. It is fixed when the ledger is made, so that the promise holds
-    however runs are chosen by earlier answers; see `core.privacy_filter`.
+    `order` is None where runs are composed by adding up their epsilons and deltas. Otherwise it is the order
+    of the Rényi filter that composes their draws. It is fixed when the ledger is created, so that the promise
+    holds even if earlier answers decide which runs follow; see `core.privacy_filter`.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
@@ -111,13 +111,13 @@ class Ledger(_Part):
         Budget(self.epsilon, self.delta)
         runs = [entry.run_id for entry in self.charges]
         if len(set(runs)) < len(runs):
-            raise ValueError("charges has a run twice: a run is charged once.")
+            raise ValueError("charges contains a run twice: a run is charged once.")
         if self.unit == "":
             raise ValueError("unit is empty: give the name of a column, or leave it out.")
         return self
 
     def identified(self) -> Self:
-        """Return the ledger with an id, which its charges repeat: a new one, where it has none."""
+        """Return the ledger with an id that its charges repeat; a missing id is created."""
         if self.id is not None:
             return self
         made = uuid.uuid4().hex
@@ -125,7 +125,7 @@ class Ledger(_Part):
         return self.model_copy(update={"id": made, "charges": charges})
 
     def spent(self) -> Spend:
-        """Return what the charges spend together; see `core.privacy_filter.filter_spend`."""
+        """Return the total of the charges; see `core.privacy_filter.filter_spend`."""
         charges = [entry.charge(self.neighbors) for entry in self.charges]
         return filter_spend(charges, Budget(self.epsilon, self.delta), self.order)
 
@@ -139,7 +139,7 @@ class Ledger(_Part):
 
 
 def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
-    """Return a ledger without charges, as `shoal ledger create` makes it from its options.
+    """Return a ledger without charges, from the options of `shoal ledger create`.
 
     Args:
         fields: neighbors, unit, epsilon and delta; see `Ledger`.
@@ -153,7 +153,7 @@ def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
     try:
         ledger = Ledger.model_validate(fields)
     except ValidationError as error:
-        raise JobError(*(f"--{sentence}" for sentence in say(error, Ledger))) from None
+        raise JobError(*(f"--{sentence}" for sentence in sentences_of(error, Ledger))) from None
     if accountant == "basic":
         return ledger
     try:
@@ -164,21 +164,21 @@ def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
 
 
 def create_ledger(path: str, ledger: Ledger) -> None:
-    """Write a new ledger, with an id of its own.
+    """Write a new ledger with a new id.
 
     Raises:
-        JobError: there is a file already, or none can be written.
+        JobError: the file exists, or cannot be written.
     """
     folder, name = open_file(path)
     if not folder.create(name, ledger.identified().bytes()):
-        raise JobError(f"{path} exists already: a ledger is created once; give another path.")
+        raise JobError(f"{path} exists already: give another path.")
 
 
 def read_ledger(path: str) -> Ledger:
     """Return the ledger at `path`.
 
     Raises:
-        JobError: there is none.
+        JobError: there is no ledger.
     """
     return _parse(path, _read(path))
 
@@ -191,16 +191,16 @@ def charge_run(
     Args:
         path: of the ledger.
         job: the job.
-        plan: what it will draw.
-        clock: tells the time.
-        output_id: of the folder that the run publishes in.
+        plan: the plan of the job.
+        clock: returns the current time.
+        output_id: id of the folder of the release.
 
     Returns:
         The charge as it stands in the ledger.
 
     Raises:
-        JobError: no ledger, or the run id belongs to another job.
-        LedgerRefusal: it doesn't fit, or its promise is of another kind.
+        JobError: there is no ledger, or the run id belongs to another job.
+        LedgerRefusal: the budget does not suffice, or the promises differ.
     """
     for raw in _tries(path):
         ledger = _parse(path, raw)
@@ -208,19 +208,19 @@ def charge_run(
         if known is not None:
             if known.job != job.hash():
                 raise JobError(
-                    f"run_id is {job.run_id}: privacy.ledger has it as the run of another job; "
-                    "give each job its own."
+                    f"run_id is {job.run_id}: privacy.ledger contains a run of another job with this id; "
+                    "give each job its own run_id."
                 )
             if not known.covers(plan):
                 raise LedgerRefusal(
                     f"privacy.ledger {path} has charged run {job.run_id} for other noise than this version "
-                    "of Shoal plans: run it with the version that was charged, or give another run_id."
+                    "of Shoal plans: run it with the version that made the charge, or give another run_id."
                 )
             if known.release is None and known.output_id not in (None, output_id):
                 raise LedgerRefusal(
                     f"privacy.ledger {path} has charged run {job.run_id} for another folder than the one now "
-                    f"at {job.output}, and that folder may hold a release: put it back, run where it is, or "
-                    "give another run_id, which is charged by itself."
+                    f"at {job.output}, and that folder may contain a release: restore it, run where it is, "
+                    "or give another run_id, which is charged separately."
                 )
             return known
         ledger = ledger.identified()
@@ -231,11 +231,11 @@ def charge_run(
 
 
 def check_room(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -> tuple[Ledger, Spend]:
-    """Return the ledger and what it would have spent with `job` charged; charge nothing.
+    """Return the ledger as it would be with `job` charged, and its total. Nothing is written.
 
     Raises:
-        JobError: no ledger.
-        LedgerRefusal: it would be refused.
+        JobError: there is no ledger.
+        LedgerRefusal: the charge would be refused.
     """
     ledger = read_ledger(path)
     if ledger.entry(job.run_id) is None:
@@ -245,32 +245,35 @@ def check_room(path: str, job: Job, plan: Plan, clock: Callable[[], datetime]) -
 
 
 def mark_released(path: str, run_id: str, release: str, charged: str | None = None) -> None:
-    """Mark the charge of `run_id` with its visible release's SHA-256, unless it is.
+    """Add the SHA-256 of the visible release to the charge of `run_id`, unless it is there.
 
     Args:
-        path: the ledger's.
-        run_id: the run's.
+        path: of the ledger.
+        run_id: of the run.
         release: SHA-256 of its release.
-        charged: id of the ledger that the run was charged to, where that is known.
+        charged: id of the ledger that the run was charged to, if known.
 
     Raises:
-        JobError: it is another ledger, the run was never charged, or it had another release.
+        JobError: the ledger is another one, the run was never charged, or the charge has another release.
     """
     for raw in _tries(path):
         ledger = _parse(path, raw)
         if charged is not None and ledger.id != charged:
             raise JobError(
                 f"privacy.ledger {path} is another ledger (id {ledger.id}) than the one that run {run_id} "
-                f"was charged to (id {charged}): put that one back, and run it again."
+                f"was charged to (id {charged}): restore that one, and run the job again."
             )
         known = ledger.entry(run_id)
         if known is None:
-            raise JobError(f"privacy.ledger {path} has no charge of run {run_id}, whose release is visible.")
+            raise JobError(
+                f"privacy.ledger {path} contains no charge of run {run_id}, although its release is visible."
+            )
         if known.release == release:
             return
         if known.release is not None:
             raise JobError(
-                f"privacy.ledger {path} knows another release of run {run_id} than the one in {known.output}."
+                f"privacy.ledger {path} has recorded another release of run {run_id} than the one in "
+                f"{known.output}."
             )
         marked = known.model_copy(update={"release": release})
         charges = tuple(marked if entry is known else entry for entry in ledger.charges)
@@ -280,7 +283,7 @@ def mark_released(path: str, run_id: str, release: str, charged: str | None = No
 
 
 def describe_ledger(ledger: Ledger) -> dict[str, Any]:
-    """Return the ledger as JSON values, with what is spent and left."""
+    """Return the ledger as JSON values, with the spent and the remaining epsilon."""
     spent = ledger.spent()
     fits = math.isfinite(spent.epsilon)
     return {
@@ -292,32 +295,36 @@ def describe_ledger(ledger: Ledger) -> dict[str, Any]:
 
 
 def now() -> datetime:
-    """Return the time, to the second."""
+    """Return the current time in UTC, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
 def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
-    """Return the charge of `job`, if the ledger has room for it."""
+    """Return the charge of `job`.
+
+    Raises:
+        LedgerRefusal: the budget does not suffice, or the promises differ.
+    """
     about = f"privacy.ledger {path}"
     if ledger.neighbors == "add_or_remove_one" and job.privacy.neighbors == "replace_one":
         raise LedgerRefusal(
-            f"{about} promises to hide add_or_remove_one, where the number of records is private; the job's "
-            "replace_one makes it public, at no epsilon at all: charge it to a ledger of replace_one."
+            f"{about} promises add_or_remove_one, which keeps the number of records private; the job's "
+            "replace_one makes it public: charge the job to a ledger of replace_one."
         )
     if job.unit != ledger.unit:
         theirs, ours = _whose(ledger.unit), _whose(job.unit)
         raise LedgerRefusal(
-            f"{about} promises to hide {theirs}, and the job hides {ours}: charge it to a ledger made for "
-            f"{ours}, or let input.unit say what the ledger does."
+            f"{about} promises to hide {theirs}, but the job hides {ours}: charge it to a ledger for {ours}, "
+            "or set input.unit as in the ledger."
         )
     if job.privacy.policy is not None:
         raise LedgerRefusal(
-            f"{about} promises differential privacy, and the job's privacy.policy hides less: run it without "
+            f"{about} promises differential privacy, but the job's privacy.policy hides less: run it without "
             "a ledger, or without a policy."
         )
     if plan.hides is not None:
         raise LedgerRefusal(
-            f"{about} promises to hide {job.privacy.neighbors} of whole rows, and the job hides less: "
+            f"{about} promises to hide {job.privacy.neighbors} of whole rows, but the job hides less: "
             f"{plan.hides}. Run it without a ledger."
         )
     entry = Entry(
@@ -338,7 +345,7 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
         would = (
             f"it would come to epsilon {spent.epsilon:.6g} by {spent.accountant}"
             if math.isfinite(spent.epsilon)
-            else "its delta would not suffice"
+            else "its delta would be exceeded"
         )
         raise LedgerRefusal(
             f"{about} has epsilon {ledger.epsilon:g} and delta {ledger.delta:g} in all, and "
@@ -357,8 +364,8 @@ def _read(path: str) -> bytes:
     raw = folder.read(name)
     if raw is None:
         raise JobError(
-            f"privacy.ledger {path} does not exist: make it with `shoal ledger create {path} --epsilon E "
-            "--delta D`, and --unit COLUMN where the jobs have input.unit."
+            f"privacy.ledger {path} does not exist: create it with `shoal ledger create {path} --epsilon E "
+            "--delta D`, and --unit COLUMN if the jobs have input.unit."
         )
     return raw
 
@@ -366,25 +373,25 @@ def _read(path: str) -> bytes:
 def _parse(path: str, raw: bytes) -> Ledger:
     try:
         ledger = Ledger.model_validate_json(raw)
-    except ValidationError:  # whose text would quote the file, which may be one of rows
+    except ValidationError:  # its text would quote the file, which may contain rows
         raise JobError(
             f"{path} is not a ledger of schema 1: give one that `shoal ledger create` made."
         ) from None
     foreign = next((entry for entry in ledger.charges if entry.ledger != ledger.id), None)
     if foreign is not None:
         raise JobError(
-            f"{path} holds the charge of run {foreign.run_id}, which was made in another ledger: charges "
-            "cannot be moved, so put the file back as it was."
+            f"{path} contains the charge of run {foreign.run_id}, which belongs to another ledger: charges "
+            "cannot be moved, so restore the file."
         )
     return ledger
 
 
 def _tries(path: str) -> Iterator[bytes]:
-    """Give the file's content again and again, pausing longer each time, until patience ends."""
+    """Yield the content of the file for each try, with growing pauses, until the time is over."""
     end, pause = time.monotonic() + _PATIENCE, 0.02
     while time.monotonic() < end:
         yield _read(path)
-        time.sleep(pause)  # whoever is overtaken pauses; one of them always gets through
+        time.sleep(pause)  # whoever loses a race pauses; one of them always wins
         pause = min(1.5 * pause, 2.0)
 
 

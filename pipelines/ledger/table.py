@@ -1,4 +1,4 @@
-"""Print a ledger for a person."""
+"""Print a ledger as text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from pipelines.answers.text import hides, number
 
 
 def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
-    """Print a described ledger: what is left, then every charge.
+    """Print a described ledger: the remaining budget, then every charge.
 
     Args:
         ledger: as `pipelines.ledger.ledger.describe_ledger` returns it.
-        console: where to.
+        console: where it is printed.
     """
     unit = f" A unit is all rows with one value of {ledger['unit']}." if ledger["unit"] else ""
     console.print(f"Hides {hides(ledger['neighbors'], ledger['unit'])}.{unit}")
@@ -26,7 +26,7 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
         Text.assemble((f"left {number(ledger['left'], 6)}", "bold"), "."),
     )
     if not ledger["charges"]:
-        console.print("No charge yet.")
+        console.print("There are no charges yet.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in ("charged at", "run", "task", "epsilon", "delta", "neighbors", "released"):
@@ -39,6 +39,6 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
             number(entry["epsilon"]),
             number(entry["delta"]),
             entry["neighbors"],
-            "yes" if entry["release"] else "not yet seen",
+            "yes" if entry["release"] else "not yet",
         )
     console.print(table)

@@ -1,4 +1,4 @@
-"""The report: one HTML file that holds everything it shows, made from the release alone."""
+"""The report: one self-contained HTML file, made from the release alone."""
 
 import math
 from collections.abc import Mapping
@@ -13,34 +13,35 @@ from pipelines.plan import cost, grouped
 from pipelines.tasks import TASKS
 
 _COVERS = (
-    "Everything on this page, and everything that anyone will ever work out from it.",
-    "Every row alike, also one that is far from all others.",
-    "Against anyone: whatever they know of the other rows, whatever they have, now or later.",
-    "Also whether anything was found at all: an empty answer is protected the same way.",
+    "Everything on this page, and everything that anyone can compute from it.",
+    "Every row equally, including rows that are far from all others.",
+    "Against everyone, whatever they know about the other rows, now or later.",
+    "Whether anything was found at all. An empty answer is protected in the same way.",
 )
 _SEVERAL = {
-    "row": "<b>A person with several rows.</b> The promise is for one row, and fades with every further row "
-    "of the same person.",
-    "unit": "<b>A person who is several units.</b> The promise is for one unit, and fades with every further "
-    "one of the same person.",
+    "row": "<b>A person with several rows.</b> The promise is for one row. It becomes weaker with every "
+    "further row of the same person.",
+    "unit": "<b>A person with several units.</b> The promise is for one unit. It becomes weaker with every "
+    "further unit of the same person.",
 }
 _COVERS_NOT = (
-    "<b>Several releases together.</b> Each run on the same data spends its own budget; the budgets add up.",
-    "<b>What is true of many.</b> That this place is dense may say something about those who belong there, "
-    "whether or not their rows were used; nor does it hide what rows of others tell about them.",
-    "<b>What is public.</b> That the run took place, and its settings: columns, bounds, step, target and "
-    "budget. They must have been chosen without looking at the data.",
-    "<b>The machine.</b> Rows and memory are as safe as the place the run was made in, and the time it took "
+    "<b>Several releases together.</b> Each run on the same data spends its own budget, and the budgets add "
+    "up.",
+    "<b>Facts about groups.</b> What the release says about many people may suggest something about a person "
+    "who resembles them, even if that person is not in the data.",
+    "<b>Public settings.</b> Everyone may know that the run took place, with its columns, bounds, step, "
+    "parameters and budget. They must have been chosen without looking at the data.",
+    "<b>The computers.</b> Rows and memory are as safe as the computers that ran the job. The running time "
     "is not hidden.",
 )
 
 
 def render(release: Mapping[str, Any], rows: Rows = None) -> str:
-    """Return the report as one HTML page without outside parts.
+    """Return the report as one HTML page that loads nothing.
 
     Args:
         release: a value as in release.json.
-        rows: the columns of its result.parquet, where there is one.
+        rows: the columns of its result.parquet, if there is one.
     """
     from jinja2 import Environment, StrictUndefined  # only a report needs it
 
@@ -60,51 +61,42 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         answer=answers.answer(release, rows),
         confidence=confidence(release),
         promises=answers.promises(release),
-        rounds=_rounds(release, answers.ROUNDS),
+        rounds=_rounds(release),
         hides=privacy["hides"],
         hides_less=privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
         one=one,
         unpromised=answers.unpromised(release),
         factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
         odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
-        sure=_sure(privacy["epsilon"]),
+        posterior=_posterior(privacy["epsilon"]),
         covers=[sentence.replace("row", one) for sentence in _COVERS],
         covers_not=[Markup(sentence) for sentence in (_SEVERAL[one], *_COVERS_NOT)],
         settings=_settings(release),
     )
 
 
-def _rounds(release: Mapping[str, Any], said: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return per round its draws of noise and its part of the costs, each draw taken by itself."""
-    delta = release["privacy"]["delta"]
-    rounds: dict[str, dict[str, Any]] = {}
+def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return name, purpose, share and draws of each round.
+
+    Releases of earlier versions list no rounds. For these, purpose and share are None.
+    """
+    draws: dict[str, list[tuple[dict[str, Any], int]]] = {}
     for draw, times in grouped(release["mechanisms"]):
-        entry = rounds.setdefault(draw["round"], {"name": draw["round"], "cost": 0.0, "draws": []})
-        entry["cost"] += times * _alone(draw, delta)
-        entry["draws"].append((draw, times))
-    total = sum(entry["cost"] for entry in rounds.values()) or 1.0
-    return [
-        {**entry, "what": said.get(entry["name"], ""), "share": 100 * entry["cost"] / total}
-        for entry in rounds.values()
-    ]
+        draws.setdefault(draw["round"], []).append((draw, times))
+    listed = release.get("rounds") or [{"round": name, "purpose": None, "share": None} for name in draws]
+    return [{"name": entry["round"], **entry, "draws": draws.get(entry["round"], [])} for entry in listed]
 
 
-def _alone(draw: Mapping[str, Any], delta: float) -> float:
-    """Return the epsilon of one draw at `delta`; for zCDP rho + 2 sqrt(rho ln(1 / delta))."""
-    rho = draw["rho"]
-    return float(rho + 2 * math.sqrt(rho * math.log(1 / delta)) if rho else draw["epsilon"])
-
-
-def _sure(epsilon: float) -> str:
-    """Return how sure an even guess can become, in percent."""
+def _posterior(epsilon: float) -> str:
+    """Return the largest posterior probability after an even prior, in percent."""
     percent = 100 / (1 + math.exp(-min(epsilon, 700)))
     return f"{percent:.0f}%" if percent < 99 else f"{min(percent, 99.99):.2f}%"
 
 
 def _unit(privacy: Mapping[str, Any]) -> str:
     if privacy["unit"] is None:
-        return "none: each row is a person"
-    kept = {"one": ", of whose rows one is kept", "mean": ", of whose rows the mean is kept"}
+        return "none: each row counts as one person"
+    kept = {"one": "; one row of each unit is kept", "mean": "; the mean of each unit is kept"}
     return f"{privacy['unit']}{kept.get(privacy['keep'], '')}"
 
 

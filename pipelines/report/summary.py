@@ -1,4 +1,4 @@
-"""Say a release in a few lines."""
+"""Summarize a release for a terminal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,16 +8,16 @@ from pipelines.answers.text import number
 
 
 def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
-    """Return a release in a few lines for a terminal."""
+    """Return the lines of the summary."""
     privacy = release["privacy"]
     spent = f"epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, {privacy['neighbors']}"
     if release["result"] is None:
-        said = ["Nothing was found, and that is an answer: it is as private as any other, and as dear."]
+        lines = [f"{answer.headline}. This outcome is protected like any other and uses the same budget."]
         facts: tuple[Fact, ...] = (Fact("spent", (spent,)),)
     else:
-        said, facts = [], (*answer.facts, Fact("spent", (spent,)))
+        lines, facts = [], (*answer.facts, Fact("spent", (spent,)))
     width = max(len(fact.name) for fact in facts) + 2
-    return said + [
+    return lines + [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
         for fact in facts
     ]

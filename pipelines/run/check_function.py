@@ -1,6 +1,6 @@
-"""Try a job's function on made-up rows, and tell its problems before any budget is spent on it.
+"""Try the function of a job on made-up rows and report its problems, before any budget is spent.
 
-The rows come from the public bounds alone and are no one's, so here errors may be told word for word.
+The rows are made from public bounds alone. They are nobody's data, so the texts of errors may be shown.
 """
 
 import math
@@ -20,18 +20,18 @@ from transforms.split_units import stream
 
 _ROWS = 1000
 _SLOW = 0.5
-"""Part of the time limit that leaves too little room for a busier machine."""
+"""A function that takes more than this part of its time limit may exceed it on a busier machine."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one kind of rows showed.
+    """The behavior of the function on one kind of rows.
 
     Args:
-        rows: the kind.
-        answer: the function's answer as it came, data units; None where it gave none.
-        seconds: how long it took.
-        problem: a sentence, empty where there is none.
+        rows: the kind of rows.
+        answer: the answer of the function, data units; None if it failed.
+        seconds: the time it took.
+        problem: a sentence; empty if there is no problem.
     """
 
     rows: str
@@ -43,8 +43,8 @@ class Finding:
 def check(job: Job) -> list[Finding]:
     """Run the job's function on made-up rows of several kinds, under the job's limits.
 
-    Float64 columns within `input.bounds`, or from 0 to 1 without them: what should work, and what a random
-    block may turn out to be. Neither the input nor the ledger is looked at.
+    The rows have float64 columns within `input.bounds`, or from 0 to 1 without them. Some kinds of rows are
+    harmless, others are extreme cases of a random block. Neither the input nor the ledger is read.
 
     Raises:
         JobError: the task has no function, or it cannot be imported.
@@ -54,7 +54,7 @@ def check(job: Job) -> list[Finding]:
     function: Function = job.task_params.untrusted()
     bounds = np.array(job.input.bounds or [(0.0, 1.0)] * len(job.input.columns))
     try:
-        with FunctionRunner(function, tell=True) as runner:
+        with FunctionRunner(function, report_errors=True) as runner:
             return [_try(runner, kind, table) for kind, table in _made_up(job.input.columns, bounds)]
     except FunctionError as error:
         raise JobError(str(error)) from None
@@ -90,25 +90,29 @@ def _try(runner: FunctionRunner, kind: str, batch: pa.RecordBatch) -> Finding:
 def _judge(function: Function, raw: bytes, seconds: float) -> tuple[tuple[float, ...] | None, float, str]:
     size = 8 * function.grid.dimension
     if len(raw) > size:
-        return None, seconds, f"It raised {raw[size:].decode(errors='replace').strip()}."
+        return None, seconds, f"The function raised {raw[size:].decode(errors='replace').strip()}."
     if len(raw) < size:
         late = seconds >= function.seconds and not function.constant_time
-        why = "It took longer than params.time_limit" if late else "Its process ended without an answer"
-        return None, seconds, f"{why}; it may also need more than params.memory_limit."
+        why = "The function exceeded params.time_limit" if late else "The process ended without an answer"
+        return None, seconds, f"{why}. It may also need more memory than params.memory_limit."
     answer = tuple(np.frombuffer(raw, dtype=np.float64).tolist())
     if not all(map(math.isfinite, answer)):
-        return answer, seconds, "The answer is not finite, so the default stands for it."
+        return answer, seconds, "The answer is not finite, so the default replaces it."
     grid = function.grid
     outside = [i for i, value in enumerate(answer) if not grid.lower[i] <= value <= grid.upper[i]]
     if outside:
-        return answer, seconds, f"Values {outside} lie outside params.outputs, and are moved to its bounds."
+        return answer, seconds, f"Values {outside} lie outside params.outputs and are clamped to its bounds."
     if seconds > _SLOW * function.seconds and not function.constant_time:
-        return answer, seconds, "It took more than half of params.time_limit: a busier machine may end it."
+        return (
+            answer,
+            seconds,
+            "The function took more than half of params.time_limit. It may be killed on a busier machine.",
+        )
     return answer, seconds, ""
 
 
 def show(findings: list[Finding]) -> list[str]:
-    """Return what was found as lines for a terminal."""
+    """Return the findings as lines for a terminal."""
     width = max(len(finding.rows) for finding in findings) + 2
     lines = []
     for finding in findings:
@@ -118,5 +122,7 @@ def show(findings: list[Finding]) -> list[str]:
             lines.append(f"{'':<{width}}{finding.problem}")
     first, second = (finding.answer for finding in findings[:2])
     if first is not None and first != second:
-        lines.append("It answers the same rows differently: that is allowed, and each block answers once.")
+        lines.append(
+            "The function answers the same rows differently. That is allowed: each block is answered once."
+        )
     return lines

@@ -1,4 +1,4 @@
-"""The options that Beam and its runners know: any other would be passed over in silence."""
+"""The options that Beam and its runners know. Beam ignores unknown options silently."""
 
 import difflib
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentP
 
 from pipelines.errors import JobError
 
-# What Beam's job server for Flink 1.19 describes of itself (DescribePipelineOptions of the job API) and the
-# options of Beam's Python classes lack: first those of Java's FlinkPipelineOptions, then those of its
+# Options that Beam's job server for Flink 1.19 lists (DescribePipelineOptions of the job API), but that
+# Beam's Python classes lack: first those of Java's FlinkPipelineOptions, then those of its
 # PortablePipelineOptions, then general ones.
 _JAVA_FLINK = (
     *("allow_non_restored_state", "attached_mode", "auto_balance_write_files_sharding_enabled"),
@@ -34,8 +34,8 @@ def check_known(runner: str, options: Sequence[str]) -> None:
     """Check that Beam or the runner knows each of the options by its full name.
 
     Raises:
-        JobError: one is unknown, or only the beginning of a name.
-        SystemExit: argparse refuses a value; its reason is on the standard error stream.
+        JobError: an option is unknown or abbreviated.
+        SystemExit: argparse refuses a value; it writes the reason to standard error.
     """
     parser = _BeamArgumentParser(allow_abbrev=False, add_help=False)
     for cls in {str(cls): cls for cls in PipelineOptions.__subclasses__()}.values():
@@ -51,4 +51,4 @@ def check_known(runner: str, options: Sequence[str]) -> None:
     if not name.startswith("-"):
         raise JobError(f"{name} is not a Beam option: after -- give options such as --direct_num_workers=1.")
     near = difflib.get_close_matches(name, sorted(names), 1, 0.0)
-    raise JobError(f"{name} is no option of Beam or of {runner}: the nearest one is {near[0]}.")
+    raise JobError(f"{name} is not an option of Beam or {runner}: the most similar one is {near[0]}.")

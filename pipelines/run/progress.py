@@ -1,4 +1,4 @@
-"""Tell a person at a terminal which round is done, and nothing more."""
+"""Report the progress of a run: which rounds have been released, and nothing else."""
 
 import sys
 import uuid
@@ -26,42 +26,47 @@ _LISTENERS: dict[str, Callable[[str], None]] = {}
 
 @dataclass(frozen=True)
 class Announced:
-    """A round that tells the listener of this process, where there is one, when it has released.
+    """A round that notifies a listener in this process when it has released.
 
     Args:
-        step: the round itself.
-        listener: name of the listener; a worker in another process finds none by it.
+        round_: the wrapped round.
+        listener: name of the listener. A worker in another process has no listener of this name.
     """
 
-    step: Round
+    round_: Round
     listener: str
 
     @property
     def name(self) -> str:
         """See `Round.name`."""
-        return self.step.name
+        return self.round_.name
+
+    @property
+    def purpose(self) -> str:
+        """See `Round.purpose`."""
+        return self.round_.purpose
 
     @property
     def floor(self) -> int | None:
         """See `Round.floor`."""
-        return self.step.floor
+        return self.round_.floor
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""
-        return self.step.summarize(block, state)
+        return self.round_.summarize(block, state)
 
     def release(self, aggregate: Any, state: State, noise: Noise) -> State:
         """See `Round.release`."""
-        released = self.step.release(aggregate, state, noise)
+        released = self.round_.release(aggregate, state, noise)
         _LISTENERS.get(self.listener, lambda name: None)(self.name)
         return released
 
 
 @contextmanager
-def shown(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
-    """Return the rounds, announced one by one to `events` or on a terminal, where one of them listens."""
+def with_progress(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
+    """Yield rounds that report their releases to `events` or on a terminal, if there is either."""
     if events.stream is not None:
-        with _heard(rounds, lambda name: events.tell("round_released", round=name)) as announced:
+        with _with_listener(rounds, lambda name: events.emit("round_released", round=name)) as announced:
             yield announced
         return
     if not sys.stderr.isatty():
@@ -74,7 +79,7 @@ def shown(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    names = [step.name for step in rounds]
+    names = [round_.name for round_ in rounds]
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
 
@@ -82,15 +87,15 @@ def shown(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
             done = names.index(name) + 1
             progress.update(bar, completed=done, description=names[min(done, len(names) - 1)])
 
-        with _heard(rounds, finish) as announced:
+        with _with_listener(rounds, finish) as announced:
             yield announced
 
 
 @contextmanager
-def _heard(rounds: Sequence[Round], hear: Callable[[str], None]) -> Iterator[Sequence[Round]]:
+def _with_listener(rounds: Sequence[Round], listen: Callable[[str], None]) -> Iterator[Sequence[Round]]:
     listener = uuid.uuid4().hex
-    _LISTENERS[listener] = hear
+    _LISTENERS[listener] = listen
     try:
-        yield [Announced(step, listener) for step in rounds]
+        yield [Announced(round_, listener) for round_ in rounds]
     finally:
         del _LISTENERS[listener]

@@ -1,4 +1,4 @@
-"""Look whether what runs a job is there, and has this code, before the job is charged."""
+"""Check that a runner is reachable and that its workers have this code, before a job is charged."""
 
 import http.client
 import json
@@ -26,21 +26,21 @@ _FLINK_PORT = 8081
 _ENVIRONMENTS = ("DOCKER", "PROCESS", "EXTERNAL", "LOOPBACK")
 
 _PACKAGES = ("setup_file", "requirements_file", "extra_packages", "prebuild_sdk_container_engine")
-"""Options that bring code to workers whose image lacks it."""
+"""Options that install code on workers whose image lacks it."""
 
 _IMAGES = {
     "DataflowRunner": ("sdk_container_image",),
     "FlinkRunner": ("environment_config", "environment_options"),
     "PrismRunner": ("environment_config", "environment_options"),
 }
-"""Options that name the workers' image. Flink and Prism pass over sdk_container_image."""
+"""Options that name the image of the workers. Flink and Prism ignore sdk_container_image."""
 
 
 def check_workers(options: beam.PipelineOptions) -> None:
-    """Check that workers get this code: Beam's own image, the default, doesn't have it.
+    """Check that workers get this code, which Beam's default image does not contain.
 
     Raises:
-        JobError: no option brings it.
+        JobError: no option provides it.
     """
     runner, given = options.view_as(beam.StandardOptions).runner, options.get_all_options()
     kind = given["environment_type"]
@@ -52,23 +52,23 @@ def check_workers(options: beam.PipelineOptions) -> None:
         return
     if runner == "DataflowRunner":
         raise JobError(
-            "--sdk_container_image is missing: give an image that has Shoal, as deploy/ builds it."
+            "--sdk_container_image is missing: give an image that contains Shoal, such as deploy/ builds."
         )
     local = runner == "PrismRunner" or given["flink_master"] in MAGIC_HOST_NAMES
     if (kind or ("LOOPBACK" if local else "DOCKER")) == "DOCKER":
         raise JobError(
-            "--environment_type is missing, or has no image: workers need Shoal, so give "
+            "--environment_type is missing or has no image: workers need Shoal, so give "
             "--environment_type=EXTERNAL --environment_config=HOST:PORT of a worker pool, or "
-            "--environment_type=DOCKER --environment_config=IMAGE, with an image as deploy/ builds it."
+            "--environment_type=DOCKER --environment_config=IMAGE, with an image such as deploy/ builds."
         )
 
 
 def reach_runner(options: beam.PipelineOptions) -> None:
-    """Check that the addresses and files in the options of Flink and Prism are what they should be.
+    """Check the addresses and files in the options of Flink and Prism.
 
     Raises:
         JobError: an option is wrong.
-        RunError: nobody answers at an address.
+        RunError: there is no response from an address.
     """
     runner, given = options.view_as(beam.StandardOptions).runner, options.get_all_options()
     if runner not in ("FlinkRunner", "PrismRunner"):
@@ -85,13 +85,15 @@ def reach_runner(options: beam.PipelineOptions) -> None:
 
 
 def _reach_job_server(address: str, seconds: float) -> None:
-    """Ask a job server what Beam will ask it first, for as long as Beam would wait for it."""
+    """Connect to a job server as Beam will, with the same timeout."""
     if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}", address):
         raise JobError(f"--job_endpoint is {address}: it must be HOST:PORT of a job server.")
     try:
         service = ExternalJobServer(address, seconds).start()
         service.DescribePipelineOptions(beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=seconds)
-    except Exception:  # of gRPC: its own kinds, for a channel that isn't ready and for a call that fails
+    except (
+        Exception
+    ):  # gRPC has several error types, for a channel that isn't ready and for a call that fails
         raise RunError(
             f"--job_endpoint is {address}: no job server answered there in {seconds} s, so nothing was "
             "charged or run."
@@ -99,22 +101,22 @@ def _reach_job_server(address: str, seconds: float) -> None:
 
 
 def _find_job_server(options: beam.PipelineOptions) -> None:
-    """Check what Beam needs to start Flink's job server: Java, and the jar where one is given."""
+    """Check what Beam needs to start Flink's job server: Java, and the jar if one is given."""
     server = options.view_as(beam.JobServerOptions)
     flink = options.view_as(beam.FlinkRunnerOptions)
     java = server.job_server_java_launcher
     if not flink.flink_submit_uber_jar and shutil.which(java) is None:
         raise JobError(
-            f"--job_server_java_launcher is {java}, and there is no such command: install Java, or give "
-            "--job_endpoint of a job server that runs."
+            f"--job_server_java_launcher is {java}, but there is no such command: install Java, or give "
+            "--job_endpoint of a running job server."
         )
     jar = flink.flink_job_server_jar
     if jar is not None and not os.path.isfile(jar) and (os.path.exists(jar) or not urlsplit(jar).scheme):
-        raise JobError(f"--flink_job_server_jar is {jar}: there is no such file.")
+        raise JobError(f"--flink_job_server_jar is {jar}, but there is no such file.")
 
 
 def _reach_flink(options: beam.PipelineOptions) -> None:
-    """Ask Flink's REST interface which version it runs; a job server of another one cannot submit."""
+    """Check the version of Flink by its REST interface; a job server of another version cannot submit."""
     flink = options.view_as(beam.FlinkRunnerOptions)
     about = f"--flink_master is {flink.flink_master}"
     url = _rest_address(flink.flink_master)
@@ -124,24 +126,25 @@ def _reach_flink(options: beam.PipelineOptions) -> None:
             version = json.loads(answer.read(_MOST_BYTES))["flink-version"]
     except urllib.error.HTTPError as error:
         kind = JobError if error.code < 500 else RunError
-        raise kind(f"{about}: it answered {error.code}, as Flink's REST interface does not.") from None
+        raise kind(f"{about}: it answered {error.code}, so it is not Flink's REST interface.") from None
     except (OSError, http.client.HTTPException) as error:
         if isinstance(getattr(error, "reason", None), ssl.SSLError):
-            return  # somebody is there; which certificates count is in Flink's own configuration
+            return  # the address responds; Flink's own configuration decides which certificates are valid
         raise RunError(
-            f"{about}: nobody answered at {url} in {_SECONDS:.0f} s, so nothing was charged or run."
+            f"{about}: there was no response from {url} in {_SECONDS:.0f} s, so nothing was charged or run."
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise JobError(f"{about}: what answers there is not Flink's REST interface.") from None
+        raise JobError(f"{about}: the response is not from Flink's REST interface.") from None
     if flink.flink_job_server_jar is None and not str(version).startswith(f"{flink.flink_version}."):
         raise JobError(
             f"--flink_version is {flink.flink_version}, but {flink.flink_master} runs Flink {version}: give "
-            f"its own, of {', '.join(flink.PUBLISHED_FLINK_VERSIONS)}, or the --flink_job_server_jar for it."
+            f"that version, one of {', '.join(flink.PUBLISHED_FLINK_VERSIONS)}, or a "
+            "--flink_job_server_jar for it."
         )
 
 
 def _rest_address(master: str) -> str:
-    """Return where Flink's REST interface tells its configuration; its port is 8081 where none is given."""
+    """Return the URL of the configuration in Flink's REST interface; the default port is 8081."""
     try:
         parts = urlsplit(FlinkRunner.add_http_scheme(master))
         host, port = parts.hostname or "", parts.port or _FLINK_PORT
@@ -155,7 +158,7 @@ def _rest_address(master: str) -> str:
 
 
 def _find_prism(location: str, options: beam.PipelineOptions) -> None:
-    """Check that Prism is where it should be: a program, an archive of one, or an address of Beam's."""
+    """Check that Prism is an executable file, a zip file of one, or the URL of a release of Beam."""
     about = f"--prism_location is {location}"
     if os.path.exists(location):
         if not os.path.isfile(location) or not (os.access(location, os.X_OK) or zipfile.is_zipfile(location)):
@@ -164,7 +167,7 @@ def _find_prism(location: str, options: beam.PipelineOptions) -> None:
     try:
         address = PrismJobServer(options).path_to_binary()
     except Exception:
-        raise JobError(f"{about}: it must be a file, or the address of a release of Beam.") from None
+        raise JobError(f"{about}: it must be a file or the URL of a release of Beam.") from None
     if not urlsplit(address).scheme.startswith("http"):
         return
     try:

@@ -1,4 +1,4 @@
-"""Run a job: one Beam pipeline, from the checked job to a release that is written once."""
+"""Run a job as one Beam pipeline that writes its release once."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from pipelines.release import (
     write_release,
 )
 from pipelines.report.report import render
-from pipelines.run.progress import shown
+from pipelines.run.progress import with_progress
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.folder import Folder, StorageError
@@ -51,15 +51,15 @@ from transforms.split_units import Splitting
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where the release of a run goes: small, since it travels to the worker that writes it.
+    """The destination of a release. It is sent to the worker that writes the release.
 
     Args:
-        folder: the job's output.
-        run_id: the run's id.
-        job: the job's hash.
+        folder: the output of the job.
+        run_id: id of the run.
+        job: hash of the job.
         ledger: path of the ledger that the run is charged to.
         charged: id of that ledger, once the run is charged.
-        output_id: id of the folder, which the charge holds.
+        output_id: id of the folder, which is part of the charge.
     """
 
     folder: Folder
@@ -70,13 +70,13 @@ class Delivery:
     output_id: str | None = None
 
     def find(self) -> dict[str, Any] | None:
-        """Return the release that is there of this very job, or None; see `find_release`."""
+        """Return the existing release of this job, or None; see `find_release`."""
         return find_release(self.folder, self.job)
 
     def finish(self) -> dict[str, Any] | None:
-        """Mark the charge as released and make the report; return the release, or None if there is none.
+        """Mark the charge as released and write the report; return the release, or None if there is none.
 
-        It may be done again at any time, by anyone; it also removes what writers that were killed left.
+        This is idempotent. It also removes temporary files of writers that were killed.
         """
         release = self.find()
         if release is not None:
@@ -91,19 +91,19 @@ class Delivery:
 
 
 def delivery_of(job: Job) -> Delivery:
-    """Return where the release of `job` goes."""
+    """Return the destination of the release of `job`."""
     return Delivery(open_folder(job.output), str(job.run_id), job.hash(), job.privacy.ledger)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A job that was checked as far as that goes without reading rows, spending or writing anything.
+    """A job that passed every check that needs no row, no budget and no writing.
 
     Args:
         job: the job.
-        options: Beam's.
+        options: options of Beam.
         source: its input.
-        plan: what it is going to do.
+        plan: its plan.
         salt: 16 secret bytes that choose samples.
     """
 
@@ -115,7 +115,7 @@ class Prepared:
 
     @property
     def function(self) -> Function | None:
-        """The function whose answers are the records; None where rows are."""
+        """The function whose answers are the records; None where the records are rows or units."""
         return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
 
 
@@ -125,18 +125,18 @@ def prepare_run(
     beam_options: Sequence[str] = (),
     clock: Callable[[], datetime] = now,
 ) -> Prepared:
-    """Check everything about `job` that can be checked before it is charged.
+    """Check `job` as far as possible before it is charged.
 
     Args:
         job: the checked job.
         runner: name of a Beam runner; see `pipelines.run.runners`.
         beam_options: further options of Beam.
-        clock: tells the time.
+        clock: returns the current time.
 
     Raises:
         JobError: the job, the runner or the output folder is wrong.
         InputError: the input is not what the job says.
-        LedgerRefusal: the ledger has no room for it.
+        LedgerRefusal: the ledger refuses the run.
     """
     options = make_options(runner, job, beam_options)
     check_options(options)
@@ -155,17 +155,17 @@ def prepare_run(
 
 
 def _check_apart(job: Job) -> None:
-    """Refuse to write where a later run on the same input could read it."""
+    """Check that neither output nor ledger lies in the input, where a later run would read it."""
     for name, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
         if place is not None and lies_within(job.input.path, place):
             raise JobError(
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
-                "take it for rows; give a place outside of the input."
+                "read it as rows; give a path outside the input."
             )
 
 
 def _check_import(function: Function) -> None:
-    """Import the function where no row is, before anything is spent; elsewhere its workers must have it."""
+    """Import the function in a process that has read no rows, before budget is spent."""
     try:
         FunctionRunner(function).close()
     except FunctionError as error:
@@ -179,27 +179,27 @@ def run_job(
     events: Events | None = None,
     clock: Callable[[], datetime] = now,
 ) -> dict[str, Any] | None:
-    """Run `job`, or find that it has already been run.
+    """Run `job`, unless its release exists.
 
-    The output folder is looked at first: where it holds this job's release, that one is returned, and no
-    data is read. Otherwise the job is charged before data is read, and charged once however often it is
-    tried. What writes the release, on a worker, also marks the charge and makes the report, so that
-    nothing is left to a submitting process that may have ended.
+    If the output folder contains the release of this job, it is returned, and no data is read. Otherwise the
+    job is charged before data is read. It is charged once, even if it is run several times. The worker that
+    writes the release also marks the charge and writes the report, since the submitting process may have
+    ended by then.
 
     Args:
         job: the checked job.
         runner: name of a Beam runner; see `pipelines.run.runners`.
         beam_options: further options of Beam.
-        events: told what happens.
-        clock: tells the time.
+        events: log of the run.
+        clock: returns the current time.
 
     Returns:
-        The stored release; None where the runner only takes the job, and will run it by itself.
+        The stored release; None where the runner only accepted the job and runs it later.
 
     Raises:
         JobError: the job, the runner or the output folder is wrong.
         InputError: the input is not what the job says.
-        LedgerRefusal: the ledger has no room for it.
+        LedgerRefusal: the ledger refuses the run.
         StorageError: storage keeps failing.
         RunError: anything else.
     """
@@ -207,19 +207,21 @@ def run_job(
     delivery = delivery_of(job)
     if delivery.find() is None:
         prepared = prepare_run(job, runner, beam_options, clock)
-        events.tell("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
+        events.emit("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
         delivery, found = _charge(job, prepared.plan, delivery, clock)
         if not found:
-            events.tell("started", runner=runner, ledger=job.privacy.ledger)
-            with shown(prepared.plan.rounds, events) as rounds:
+            events.emit("started", runner=runner, ledger=job.privacy.ledger)
+            with with_progress(prepared.plan.rounds, events) as rounds:
                 done = submit(partial(build_pipeline, prepared, delivery, rounds), "nothing was released")
             if not done:
-                events.tell("submitted", output=job.output)
+                events.emit("submitted", output=job.output)
                 return None
     release = delivery.finish()
     if release is None:
-        raise RunError(f"The pipeline ended, but {delivery.folder.locate(RELEASE)} cannot be seen from here.")
-    events.tell(release["outcome"], output=job.output)
+        raise RunError(
+            f"The pipeline ended, but {delivery.folder.locate(RELEASE)} is not visible from this machine."
+        )
+    events.emit(release["outcome"], output=job.output)
     return release
 
 
@@ -227,7 +229,7 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
     """Charge the job to its ledger.
 
     Returns:
-        The delivery, with the id of what was charged, and whether the release has become visible meanwhile.
+        The delivery with the id of the ledger, and whether the release has become visible meanwhile.
     """
     if delivery.ledger is None:
         return delivery, False
@@ -238,14 +240,15 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
         return delivery, False
     if delivery.find() is None:
         raise LedgerRefusal(
-            f"privacy.ledger {delivery.ledger} knows run {job.run_id} as released, but its release is not "
-            f"in {job.output} any more: put it back, or give another run_id, which is charged by itself."
+            f"privacy.ledger {delivery.ledger} has recorded that run {job.run_id} was released, but its "
+            f"release is no longer in {job.output}: restore it, or give another run_id, which is charged "
+            "separately."
         )
     return delivery, True
 
 
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
-    """Return the one pipeline of a run: read, all rounds, write."""
+    """Return the pipeline of a run: read, all rounds, write."""
     job, plan, source = prepared.job, prepared.plan, prepared.source
     pipeline = open_pipeline(prepared.options)
     elements = pipeline | "Read" >> ReadBlocks(source)
@@ -265,18 +268,18 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     return pipeline
 
 
-@no_annotations  # Beam would check protocols as types
+@no_annotations  # Beam would use protocols as type hints
 def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
-    """Write the release where there is none; a step that is repeated leaves the first one.
+    """Write the release unless there is one, so that a repeated step keeps the first release.
 
     Raises:
-        StorageError: the folder is not the one that the charge holds: this worker sees another disk.
+        StorageError: the folder has another id than the charge, as this worker has another disk.
     """
     with plain_errors("Write"):
         if delivery.output_id not in (None, read_output_id(delivery.folder)):
             raise StorageError(
-                f"{delivery.folder.locate('')} is another folder on the worker than where the run was "
-                "submitted: give an output that all workers share."
+                f"{delivery.folder.locate('')} on the worker is not the folder of the machine that "
+                "submitted the run: give an output that all workers share."
             )
         write_release(delivery.folder, draft, state, grid)
         delivery.finish()

@@ -1,4 +1,4 @@
-"""Which Beam runners may run a job, and with which options."""
+"""The supported Beam runners and their options."""
 
 import io
 import logging
@@ -21,7 +21,7 @@ EMBEDDED = "FnApiRunner"
 RUNNERS = (EMBEDDED, "FlinkRunner", "DataflowRunner", "PrismRunner")
 
 _DATAFLOW = (
-    "--sdk_location=container",  # the image brings this very version
+    "--sdk_location=container",  # the image contains Beam in this version
     "--machine_type=n2-standard-4",
     "--autoscaling_algorithm=THROUGHPUT_BASED",
     "--max_num_workers=16",
@@ -29,15 +29,15 @@ _DATAFLOW = (
 
 
 def make_options(runner: str, job: Job, extra: Sequence[str]) -> PipelineOptions:
-    """Return Beam's options for `job`: ours first, so that the given ones win.
+    """Return the options of Beam for `job`. Given options override the defaults.
 
     Args:
         runner: name of a Beam runner from `RUNNERS`; DirectRunner stands for the embedded one.
-        job: its task and run id become the Beam job's name.
+        job: its task and run id become the name of the Beam job.
         extra: further options of Beam.
 
     Raises:
-        JobError: a runner that isn't served, or options that neither Beam nor the runner knows.
+        JobError: the runner is not supported, or an option is unknown.
     """
     runner = _check_runner(runner)
     complaint = io.StringIO()
@@ -45,12 +45,12 @@ def make_options(runner: str, job: Job, extra: Sequence[str]) -> PipelineOptions
         with redirect_stderr(complaint), quiet():
             check_known(runner, extra)
             if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
-                raise JobError("--runner stands after --: give it before, where it is checked.")
+                raise JobError("--runner is given after --: give it before --.")
             options = PipelineOptions([f"--runner={runner}", *_defaults(runner, job), *extra])
             options.get_all_options()
     except SystemExit:
-        said = complaint.getvalue().strip().rpartition("error: ")[2]
-        raise JobError(f"The Beam options after -- are wrong: {said}.") from None
+        problem = complaint.getvalue().strip().rpartition("error: ")[2]
+        raise JobError(f"The Beam options after -- are wrong: {problem}.") from None
     return options
 
 
@@ -61,35 +61,35 @@ def open_pipeline(options: PipelineOptions) -> beam.Pipeline:
 
 
 def check_options(options: PipelineOptions) -> None:
-    """Check that the runner has the options that it needs, and that what they name is there.
+    """Check that the runner has its options, and that the addresses in them respond.
 
     Raises:
         JobError: an option is missing or wrong.
-        RunError: a cluster or a job server does not answer.
+        RunError: a cluster or a job server does not respond.
     """
     threads = options.view_as(DirectOptions).direct_num_workers
     if threads < 0:
         raise JobError(
-            f"--direct_num_workers is {threads}: it must be at least 1, or 0 for one for each core."
+            f"--direct_num_workers is {threads}: it must be at least 1, or 0 for one thread per core."
         )
     try:
         with quiet():
             open_pipeline(options)
     except ValueError as error:
-        said = str(error).strip().splitlines()[-1].strip(" .")  # a line for each option
-        raise JobError(f"The Beam options after -- are wrong: {said}.") from None
+        problem = str(error).strip().splitlines()[-1].strip(" .")  # one line per option
+        raise JobError(f"The Beam options after -- are wrong: {problem}.") from None
     check_workers(options)
     with quiet():
         reach_runner(options)
 
 
 def _check_runner(name: str) -> str:
-    """Return the runner to use; others might draw noise once per consumer, and so publish it twice."""
+    """Return the name of the runner. Unsupported runners might draw noise again for each consumer."""
     name = EMBEDDED if name == "DirectRunner" else name
     if name not in RUNNERS:
         raise JobError(
             f"--runner is {name}: it must be {', '.join(RUNNERS[:-1])} or {RUNNERS[-1]}, which are known to "
-            "keep one draw of noise for all who read it; others may draw again, and so overspend."
+            "draw noise once; others may draw it several times, and so exceed the budget."
         )
     return name
 
@@ -112,7 +112,7 @@ def _defaults(runner: str, job: Job) -> list[str]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep Beam's logs and warnings to itself: they may quote what it works on."""
+    """Suppress the logs and warnings of Beam, which may quote rows."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

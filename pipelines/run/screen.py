@@ -1,4 +1,4 @@
-"""Screen a dataset: which of its rows a released ball or cover holds, and which are outside of all."""
+"""Screen a dataset: split its rows into those inside the released balls and those outside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ MARKER = "README.txt"
 _MARKS = """\
 PRIVATE DATA. This is not a release.
 
-The files in inside/ and outside/ hold rows of the input, unchanged: inside/ those that lie in {what}
-released by {release} (run {run_id}), outside/ all the others, also those with a null, NaN or infinity in
-{columns}.
+The files in inside/ and outside/ contain rows of the input, unchanged. inside/ has the rows that lie in
+{what} released by {release} (run {run_id}). outside/ has all other rows, including those with a null, NaN or
+infinity in {columns}.
 
-Their names, sizes and numbers of rows are private too. Keep all of it as the input is kept, and publish only
-what a private analysis of it releases. Rows chosen by a release are still the same people's rows: what is
-spent on them adds up with what was spent on the input.
+The names, sizes and numbers of rows of these files are private, too. Protect them like the input, and publish
+only the results of private analyses. The rows are still those of the same people, so the budget of an
+analysis of these files adds to the budget that was spent on the input.
 """
 
 
 @dataclass(frozen=True)
 class Named:
-    """What names the Beam job of a screening."""
+    """The run id and task that name the Beam job of a screening."""
 
     run_id: str
     task: str = "screen"
@@ -53,19 +53,19 @@ def screen(
 ) -> None:
     """Write the input's rows, with all columns, to `inside` and `outside` of the output folder.
 
-    Nothing is spent: the balls are public, and what is written is not. Nothing that depends on rows is
-    returned or said.
+    No budget is spent, because the balls are public and the output is private. Nothing that depends on rows
+    is returned or printed.
 
     Args:
         release_path: release.json of one_cluster or k_cover, or the folder that holds it.
         input_path: a Parquet file, a folder of them or a glob; it needs the columns of the release.
-        output_path: a folder that does not exist yet, or is empty.
+        output_path: a new or empty folder.
         runner: name of a Beam runner; see `pipelines.run.runners`.
         beam_options: further options of Beam.
 
     Raises:
         JobError: the release has no ball, or the output folder or the runner is wrong.
-        InputError: the input has not the columns of the release, or is no Parquet.
+        InputError: the input lacks columns of the release, or is not Parquet.
         StorageError: storage keeps failing.
         RunError: anything else.
     """
@@ -97,14 +97,15 @@ def _read_release(path: str) -> dict[str, Any]:
 def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
     """Return the grid and the balls of a release.
 
-    A search that found nothing is refused: all rows outside of no ball would say nothing of any row.
+    Raises:
+        JobError: the release has no ball.
     """
     task = release.get("task")
     if task not in ("one_cluster", "k_cover"):
-        raise JobError(f"RELEASE {path} is of {task}: only one_cluster and k_cover release balls.")
+        raise JobError(f"RELEASE {path} is a release of {task}: only one_cluster and k_cover release balls.")
     if release["outcome"] != "released":
         raise JobError(
-            f"RELEASE {path} found no ball (outcome {release['outcome']}): nothing can be screened."
+            f"RELEASE {path} contains no ball (outcome {release['outcome']}): nothing can be screened."
         )
     try:
         domain, result = release["domain"], release["result"]
@@ -118,15 +119,15 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
         grid.check_distances()
         return grid, Balls.of(grid, result["balls"] if task == "k_cover" else [result])
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise JobError(f"RELEASE {path} has no balls in its domain: it was changed after its run.") from None
+        raise JobError(f"RELEASE {path} has no valid balls: it was changed after its run.") from None
 
 
 def _check_output(output: str, input_path: str) -> None:
-    """Refuse a folder with something in it, and one that a later job would read as part of the input."""
+    """Check that the output is empty and lies outside the input, where a later job would read it."""
     if lies_within(input_path, output):
         raise JobError(
             f"OUTPUT {output} lies in INPUT {input_path}, whose rows would then be there twice: give a "
-            "folder elsewhere."
+            "folder outside the input."
         )
     folder = open_folder(output)
     try:
@@ -145,13 +146,14 @@ def _check_output(output: str, input_path: str) -> None:
 
 
 def _check_names(source: Source) -> None:
-    """Refuse files that would be written over each other, such as `a` and `a.parquet`."""
+    """Check that no two input files get the same output name, such as `a` and `a.parquet`."""
     named: dict[str, str] = {}
     for file in source.files:
         other = named.setdefault(file_name(Descriptor(file, 0, 0)), file.name)
         if other != file.name:
             raise InputError(
-                f"input.path: {other} and {file.name} would become files of one name: rename one of them."
+                f"input.path: {other} and {file.name} would become files of the same name: rename one of "
+                "them."
             )
 
 

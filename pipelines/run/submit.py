@@ -1,4 +1,4 @@
-"""Run a Beam pipeline, quietly: what goes wrong in it is told without anything that depends on rows."""
+"""Run a Beam pipeline. Errors are reported without anything that depends on rows."""
 
 import errno
 import io
@@ -23,23 +23,23 @@ _LOST = re.compile(
     r"Heartbeat of TaskManager|TaskManager with id \S+ is no longer reachable|closed by remote task manager"
     r"|Process died with exit code|Worker subprocess exited|lost contact with the service"
 )
-"""What Flink, Beam's own workers and Dataflow say of a worker that is gone."""
+"""How Flink, Beam's own workers and Dataflow report a lost worker."""
 
 _SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
 
 
-def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
-    """Build a pipeline and run it to its end; return False where it was only submitted.
+def submit(build: Callable[[], beam.Pipeline], consequence: str) -> bool:
+    """Build and run a pipeline; return whether it has ended, and was not only submitted.
 
     Args:
         build: makes the pipeline, with its options.
-        left: what a pipeline that fails leaves, for the error: "nothing was released".
+        consequence: of a failure, for the error, such as "nothing was released".
 
     Raises:
-        InputError: `build` found the input to be wrong.
-        JobError: a step found the job to be wrong.
-        RunError: anything else. What a worker says of the input is among these: the input was as the job
-            says when it was checked, so a later run of the same job may succeed.
+        InputError: `build` found that the input is invalid.
+        JobError: a step found that the job is invalid.
+        RunError: anything else, including input that was valid before and that a worker found invalid: a
+            later run of the same job may succeed.
     """
     pipeline = None
     try:
@@ -52,18 +52,18 @@ def submit(build: Callable[[], beam.Pipeline], left: str) -> bool:
     except Exception as error:
         if pipeline is None and isinstance(error, InputError):
             raise
-        raise _translated(error, left) from None
+        raise _translated(error, consequence) from None
     if ended in _SUBMITTED:
         return False
     if ended not in (None, PipelineState.DONE):
-        raise RunError(f"The pipeline ended as {ended}; {left}.")
+        raise RunError(f"The pipeline ended as {ended}; {consequence}.")
     return True
 
 
-def _translated(error: Exception, left: str) -> Exception:
-    """Return what may be said of an error in the pipeline: its plain cause, or else its kind and place.
+def _translated(error: Exception, consequence: str) -> Exception:
+    """Return the error to raise for an error in the pipeline: its cause if known, else its type and line.
 
-    The text of an error is never repeated, because it may quote rows; that of a `ShoalError` cannot.
+    The text of an error may quote rows, so it is never repeated, except for a `ShoalError`.
     """
     known = error_in(str(error))
     if known is None and isinstance(error, ShoalError):
@@ -74,14 +74,14 @@ def _translated(error: Exception, left: str) -> Exception:
     text = f"{error}\n{type(error).__name__}: {error}"
     cause = _cause(text)
     if cause is not None:
-        return RunError(f"The pipeline failed: {cause}; {left}.")
+        return RunError(f"The pipeline failed: {cause}; {consequence}.")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
     place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return RunError(f"The pipeline failed with {type(error).__name__}{place}; {left}.")
+    return RunError(f"The pipeline failed with {type(error).__name__}{place}; {consequence}.")
 
 
 def _cause(text: str) -> str | None:
-    """Return what a machine lacked, in words of the system or ours; None for all else."""
+    """Return a cause that is a fault of the machine, or None."""
     if _MEMORY.search(text):
         return "the worker ran out of memory"
     if _LOST.search(text):

@@ -1,4 +1,4 @@
-"""A place for files, which are written whole or not at all, whatever kind of storage it is on."""
+"""Folders of files on any kind of storage. Files are written atomically."""
 
 from typing import Protocol
 
@@ -8,36 +8,36 @@ GCS = "gs://"
 
 
 class StorageError(ShoalError, RuntimeError):
-    """Storage failed for a reason that is not the job's; the text holds nothing that depends on rows."""
+    """Storage failed, although the job is valid. The text contains nothing that depends on rows."""
 
 
 class Folder(Protocol):
-    """A place for files. Values that name it travel to workers, so it is small and picklable.
+    """A folder of files. It is picklable, since it is sent to workers.
 
-    Every method raises JobError where the job names a place that isn't there or isn't allowed, and
-    StorageError where storage keeps failing.
+    Every method raises JobError where the path does not exist or is not permitted, and StorageError where
+    storage keeps failing.
     """
 
     def read(self, name: str) -> bytes | None:
-        """Return the file's bytes, or None where there is no such file."""
+        """Return the bytes of a file, or None if it does not exist."""
 
     def size(self, name: str) -> int | None:
-        """Return the file's size in bytes, or None where there is no such file; only files have one."""
+        """Return the size of a file in bytes, or None if it does not exist."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write the file whole, unless there is one; return whether this call wrote it."""
+        """Write a file atomically, unless it exists; return whether this call wrote it."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write the file whole, whether or not there is one."""
+        """Write a file atomically, whether or not it exists."""
 
     def swap(self, name: str, seen: bytes, data: bytes) -> bool:
-        """Write the file whole if it still holds `seen`; return whether it now holds `data`."""
+        """Replace a file atomically if it still contains `seen`; return whether it now contains `data`."""
 
     def sweep(self, name: str) -> None:
-        """Remove what writers that were killed may have left of the file, which is there."""
+        """Remove temporary files that killed writers of an existing file left."""
 
     def prepare(self) -> None:
-        """Check that files can be created here, and leave no trace."""
+        """Check that files can be created in the folder, and leave no file behind."""
 
     def locate(self, name: str) -> str:
-        """Return what a person opens to see the file."""
+        """Return the path or URL of a file."""

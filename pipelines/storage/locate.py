@@ -1,4 +1,4 @@
-"""Open the folder or file that a job names: the only place that knows schemes."""
+"""Open the folder or file at a path: the only module that knows URL schemes."""
 
 import os
 import posixpath
@@ -12,48 +12,48 @@ def open_folder(path: str) -> Folder:
     """Return the folder at `path`, which need not exist yet.
 
     Raises:
-        JobError: a scheme that is not served.
+        JobError: the scheme is not supported.
     """
     if path.startswith(GCS):
         from pipelines.storage.object_storage import ObjectFolder
 
         return ObjectFolder(path.rstrip("/"))
     if "://" in path:
-        raise JobError(f"{path} has a scheme that is not served: give a local path or one of {GCS}.")
+        raise JobError(f"{path} has a scheme that is not supported: give a local path or {GCS}...")
     return LocalFolder(path)
 
 
 def open_file(path: str) -> tuple[Folder, str]:
-    """Return the folder of the file at `path`, and its name there.
+    """Return the folder of the file at `path`, and the name of the file.
 
     Raises:
-        JobError: a scheme that is not served, or no name.
+        JobError: the scheme is not supported, or the path has no file name.
     """
     if not path:
-        raise JobError("The path of a file is empty: give a local path or one of gs://.")
+        raise JobError("The path of a file is empty: give a local path or gs://...")
     scheme, mark, rest = path.rpartition("://")
     folder, name = (posixpath if mark else os.path).split(rest)
     if not name or (mark and not folder):
-        raise JobError(f"{path} is a folder: give a file's name.")
+        raise JobError(f"{path} is a folder: give the name of a file.")
     return open_folder(scheme + mark + folder), name
 
 
 def absolute(path: str) -> str:
-    """Return a local path made absolute, since workers run elsewhere; another as it is.
+    """Return a local path as an absolute one, and a URL unchanged. Workers may have other current folders.
 
     Raises:
-        JobError: a character that no path has, a home folder of nobody, or no current folder to start from.
+        JobError: the path has a NUL character, or its home folder or the current folder does not exist.
     """
     if "\0" in path:
-        raise JobError(f"{path!r} is not a path: it has a NUL character.")
+        raise JobError(f"{path!r} is not a path: it contains a NUL character.")
     if "://" in path or not path:
         return path
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
-        raise JobError(f"{path} begins with the home folder of nobody who is known here: give another path.")
+        raise JobError(f"{path} begins with the home folder of an unknown user: give another path.")
     try:
         return os.path.abspath(expanded)
     except FileNotFoundError:
         raise JobError(
-            f"{path} is relative to a current folder that is gone: give an absolute path."
+            f"{path} is relative, but the current folder was removed: give an absolute path."
         ) from None

@@ -1,4 +1,4 @@
-"""Folders on Google Cloud Storage: preconditions on an object's generation keep writers from each other."""
+"""Folders on Google Cloud Storage. Preconditions on the generation exclude concurrent writers."""
 
 import base64
 import posixpath
@@ -21,8 +21,8 @@ from pipelines.errors import JobError
 from pipelines.storage.folder import GCS, StorageError
 
 _WAIT = 120.0
-"""Seconds for which a request is tried again, ever more slowly, on 408, 429, 5xx, broken connections and
-downloads that arrive damaged."""
+"""Seconds for which a request is retried with growing pauses, on 408, 429, 5xx, broken connections and
+damaged downloads."""
 
 _NO_GENERATION = 1
 _CHUNK_SECONDS = 30.0
@@ -40,17 +40,17 @@ def _retry() -> Retry:
 
 
 def _size_and_checksum(data: bytes) -> tuple[int, str]:
-    """Return what storage says of an object that holds `data`."""
+    """Return the size and CRC32C that storage reports for an object of this content."""
     return len(data), base64.b64encode(google_crc32c.Checksum(data).digest()).decode()
 
 
 @dataclass(frozen=True)
 class ObjectFolder:
-    """A folder of Google Cloud Storage: the objects whose names begin with its own.
+    """A folder of Google Cloud Storage: the objects whose names have its prefix.
 
-    Every write names the generation that it replaces, so it can be repeated without harm, and none is
-    called done before size and CRC32C of what is stored are those of what was sent. An object is there whole
-    or not at all, and an upload that breaks off leaves nothing that anybody could list or read.
+    Every write names the generation that it replaces, so it can be repeated safely. A write succeeds only if
+    size and CRC32C of the stored object are as sent. Objects are written atomically: an interrupted upload
+    leaves nothing that can be listed or read.
 
     Args:
         path: `gs://bucket/prefix`, without a slash at the end.
@@ -60,7 +60,7 @@ class ObjectFolder:
 
     def __post_init__(self) -> None:
         if not self._bucket_name:
-            raise JobError(f"{self.path} names no bucket: give gs://bucket/folder.")
+            raise JobError(f"{self.path} has no bucket: give gs://bucket/folder.")
 
     def read(self, name: str) -> bytes | None:
         """See `Folder.read`."""
@@ -80,7 +80,7 @@ class ObjectFolder:
 
     def create(self, name: str, data: bytes) -> bool:
         """See `Folder.create`."""
-        # what was sent may be there by a first try, whose answer was lost
+        # an earlier try may have written it, although its response was lost
         return self._upload(name, data, 0) or self.read(name) == data
 
     def replace(self, name: str, data: bytes) -> None:
@@ -97,10 +97,10 @@ class ObjectFolder:
         return self._upload(name, data, found[1]) or self.read(name) == data
 
     def sweep(self, name: str) -> None:
-        """See `Folder.sweep`: uploads that broke off are no objects."""
+        """See `Folder.sweep`: an interrupted upload leaves no object."""
 
     def prepare(self) -> None:
-        """See `Folder.prepare`: a write to a generation that no object has is allowed or not, and fails."""
+        """See `Folder.prepare`: a write to an impossible generation fails, but checks the permission."""
         self._upload(".probe", b"", _NO_GENERATION)
 
     def locate(self, name: str) -> str:
@@ -118,10 +118,10 @@ class ObjectFolder:
         return self._bucket().blob(self.locate(name).removeprefix(f"{GCS}{self._bucket_name}/"))
 
     def _see(self, name: str) -> tuple[bytes, int] | None:
-        """Return an object's bytes and their generation, or None where there is none.
+        """Return the bytes of an object and their generation, or None if it does not exist.
 
-        The bytes are compared with what storage says of the object: the client library does not do that for
-        a download that broke off and was continued.
+        Size and CRC32C of the bytes are checked here, because the client library does not check a download
+        that was interrupted and resumed.
         """
         with self._explained():
             end, pause = time.monotonic() + _WAIT, 0.1
@@ -139,28 +139,28 @@ class ObjectFolder:
                     if _size_and_checksum(data) == stored:
                         return data, generation
                 except (exceptions.PreconditionFailed, DataCorruption):
-                    pass  # another write came between, or it arrived damaged
+                    pass  # the object was changed meanwhile, or the download is damaged
                 except exceptions.NotFound:
                     self._check_bucket()
                     return None
                 if time.monotonic() > end:
                     raise StorageError(
-                        f"{self.locate(name)} did not arrive as it is stored in {_WAIT:.0f} s: size or "
-                        "CRC32C differs."
+                        f"{self.locate(name)} could not be downloaded undamaged within {_WAIT:.0f} s: size "
+                        "or CRC32C differs."
                     )
                 time.sleep(pause)
                 pause = min(2.0 * pause, 10.0)
 
     def _check_bucket(self) -> None:
-        """Tell a missing object, which is no error, from a missing bucket.
+        """Raise NotFound if the bucket is missing; a missing object in an existing bucket is no error.
 
-        An account may be barred from looking at the bucket itself, and then need not look.
+        An account without permission to list the bucket skips this check.
         """
         with suppress(exceptions.Forbidden):
             next(iter(_client().list_blobs(self._bucket(), max_results=1, retry=_retry())), None)
 
     def _upload(self, name: str, data: bytes, generation: int) -> bool:
-        """Write an object whose generation still is `generation`; return whether it was."""
+        """Write an object if its generation is still `generation`; return whether it was."""
         kind = _UPLOAD_TYPES.get(posixpath.splitext(name)[1], "application/octet-stream")
         with self._explained():
             blob = self._blob(name)
@@ -176,26 +176,30 @@ class ObjectFolder:
             except exceptions.PreconditionFailed:
                 return False
         if (blob.size, blob.crc32c) != _size_and_checksum(data):
-            raise StorageError(f"{self.locate(name)} is not stored as it was sent: size or CRC32C differs.")
+            raise StorageError(f"{self.locate(name)} was not stored as sent: size or CRC32C differs.")
         return True
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in a sentence what storage answered: which bucket, and what is missing."""
+        """Translate errors of storage to a JobError or StorageError that names the bucket."""
         bucket = f"{self.path}: bucket {self._bucket_name}"
         try:
             yield
-        except (exceptions.Unauthorized, RefreshError, InvalidOperation):  # the latter two answer a 401
-            raise JobError(f"{bucket} does not know who asks (401): give valid credentials.") from None
+        except (
+            exceptions.Unauthorized,
+            RefreshError,
+            InvalidOperation,
+        ):  # the latter two also stand for a 401
+            raise JobError(f"{bucket} refuses the credentials (401): give valid ones.") from None
         except exceptions.Forbidden:
-            raise JobError(f"{bucket} does not allow it (403): grant {_ROLE} to this account.") from None
+            raise JobError(f"{bucket} denies access (403): grant {_ROLE} to this account.") from None
         except exceptions.NotFound:
-            raise JobError(f"{bucket} does not exist (404): create it, or give another.") from None
+            raise JobError(f"{bucket} does not exist (404): create it, or give another bucket.") from None
         except GoogleAuthError:
             raise JobError(
-                f"{bucket} needs credentials, and none were found: set GOOGLE_APPLICATION_CREDENTIALS or run "
+                f"{bucket} needs credentials, but none were found: set GOOGLE_APPLICATION_CREDENTIALS or run "
                 "gcloud auth application-default login."
             ) from None
         except (exceptions.GoogleAPIError, requests.RequestException, OSError) as error:
             kind = type(error).__name__
-            raise StorageError(f"{bucket} did not answer in {_WAIT:.0f} s ({kind}).") from None
+            raise StorageError(f"{bucket} did not respond within {_WAIT:.0f} s ({kind}).") from None

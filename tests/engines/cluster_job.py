@@ -21,7 +21,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
 from core.plan import Plan
 from core.rounds import run_in_memory
-from pipelines.console.leave import leave_after
+from pipelines.console.exit import exit_after
 from pipelines.run.runners import open_pipeline
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
@@ -121,7 +121,7 @@ def submit() -> None:
     """Run the job that `Submission` left."""
     output = Path(sys.argv[1])
     job = pickle.loads((output / "job").read_bytes())
-    leave_after(lambda: job.run_in_beam(output, sys.argv[2:]))
+    exit_after(lambda: job.run_in_beam(output, sys.argv[2:]))
 
 
 def _keep(state: Trace, output: Path) -> None:

@@ -233,7 +233,7 @@ def test_faults_change_nothing_but_the_time(cloud, server, connect, fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"), [("deny_401", "does not know who asks"), ("deny_403", "does not allow it")]
+    ("fault", "says"), [("deny_401", "refuses the credentials"), ("deny_403", "denies access")]
 )
 def test_denied_access_names_the_bucket(cloud, server, connect, fault, says):
     status = fault[-3:]
@@ -281,7 +281,7 @@ def test_what_is_stored_is_compared_with_what_was_sent(cloud, monkeypatch):
     folder, name = open_file(f"{cloud.root}/x/file")
     checksum = "AAAAAA=="
     monkeypatch.setattr(storage.Blob, "crc32c", property(lambda blob: checksum))
-    with pytest.raises(StorageError, match="not stored as it was sent"):
+    with pytest.raises(StorageError, match="not stored as sent"):
         folder.create(name, b"data")
 
 
@@ -302,10 +302,10 @@ def test_what_only_arrives_damaged_is_trouble_of_storage(cloud, server, connect,
     path = cloud.write(cloud.job)
     with FaultyProxy(server.url, "flip_all_downloads") as proxy:
         connect(proxy.url)
-        with pytest.raises(StorageError, match="did not arrive as it is stored"):
+        with pytest.raises(StorageError, match="could not be downloaded undamaged"):
             read_ledger(ledger)
         result = cloud.shoal("run", path)
-        assert (result.exit_code, "did not arrive as it is stored" in result.stderr) == (1, True)
+        assert (result.exit_code, "could not be downloaded undamaged" in result.stderr) == (1, True)
 
 
 def test_an_upload_whose_answer_was_lost_is_ones_own(bucket, server, connect):

@@ -19,14 +19,14 @@ WRONG_JOBS = [
     ({"params.targte": 5}, "params.targte is not a known key"),
     ({"input.unit": "user"}, "input.unit: user is missing from part.parquet; its columns are x, y"),
     ({"input.unit": "x"}, "input.unit: x is double in part.parquet; give a column of integers"),
-    ({"input.keep": "mean"}, "input.keep is mean, but without input.unit each row is a person"),
+    ({"input.keep": "mean"}, "input.keep is mean, but there is no input.unit, so each row is one person"),
     ({"input.unit": "user", "input.keep": "both"}, "input.keep"),
     ({**changes("threshold"), "input.unit": "u", "input.keep": "mean"}, "for threshold it must be one"),
-    ({**changes("triangles"), "input.unit": "u"}, "input.unit is u: the rows of triangles are edges"),
-    ({**changes("mst_cost"), "input.unit": "u"}, "input.unit is u: the rows of mst_cost are edges"),
+    ({**changes("triangles"), "input.unit": "u"}, "input.unit is u: triangles hides one edge"),
+    ({**changes("mst_cost"), "input.unit": "u"}, "input.unit is u: mst_cost hides one edge"),
     ({**changes("sample_and_aggregate"), "input.keep": "one"}, "input.keep is not a known key"),
     ({"privacy.ledger": "/nowhere/ledger.json"}, "privacy.ledger /nowhere/ledger.json does not exist"),
-    ({"privacy.ledger": "s3://bucket/ledger.json"}, "s3://bucket has a scheme that is not served"),
+    ({"privacy.ledger": "s3://bucket/ledger.json"}, "s3://bucket has a scheme that is not supported"),
     ({"privacy.ledger": "gs://bucket/"}, "gs://bucket/ is a folder"),
     ({"params.method": "magic"}, "params.method"),
     ({"params.target": ...}, "params.target is missing"),
@@ -55,7 +55,7 @@ WRONG_JOBS = [
     ({"input.columns": []}, "input.columns"),
     ({"input.columns": ["x", "x"]}, "input.columns"),
     ({"input.columns": ["x"]}, "input.columns has 1"),
-    ({"output": "s3://bucket/folder"}, "s3://bucket/folder has a scheme that is not served"),
+    ({"output": "s3://bucket/folder"}, "s3://bucket/folder has a scheme that is not supported"),
     ({"output": "gs:///folder"}, "gs:///folder names no bucket"),
     ({"input.path": "s3://bucket/folder"}, "input.path s3://bucket/folder has a scheme"),
     ({"run_id": "../other"}, "run_id"),
@@ -138,7 +138,7 @@ def test_parquet_damaged_in_the_middle(bench):
     bench.rows.write_bytes(data)
     result = bench.run()
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "shoal: input.path: part.parquet is not readable any more, or is damaged.\n"
+    assert result.stderr == "shoal: input.path: part.parquet can no longer be read, or is damaged.\n"
     assert not (bench.folder / "out").exists()
 
 
@@ -266,11 +266,11 @@ def test_numbers_without_a_dot_are_numbers(bench):
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("gs://foo", "gs://foo is a folder: give a file's name."),
-        ("s3://foo/ledger.json", "has a scheme that is not served"),
-        ("s3://foo", "s3://foo is a folder: give a file's name."),
+        ("gs://foo", "gs://foo is a folder: give the name of a file."),
+        ("s3://foo/ledger.json", "has a scheme that is not supported"),
+        ("s3://foo", "s3://foo is a folder: give the name of a file."),
         ("", "The path of a file is empty"),
-        ("~nobody_xyz/ledger.json", "begins with the home folder of nobody who is known here"),
+        ("~nobody_xyz/ledger.json", "begins with the home folder of an unknown user"),
     ],
 )
 def test_a_ledger_is_never_made_at_another_place_than_was_asked(bench, path, says):
@@ -282,7 +282,7 @@ def test_a_ledger_is_never_made_at_another_place_than_was_asked(bench, path, say
 
 def test_a_number_of_threads_that_no_runner_has(bench, refused):
     said = refused(bench.run({}, "--", "--direct_num_workers=-1"))
-    assert "--direct_num_workers is -1: it must be at least 1, or 0 for one for each core." in said
+    assert "--direct_num_workers is -1: it must be at least 1, or 0 for one thread per core." in said
 
 
 @pytest.mark.parametrize("width", [1e300, 2.0**63, 2.0**64, 1e30])

@@ -31,7 +31,7 @@ def test_it_may_be_written_again(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, name: str) -> None:
     write(tmp_path / name, lat=[1.0], lon=[1.0])
     before = (tmp_path / name).read_bytes()
-    assert f"holds '{name}', not of the demo: give a new folder" in refusal(tmp_path)
+    assert f"holds '{name}', a file that the demo did not write: give a new folder" in refusal(tmp_path)
     assert os.listdir(tmp_path) == [name]
     assert (tmp_path / name).read_bytes() == before
 

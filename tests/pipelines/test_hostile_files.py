@@ -85,14 +85,14 @@ def test_sound_files_of_every_type_are_read_or_refused_at_the_footer(tmp_path: P
     assert sum(both[0][0] is None for both in found.values()) > 120
     assert sum(both[1][0] is None for both in found.values()) > 100
     for name, says in {
-        "two columns of a name": "x stands more than once in hostile.parquet",
+        "two columns of a name": "x occurs more than once in hostile.parquet",
         "no columns": "x is missing from hostile.parquet; its columns are none.",
         "odd names, none used": r"line\nbreak\tand\x1b[31mred",
         "a thousand columns": "and 970 more.",
         "deep": "input.columns: x is struct<",
     }.items():
         assert says in found[name][0][1]
-    assert "u stands more than once" in found["two units of a name"][1][1]
+    assert "u occurs more than once" in found["two units of a name"][1][1]
 
 
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
         assert {when for when, _ in found[name]} == {FOOTER}
     assert "is encrypted; give a Parquet file" in found["encrypted footer"][0][1]
     late = {text for both in found.values() for when, text in both if when == LATER}
-    assert "input.path: hostile.parquet is not readable any more, or is damaged." in late
+    assert "input.path: hostile.parquet can no longer be read, or is damaged." in late
 
 
 def test_a_folder_of_odd_things_is_read_for_its_files_alone(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_two_machines_with_disks_of_their_own_draw_once(bench, job, monkeypatch)
 
     with monkeypatch.context() as slow:
         slow.setattr(runs, "submit", meanwhile)
-        with pytest.raises(runs.RunError, match="cannot be seen from here"):
+        with pytest.raises(runs.RunError, match="is not visible from this machine"):
             runs.run_job(job)
     assert runs.run_job(job) is not None
     assert len(read_ledger(job.privacy.ledger).charges) == 1
@@ -68,7 +68,7 @@ def test_two_machines_with_disks_of_their_own_draw_once(bench, job, monkeypatch)
 
 def test_a_worker_with_another_disk_writes_nothing(bench, job, tmp_path):
     delivery = runs.Delivery(open_folder(str(tmp_path / "disk")), "monday", job.hash(), None, None, "0" * 32)
-    with pytest.raises(StorageError, match="is another folder on the worker than where"):
+    with pytest.raises(StorageError, match="on the worker is not the folder of the machine that"):
         runs._write(None, {}, job.grid, delivery)
     assert not (tmp_path / "disk").exists()
 
@@ -80,7 +80,7 @@ def test_a_folder_keeps_its_id(tmp_path):
     assert identify_output(folder) == read_output_id(folder) == first
     assert identify_output(open_folder(str(tmp_path / "other"))) != first
     Path(folder.locate(OUTPUT_ID)).write_text("mine")
-    with pytest.raises(JobError, match=r"output\.id is there already, and not of a run\.$"):
+    with pytest.raises(JobError, match=r"output\.id exists, but no run wrote it: give another folder\.$"):
         identify_output(folder)
 
 

@@ -49,7 +49,7 @@ def test_a_run_leaves_a_release(bench):
     }  # fmt: skip
     assert set(release["result"]) == {"value", "radius"}
     assert abs(release["result"]["value"][0] - 0.3) < 0.1
-    assert "all rows together that have one value of person" in " ".join(release["notes"])
+    assert "all rows that have the same value of person" in " ".join(release["notes"])
     assert "mean answers about" in (bench.folder / "out" / "report.html").read_text()
     assert "value" in result.stdout and "radius" in result.stdout
 
@@ -120,7 +120,10 @@ def test_a_replaced_unit_is_charged_as_two_answers(bench, neighbors):
 WRONG = [
     ({"domain": {"lower": [0], "upper": [1], "step": 0.5}}, "domain is not a known key"),
     ({"params.function": "no colon"}, "params.function is no colon"),
-    ({"params.function": "nowhere_at_all:f"}, "nowhere_at_all:f, which cannot be imported: ModuleNotFound"),
+    (
+        {"params.function": "nowhere_at_all:f"},
+        "nowhere_at_all:f, but that cannot be imported: ModuleNotFound",
+    ),
     ({"params.function": ...}, "params.function is missing"),
     ({"params.blocks": 2}, "params.blocks is 2"),
     ({"params.outputs.step": 0}, "params.outputs.step is 0"),
@@ -133,7 +136,7 @@ WRONG = [
     ({"input.unit": "nobody"}, "nobody is missing from part.parquet"),
     ({"input.bounds": [[0, 1], [0, 1]]}, "input.bounds has 2 entries"),
     ({"input.bounds": [[1, 0]]}, "input.bounds has [1.0, 0.0]"),
-    ({"privacy.neighbors": "replace_one", "privacy.policy": {"secrets": "full"}}, "privacy.policy speaks"),
+    ({"privacy.neighbors": "replace_one", "privacy.policy": {"secrets": "full"}}, "privacy.policy is about"),
 ]
 
 
@@ -169,8 +172,8 @@ def test_check_function_finds_no_fault_in_a_good_one(bench):
     ("function", "more", "says"),
     [
         ("raises", {}, "It raised RuntimeError: secret row"),
-        ("sleeps", {"time_limit": 0.2}, "It took longer than params.time_limit"),
-        ("kills_itself", {}, "Its process ended without an answer"),
+        ("sleeps", {"time_limit": 0.2}, "The function exceeded params.time_limit"),
+        ("kills_itself", {}, "The process ended without an answer"),
         ("answers_too_much", {}, "the answer has shape (2,), but params.outputs 1 axes"),
         ("answers_infinity", {}, "The answer is not finite"),
         ("takes", {"arguments": {"megabytes": 100}, "memory_limit": 50}, "MemoryError"),

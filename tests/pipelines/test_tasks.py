@@ -96,7 +96,7 @@ def test_a_foreign_table_is_not_taken_for_a_release(bench):
     pq.write_table(pa.table({"a": [1]}), bench.folder / "out" / "result.parquet")
     refused = bench.run(changes("histogram"))
     assert refused.exit_code == 2
-    assert "result.parquet is there already" in refused.stderr
+    assert "result.parquet exists, but no run wrote it" in refused.stderr
 
 
 POLICIES = [
@@ -207,6 +207,4 @@ def test_a_run_that_hides_less_than_its_relation_says_so(bench):
     assert refused.exit_code == 3
     assert "the job hides less: the weight of one row" in refused.stderr
     assert bench.run(weights).exit_code == 0
-    assert (
-        "Less than differential privacy hides: the weight" in (bench.folder / "out/report.html").read_text()
-    )
+    assert "It hides the weight" in (bench.folder / "out/report.html").read_text()

@@ -65,30 +65,30 @@ def test_few_people_with_many_rows_decide_nothing(bench):
 def test_the_release_plan_and_report_speak_of_units(bench):
     release = released(bench, output="out", **UNIT, **{"params.target": 1500})
     notes = " ".join(release["notes"])
-    assert "all rows together that have one value of person" in notes
-    assert "Of a unit's rows one is kept" in notes
+    assert "all rows that have the same value of person" in notes
+    assert "One row of each unit is kept" in notes
     assert release["privacy"]["hides"] == "one unit more or one unit less; the number of units is private"
     page = (bench.folder / "out" / "report.html").read_text()
     for said in (
-        "person, of whose rows one is kept",
+        "person; one row of each unit is kept",
         "for one unit",
         "Take any one unit out of the data",
-        "A unit is all rows that have one value of person",
-        "A person who is several units",
+        "A unit is all rows that have the same value of person",
+        "A person with several units",
     ):
         assert said in page
     assert "A person with several rows" not in page
     planned = bench.shoal("plan", bench.write(bench.changed({**UNIT, "input.keep": "mean"})), "--json")
     described = json.loads(planned.stdout)
     assert (described["privacy"]["unit"], described["privacy"]["keep"]) == ("person", "mean")
-    assert "the mean of its rows" in " ".join(described["notes"])
+    assert "by their mean" in " ".join(described["notes"])
 
 
 def test_without_a_unit_each_row_is_a_person(bench):
     release = released(bench, output="out")
-    assert any(note.startswith("Each row is a person") for note in release["notes"])
+    assert any(note.startswith("There is no privacy unit") for note in release["notes"])
     page = (bench.folder / "out" / "report.html").read_text()
-    assert "none: each row is a person" in page and "A person with several rows" in page
+    assert "none: each row counts as one person" in page and "A person with several rows" in page
 
 
 BOUNDED = [(task, keep) for task in TASKS for keep in TASKS[task].keeps if not TASKS[task].subsamples]
@@ -152,7 +152,7 @@ PROMISES = [
     (
         "person",
         {},
-        "promises to hide units of person, and the job hides rows: charge it to a ledger made for rows",
+        "promises to hide units of person, but the job hides rows: charge it to a ledger for rows",
     ),
     ("house", UNIT, "promises to hide units of house, and the job hides units of person"),
     (None, UNIT, "promises to hide rows, and the job hides units of person"),

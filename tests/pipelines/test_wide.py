@@ -147,7 +147,7 @@ def test_outputs_of_a_function_have_distances(bench, refused):
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"input.columns": ["float"]}, "input.columns: float is not of integers"),
+        ({"input.columns": ["float"]}, "input.columns: float does not contain integers"),
         ({"domain": {"lower": [LOW], "upper": [LOW + 2**62], "step": 1}}, "allow 2^62"),
         ({"domain": {"lower": [-1], "upper": [2**63], "step": 4}}, "neither into int64 nor into uint64"),
         ({"domain": {"lower": [LOW], "upper": [1e19], "step": 1}}, "finer than float64"),

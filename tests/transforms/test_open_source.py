@@ -93,7 +93,7 @@ def test_what_is_not_there_or_not_parquet_is_refused(tree: Path, path: str, expe
 
 
 def test_a_scheme_that_is_not_served_is_refused() -> None:
-    assert "ftp://host/a.parquet has a scheme that is not served" in refusal("ftp://host/a.parquet", ["x"])
+    assert "ftp://host/a.parquet has a scheme that is not supported" in refusal("ftp://host/a.parquet", ["x"])
 
 
 @pytest.mark.parametrize("keep", [5, 0.5, -1])

@@ -114,7 +114,7 @@ def test_a_damaged_row_group_is_refused_without_quoting_it(tmp_path: Path) -> No
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         read(tmp_path, ["x"], LINE)
-    assert str(caught.value) == "input.path: a.parquet is not readable any more, or is damaged."
+    assert str(caught.value) == "input.path: a.parquet can no longer be read, or is damaged."
 
 
 def test_the_reader_wants_one_axis_per_column(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_every_numeric_type_is_read_on_a_wide_axis(tmp_path: Path, kind: pa.Data
     if pa.types.is_integer(kind):
         assert read(tmp_path, ["x"], Grid((-(2**62),), (-1,), 1)).points.ravel().tolist() == [2**62 - 1] * 2
     else:
-        with pytest.raises(InputError, match=r"input\.columns: x is not of integers"):
+        with pytest.raises(InputError, match=r"input\.columns: x does not contain integers"):
             read(tmp_path, ["x"], Grid((0,), (2**60,), 1))
 
 

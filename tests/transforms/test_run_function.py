@@ -45,7 +45,7 @@ def make() -> Iterator[Make]:
         tell = bool(more.pop("tell", False))
         place = name if ":" in name else f"attacks:{name}"
         function = Function(f"tests.transforms.{place}", LINE, seconds=seconds, megabytes=megabytes, **more)
-        runners.append(FunctionRunner(function, tell=tell))
+        runners.append(FunctionRunner(function, report_errors=tell))
         return runners[-1]
 
     yield start
@@ -205,7 +205,7 @@ def test_large_subsamples(make: Make) -> None:
 
 
 def test_errors_are_told_only_where_rows_are_no_ones(make: Make) -> None:
-    assert b"secret row" in make("raises", tell=True).ask(HARMLESS)
+    assert b"secret row" in make("raises", report_errors=True).ask(HARMLESS)
     assert make("raises").ask(HARMLESS) == b""
 
 

@@ -165,10 +165,8 @@ def test_a_damaged_row_group_is_refused_without_quoting_it(tmp_path: Path) -> No
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         screen(path, tmp_path / "out", ("x",), LINE)
-    assert error_in(str(caught.value)) == (
-        1,
-        "input.path: a.parquet is not readable any more, or is damaged.",
-    )
+    sentence = "input.path: a.parquet can no longer be read, or is damaged."
+    assert error_in(str(caught.value)) == (1, sentence)
     assert not (tmp_path / "out").exists()
 
 

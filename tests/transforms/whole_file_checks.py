@@ -135,9 +135,9 @@ def test_a_killed_writer_leaves_the_file_or_nothing_that_others_can_read(place, 
         assert not path.exists() or (path.read_bytes(), mode(path)) == (b"a draw", 0o644)
         if either == "unnamed":
             assert names(place) in ([], ["file"])
-        for closet in place.glob(".*.closet"):
-            assert mode(closet) == 0o700
-        assert {hidden.name for hidden in place.glob(".*")} <= {".file.closet", ".file.lock"}
+        for staging in place.glob(".*.staging"):
+            assert mode(staging) == 0o700
+        assert {hidden.name for hidden in place.glob(".*")} <= {".file.staging", ".file.lock"}
         before = path.read_bytes() if path.exists() else None
         assert create_file(str(path), b"b draw") == (before is None)
         assert path.read_bytes() == (before or b"b draw")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.console.events import Events
-from pipelines.console.printable import as_json, printable, sentences
+from pipelines.console.printable import as_json, error_text, printable
 from pipelines.errors import JobError
 from pipelines.ledger.ledger import now
 
@@ -29,7 +29,7 @@ def test_json_escapes_them_and_stays_the_same_value():
 
 
 def test_an_error_is_a_short_line_for_each_sentence():
-    said = sentences(JobError(*(f"{i} {HOSTILE} {'x' * 1000} is wrong." for i in range(30))))
+    said = error_text(JobError(*(f"{i} {HOSTILE} {'x' * 1000} is wrong." for i in range(30))))
     lines = said.split("\n")
     assert len(lines) == 21
     assert all(line.isprintable() and len(line) < 500 and line.endswith(".") for line in lines)
@@ -39,7 +39,7 @@ def test_an_error_is_a_short_line_for_each_sentence():
 
 def test_an_event_is_one_line():
     stream = io.StringIO()
-    Events(stream, now).tell("failed", message=HOSTILE)
+    Events(stream, now).emit("failed", message=HOSTILE)
     [line] = stream.getvalue().splitlines()
     assert line.isprintable()
     assert json.loads(line)["message"] == HOSTILE

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.console.events import Events
-from pipelines.console.streams import Steady, StreamError
+from pipelines.console.streams import GuardedStream, StreamError
 from pipelines.ledger.ledger import now
 
 
@@ -28,15 +28,15 @@ def test_a_stream_that_fails_says_so_in_a_sentence() -> None:
     says = r"^The standard output stream cannot be written \(Broken pipe\)\.$"
     for act in (lambda stream: stream.write("x"), lambda stream: stream.flush()):
         with pytest.raises(StreamError, match=says):
-            act(Steady(Gone(), "output"))
+            act(GuardedStream(Gone(), "output"))
     kept = io.StringIO()
-    Steady(kept, "output").write("text")
+    GuardedStream(kept, "output").write("text")
     assert kept.getvalue() == "text"
 
 
-@pytest.mark.parametrize("stream", [Gone(), Steady(Gone(), "error")])
+@pytest.mark.parametrize("stream", [Gone(), GuardedStream(Gone(), "error")])
 def test_lost_events_end_no_run(stream) -> None:
-    Events(stream, now).tell("started")
+    Events(stream, now).emit("started")
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_refused_and_leaves_no_trace(books):
         LedgerRefusal, match=r"epsilon 2 .* 2 charges; .* would come to epsilon 3 by basic composition\."
     ):
         books.charge("wednesday")
-    with pytest.raises(LedgerRefusal, match="delta would not suffice"):
+    with pytest.raises(LedgerRefusal, match="delta would be exceeded"):
         books.charge("wednesday", **{"privacy.epsilon": 1e-3, "privacy.delta": 1e-4})
     assert Path(books.path).read_bytes() == before
 
@@ -220,7 +220,7 @@ def test_a_lost_release_is_not_drawn_again(bench):
     shutil.rmtree(bench.folder / "out")
     again = bench.run(changes)
     assert again.exit_code == 3
-    assert "knows run monday as released" in again.stderr
+    assert "has recorded that run monday was released" in again.stderr
     assert not (bench.folder / "out" / "release.json").exists()
     assert Path(path).read_bytes() == before
 
@@ -257,7 +257,7 @@ def test_a_dry_run_spends_and_writes_nothing(bench):
     assert bench.run({"privacy.ledger": path, "privacy.epsilon": 1.5}, "--dry-run").exit_code == 3
     assert bench.run({"input.path": str(bench.folder / "nowhere")}, "--dry-run").exit_code == 2
     assert bench.run({"run_id": "monday"}).exit_code == 0
-    assert "is released already" in bench.run({"run_id": "monday"}, "--dry-run").stdout
+    assert "is already released" in bench.run({"run_id": "monday"}, "--dry-run").stdout
 
 
 def test_a_swap_needs_the_file_as_it_was_seen(bench):
@@ -338,7 +338,7 @@ def test_a_ledger_is_not_made_behind_a_link_that_leads_nowhere(bench):
     link.symlink_to(bench.folder / "gone.json")
     refused = ledger_commands(bench, "--epsilon", "1", "--delta", "0")
     assert refused.exit_code == 2
-    assert "which leads nowhere" in refused.stderr
+    assert "is a broken link" in refused.stderr
     assert not (bench.folder / "gone.json").exists()
 
 
@@ -368,11 +368,11 @@ def test_charges_of_another_ledger_are_refused(books):
     spliced = json.loads(Path(books.path).read_text())
     spliced["charges"] += json.loads(Path(other.path).read_text())["charges"]
     Path(books.path).write_text(json.dumps(spliced))
-    with pytest.raises(JobError, match="holds the charge of run tuesday, which was made in another ledger"):
+    with pytest.raises(JobError, match="contains the charge of run tuesday, which belongs to another ledger"):
         books.charge("wednesday")
     del spliced["id"]
     Path(books.path).write_text(json.dumps(spliced))
-    with pytest.raises(JobError, match="holds the charge of run monday, which was made in another ledger"):
+    with pytest.raises(JobError, match="contains the charge of run monday, which belongs to another ledger"):
         read_ledger(books.path)
 
 

@@ -18,10 +18,10 @@ def job(bench):
     [
         ("FnApiRunner", ["--direct_num_worker=1"], "is --direct_num_workers"),
         ("FnApiRunner", ["--direct_num_work", "1"], "is --direct_num_workers"),
-        ("FnApiRunner", ["--max_bundle_size=5"], "--max_bundle_size is no option of Beam or of FnApiRunner"),
-        ("FnApiRunner", ["-d"], "-d is no option"),
-        ("FnApiRunner", ["--help"], "--help is no option"),
-        ("FnApiRunner", ["--\x1b[31m=1"], "is no option"),
+        ("FnApiRunner", ["--max_bundle_size=5"], "--max_bundle_size is not an option of Beam or FnApiRunner"),
+        ("FnApiRunner", ["-d"], "-d is not an option"),
+        ("FnApiRunner", ["--help"], "--help is not an option"),
+        ("FnApiRunner", ["--\x1b[31m=1"], "is not an option"),
         ("FnApiRunner", ["--no_auth", "stray"], "stray is not a Beam option"),
         ("FlinkRunner", ["--flink_mastre=a:1"], "is --flink_master"),
         ("FlinkRunner", ["--max_bundle_sizes=1"], "is --max_bundle_size"),
@@ -54,6 +54,7 @@ def test_nothing_is_charged_for_an_unknown_option(bench, refused):
     create_ledger(path, Ledger(epsilon=5.0, delta=1e-5))
     said = refused(bench.run({"privacy.ledger": path}, "--", "--direct_num_work=1"))
     assert said.endswith(
-        "--direct_num_work is no option of Beam or of FnApiRunner: the nearest one is --direct_num_workers."
+        "--direct_num_work is not an option of Beam or FnApiRunner: the most similar one is "
+        "--direct_num_workers."
     )
     assert read_ledger(path).charges == ()

@@ -11,12 +11,13 @@ import pytest
 from pipelines.console.events import Events
 from pipelines.ledger.ledger import now
 from pipelines.run import progress
-from pipelines.run.progress import Announced, shown
+from pipelines.run.progress import Announced, with_progress
 
 
 @dataclass(frozen=True)
 class Step:
     name: str = "step"
+    purpose: str = "a product"
     floor: int | None = 3
 
     def summarize(self, block, state):
@@ -44,7 +45,7 @@ def test_a_worker_in_another_process_has_no_listener():
 @pytest.mark.parametrize("terminal", [True, False])
 def test_shown_only_on_a_terminal(monkeypatch, capsys, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with shown([Step("one"), Step("two")], Events(None, now)) as rounds:
+    with with_progress([Step("one"), Step("two")], Events(None, now)) as rounds:
         assert [type(step) for step in rounds] == [Announced if terminal else Step] * 2
         for step in rounds:
             step.release(1, 1, None)
@@ -57,7 +58,7 @@ def test_shown_only_on_a_terminal(monkeypatch, capsys, terminal):
 def test_events_hear_of_rounds_by_name_alone(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     heard = io.StringIO()
-    with shown([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
+    with with_progress([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
         for step in rounds:
             step.release(1, 1, None)
     lines = [json.loads(line) for line in heard.getvalue().splitlines()]

@@ -82,7 +82,7 @@ def test_a_local_flink_needs_no_address(master):
 
 def test_nobody_answers_for_flink(nobody):
     with pytest.raises(
-        RunError, match=f"--flink_master is {nobody}: nobody answered at http://{nobody}/conf"
+        RunError, match=f"--flink_master is {nobody}: there was no response from http://{nobody}/conf"
     ):
         reach("FlinkRunner", f"--flink_master={nobody}", *POOL)
 
@@ -90,9 +90,9 @@ def test_nobody_answers_for_flink(nobody):
 @pytest.mark.parametrize(
     ("body", "code", "kind", "says"),
     [
-        ("<html>", 200, JobError, "is not Flink's REST interface"),
-        ("[]", 200, JobError, "is not Flink's REST interface"),
-        ("[" * 90_000, 200, JobError, "is not Flink's REST interface"),
+        ("<html>", 200, JobError, "not from Flink's REST interface"),
+        ("[]", 200, JobError, "not from Flink's REST interface"),
+        ("[" * 90_000, 200, JobError, "not from Flink's REST interface"),
         ("", 404, JobError, "it answered 404"),
         ("", 503, RunError, "it answered 503"),
         (CONFIG, 200, JobError, "--flink_version is 2.2, but .* runs Flink 1.19.3"),
@@ -123,7 +123,7 @@ def test_an_address_of_flink_that_is_none(master):
     ],
 )
 def test_workers_without_this_code(runner, options):
-    with pytest.raises(JobError, match="--environment_type is missing, or has no image: workers need Shoal"):
+    with pytest.raises(JobError, match="--environment_type is missing or has no image: workers need Shoal"):
         check_workers(PipelineOptions([f"--runner={runner}", *options]))
 
 
@@ -177,7 +177,7 @@ def test_what_starts_a_job_server(tmp_path, monkeypatch):
     with pytest.raises(JobError, match="there is no such file"):
         reach("FlinkRunner", f"--flink_job_server_jar={tmp_path}")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(JobError, match="--job_server_java_launcher is java, and there is no such command"):
+    with pytest.raises(JobError, match="--job_server_java_launcher is java, but there is no such command"):
         reach("FlinkRunner")
 
 
@@ -189,7 +189,7 @@ def test_where_prism_is(tmp_path):
         with pytest.raises(JobError, match="it must be an executable file, or a zip file of one"):
             reach("PrismRunner", f"--prism_location={place}")
     for place in (tmp_path / "no", "https://example.com/prism.zip"):
-        with pytest.raises(JobError, match="it must be a file, or the address of a release of Beam"):
+        with pytest.raises(JobError, match="it must be a file or the URL of a release of Beam"):
             reach("PrismRunner", f"--prism_location={place}")
 
 

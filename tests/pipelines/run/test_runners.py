@@ -59,7 +59,7 @@ def test_dataflow_has_defaults_that_can_be_overridden(job):
     ("options", "says"),
     [
         (["direct_num_workers=1"], "not a Beam option"),
-        (["--runner=FlinkRunner"], "--runner stands after --"),
+        (["--runner=FlinkRunner"], "--runner is given after --"),
         (["--direct_num_workers=many"], "Beam options after -- are wrong"),
     ],
 )

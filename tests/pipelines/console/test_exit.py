@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import atexit, sys, threading
-from pipelines.console.leave import leave_after
+from pipelines.console.exit import exit_after
 
 class Call:  # as one of gRPC's, whose lock a thread held when the interpreter stopped it
     def __init__(self):
@@ -28,7 +28,7 @@ def command():
 """
 
 
-def run(end: str, run: str = "leave_after(command)", seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def run(end: str, run: str = "exit_after(command)", seconds: float = 60) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", PROGRAM.format(end=end, run=run)]
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
 

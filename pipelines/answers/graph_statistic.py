@@ -1,0 +1,38 @@
+"""Answers of triangles and mst_cost: one figure of a graph."""
+
+from core.graphs.found import Promises, Result
+from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
+from pipelines.answers.text import nothing_found, number
+
+_NAMES = {"mst_cost": "The cost of a minimum spanning tree", "triangles": "The number of triangles"}
+_NOISE = {
+    "global": "The noise hides the largest change that one row could cause in any graph.",
+    "smooth": "The noise was fitted to these data: it follows how much one row could change the value.",
+}
+
+
+def promises(release: Release) -> list[str]:
+    """See `Answers.promises`."""
+    error = promises_of(Promises, release).error
+    return [] if error is None else [f"The value is within {number(error)} of the truth."]
+
+
+def unpromised(release: Release) -> str | None:
+    """See `Answers.unpromised`."""
+    if promises(release):
+        return None
+    return "The error is not promised. It depends on how much one row can change the value."
+
+
+def answer(release: Release, rows: Rows) -> Answer:
+    """See `Answers.answer`."""
+    result = result_of(Result, release)
+    if result is None:
+        return nothing_found("value")
+    value = number(result.value, 12)
+    note = "" if result.scale is None else f"under noise of scale {number(result.scale)}"
+    return Answer(
+        headline=f"{_NAMES[release['task']]} is about {value}",
+        lead=_NOISE[release["method"]],
+        facts=(Fact("value", (value,), note),),
+    )

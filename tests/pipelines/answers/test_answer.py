@@ -1,0 +1,112 @@
+"""Values of a plan or a release as dataclasses of core, and what every plan says."""
+
+import math
+from dataclasses import dataclass
+
+import pytest
+
+from pipelines.answers.answer import parse, promises_of, result_of
+from pipelines.errors import JobError
+from pipelines.plan import describe
+from pipelines.tasks import TASKS
+from tests.pipelines.every_plan import settings
+
+
+@dataclass(frozen=True)
+class Inner:
+    low: float
+
+
+@dataclass(frozen=True)
+class Outer:
+    count: int
+    error: float | None
+    inner: Inner
+    parts: tuple[tuple[float, ...], ...] = ()
+
+
+GIVEN = {"count": 2, "error": None, "inner": {"low": 2**60 + 1}, "parts": [[1, 2.5], []]}
+
+
+def test_values_become_dataclasses():
+    found = parse(Outer, GIVEN, "result")
+    assert found == Outer(2, None, Inner(2**60 + 1), ((1, 2.5), ()))
+    assert isinstance(found.inner.low, int)  # float64 would round it
+
+
+def test_infinity_is_null_in_json():
+    assert parse(Inner, {"low": None}, "result").low == math.inf
+
+
+def test_a_missing_key_may_be_none():
+    older = {key: value for key, value in GIVEN.items() if key != "error"}
+    assert parse(Outer, older, "result").error is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"size": 1}, "result.size is not a known key: the keys of result are count, error, inner, parts."),
+        ({"count": ...}, "result.count is missing: result needs count, error, inner, parts."),
+        ({"inner": {}}, "result.inner.low is missing: result.inner needs low."),
+        ({"count": 2.5}, "result.count is 2.5, which is not a value of its task."),
+        ({"count": True}, "result.count is True, which is not a value of its task."),
+        ({"count": None}, "result.count is None, which is not a value of its task."),
+        ({"inner": 3}, "result.inner is 3, which is not a value of its task."),
+        ({"parts": [[1, "a"]]}, "result.parts[0][1] is 'a', which is not a value of its task."),
+        ({"parts": 1}, "result.parts is 1, which is not a value of its task."),
+    ],
+)
+def test_other_values_are_one_sentence(changed, says):
+    given = {key: value for key, value in {**GIVEN, **changed}.items() if value is not ...}
+    with pytest.raises(JobError) as refused:
+        parse(Outer, given, "result")
+    assert str(refused.value) == says
+
+
+def test_no_result_is_none():
+    assert result_of(Outer, {"result": None}) is None
+    assert result_of(Inner, {"result": {"low": 1.0}}) == Inner(1.0)
+    assert promises_of(Inner, {"accuracy": {"promises": {"low": 1.0}}}) == Inner(1.0)
+
+
+def _is_plain(sentence: str) -> bool:
+    return (
+        sentence[0].isupper() and sentence.endswith(".") and "None" not in sentence and "nan" not in sentence
+    )
+
+
+def test_every_plan_is_explained():
+    """Its promises and those of its alternatives are known to its task, and each round has a purpose."""
+    for setting in settings():
+        plan, answers = describe(setting.job, setting.plan), TASKS[setting.job.task].answers
+        alternatives = [
+            {**plan, "accuracy": {**plan["accuracy"], "promises": _without_target(promises)}}
+            for promises in plan["alternatives"].values()
+        ]
+        for each in (plan, *alternatives):
+            unpromised = answers.unpromised(each)
+            sentences = [*answers.promises(each), *([] if unpromised is None else [unpromised])]
+            assert sentences, setting.name
+            assert all(map(_is_plain, sentences)), (setting.name, sentences)
+        assert plan["rounds"], setting.name
+        assert all(entry["purpose"].strip() for entry in plan["rounds"]), setting.name
+        assert plan["why"].endswith("."), (setting.name, plan["why"])
+
+
+def _without_target(promises):
+    return {name: value for name, value in promises.items() if name != "smallest_target"}
+
+
+def test_every_method_of_one_value_says_what_hides_it():
+    """The noise that ran is described, and no other."""
+    result = {"value": 0.5, "scale": None}
+    leads = {}
+    for setting in settings():
+        task = setting.job.task
+        if task in ("median", "minimum", "triangles", "mst_cost"):
+            plan = describe(setting.job, setting.plan)
+            release = {**plan, "result": result, "domain": {**plan["domain"], "columns": ["x"]}}
+            leads[task, setting.plan.method] = TASKS[task].answers.answer(release, None).lead
+    assert all(("fitted" in lead) == (method == "smooth") for (_, method), lead in leads.items())
+    assert {method for _, method in leads} == {"smooth", "global", "exponential"}
