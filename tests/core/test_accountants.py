@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from core.budget import Mechanism, spend
+from core.draws import Cost as DrawCost
 
 Cost = tuple[float, float, float]
 """Epsilon, delta and rho of a draw."""
@@ -61,3 +62,16 @@ def test_own_deltas_that_do_not_fit_are_refused(delta: float) -> None:
     for costs in ([(0.1, 1e-3, 0.0)], [(0.1, 0.5e-3, 0.0)] * 2, [(0.1, 1e-3, 0.0), (0.0, 0.0, 0.1)]):
         mechanisms = [Mechanism("r", "m", 1.0, 1.0, *cost) for cost in costs]
         assert spend(mechanisms, delta).epsilon == math.inf
+
+
+@pytest.mark.parametrize("cost", [(0.5, 1e-3, 0.0), (2.0, 1e-6, 0.0), (0.0, 0.0, 0.3)])
+def test_two_changes_of_a_draw_cost_what_a_replacement_does(cost: Cost) -> None:
+    """The group privacy of a draw and that of the ledger, which are written apart."""
+    group = DrawCost(*cost).grouped(2)
+    replaced = Mechanism("r", "m", 1.0, 1.0, *cost).under_replacement()
+    assert (group.epsilon, group.delta, group.rho) == pytest.approx(
+        (replaced.epsilon, replaced.delta, replaced.rho), rel=1e-12
+    )
+    epsilon, delta, rho = cost
+    worst = (2 * epsilon, delta + math.exp(epsilon) * delta, 4 * rho)
+    assert (group.epsilon, group.delta, group.rho) == pytest.approx(worst, rel=1e-12)

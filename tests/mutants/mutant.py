@@ -25,7 +25,7 @@ class MutantError(Exception):
 
 
 @dataclass(frozen=True)
-class Tests:
+class Selection:
     """The tests that should fail: generic ones, which know nothing of the place that is wrong.
 
     Args:
@@ -57,7 +57,7 @@ class Mutant:
     wrong: str
     old: str
     new: str
-    tests: Tests
+    tests: Selection
 
     def applied(self, root: Path) -> str:
         """Return the file's text with the replacement.
@@ -72,6 +72,7 @@ class Mutant:
         times = text.count(self.old)
         if times != 1 or self.old == self.new:
             raise MutantError(
-                f"{self.file} holds the old text {times} times instead of once: repair the mutant {self.wrong!r}."
+                f"{self.file} holds the old text {times} times instead of once: "
+                f"repair the mutant {self.wrong!r}."
             )
         return text.replace(self.old, self.new)

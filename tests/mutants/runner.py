@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants.mutant import Mutant, MutantError, Tests
+from tests.mutants.mutant import Mutant, MutantError, Selection
 
 LONGEST = 300.0
 """Seconds that the tests of one mutant may take."""
@@ -61,7 +61,7 @@ def planted(mutant: Mutant, tree: Path) -> Iterator[None]:
         path.write_text(right)
 
 
-def run_tests(tests: Tests, tree: Path) -> Outcome:
+def run_tests(tests: Selection, tree: Path) -> Outcome:
     """Run tests of a copied tree, up to the first that fails."""
     command = [sys.executable, "-m", "pytest", *tests.nodes, "-x", "-q", "-rf", "--tb=no", "--no-header"]
     command += ["-p", "no:cacheprovider", *(["-k", tests.only] if tests.only else [])]
@@ -70,7 +70,9 @@ def run_tests(tests: Tests, tree: Path) -> Outcome:
     env = {**os.environ, **own, "SETTINGS_OF": tests.tasks}
     began = time.monotonic()
     try:
-        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, timeout=LONGEST)
+        ran = subprocess.run(
+            command, cwd=tree, env=env, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
     except subprocess.TimeoutExpired:
         return Outcome(None, f"the tests took more than {LONGEST:.0f} s", time.monotonic() - began)
     took = time.monotonic() - began
@@ -83,7 +85,7 @@ def run_tests(tests: Tests, tree: Path) -> Outcome:
     return Outcome(None, f"pytest ended with exit code {ran.returncode}: {last[0]}", took)
 
 
-Planted = tuple[Mutant | None, Tests]
+Planted = tuple[Mutant | None, Selection]
 """A mutant and its tests; None is the code as it is, on which they must pass."""
 
 

@@ -181,7 +181,9 @@ class Probe(Noise):
 
     def _cells(self, draw: StabilityHistogram | StabilityAxes, sample: Callable[[], Any]) -> list[Asked]:
         found, noise = self._run(sample, _Exact(0, _HUGE))
-        if isinstance(found, tuple) and isinstance(found[0], np.ndarray):  # all cells that reach the threshold
+        if isinstance(found, tuple) and isinstance(
+            found[0], np.ndarray
+        ):  # all cells that reach the threshold
             if not noise.calls:
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls

@@ -58,7 +58,9 @@ def test_a_block_does_not_depend_on_the_order_in_which_its_parts_arrive(tmp_path
         for group in order:
             for part, shard in split_rows(cut, group):
                 parts.setdefault(part, []).append(shard)
-        seen.append({number: rows for part, some in parts.items() for number, rows in gather(cut, part, some)})
+        seen.append(
+            {number: rows for part, some in parts.items() for number, rows in gather(cut, part, some)}
+        )
     assert seen[0] == seen[1]
 
 

@@ -21,7 +21,6 @@ from core.rounds import Block
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.run import run
-from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import SALT, _base, _with
 from tests.pipelines.jobs import changes
@@ -50,7 +49,7 @@ def clumps(n: int) -> Block:
 
 @cache
 def kept(task: str, salt: bytes) -> dict[str, tuple[float, np.ndarray]]:
-    """Return by round the rate that it is charged at, and which of the records with ids 0, 1, ... it keeps."""
+    """Return by round the charged rate, and which of the records with ids 0, 1, ... it keeps."""
     plan = plan_of(task, salt)
     data, state, found = [clumps(200_000)], plan.start, {}
     for number, step in enumerate(plan.rounds):
@@ -142,11 +141,3 @@ def test_every_run_has_a_salt_of_its_own(bench: Any, monkeypatch: pytest.MonkeyP
         assert {step.salt for step in steps if step is not None} == {prepared.salt}
         salts.append(prepared.salt)
     assert len(set(salts)) == 3
-
-
-def test_every_task_that_samples_is_here() -> None:
-    sampling = {
-        task for task in TASKS for name in different() if name.startswith(task)
-        for step in named(name).plan.rounds if any(draw.rate < 1 for draw in step.draws())
-    }
-    assert sampling <= set(SAMPLING)

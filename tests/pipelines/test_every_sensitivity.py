@@ -39,6 +39,8 @@ Key = tuple[int, ...] | None
 def looked_at(name: str) -> bool:
     setting = named(name)
     policy = setting.job.privacy.policy
+    if setting.job.task == "k_cover" and policy:
+        return False  # its rounds are those of the relation
     held = [draw for step in setting.plan.rounds for draw in step.draws()]
     smooth = any(isinstance(draw, Admissible) for draw in held) and setting.job.task != "sample_and_aggregate"
     return setting.plan.method not in _WALKS and not smooth and not (policy and policy.constraints)
@@ -90,7 +92,7 @@ def neighbors(setting: Setting, shape: str) -> Databases:
 
 
 def merged(step: Any, setting: Setting, data: list[Block], state: Any) -> Any:
-    """Aggregate a database: two blocks, of which each record stands for several, and what a neighbor has more."""
+    """Aggregate a database: its records may each stand for several, and what a neighbor has more for one."""
     if setting.copies == 1:
         return aggregate(step, data, state)
     total = aggregate(replace(step), data[:2], state, setting.copies)

@@ -122,9 +122,9 @@ def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarra
         moves = 1  # a replacement is two such changes, which `changes` charges
         shapes = [(n, 0, 0), (n // 2 + 2, n - n // 2 - 2, 0), (n // 2 + 40, 0, n - n // 2 - 40)]
         for middle, lower, upper in shapes:
-            base = np.concatenate([
-                np.tile(extents // 3, (middle, 1)), np.tile(low, (lower, 1)), np.tile(high, (upper, 1))
-            ])
+            base = np.concatenate(
+                [np.tile(extents // 3, (middle, 1)), np.tile(low, (lower, 1)), np.tile(high, (upper, 1))]
+            )
             for other in (low, high, extents // 2):
                 for at in (0, n - 1):
                     moved = base.copy()
@@ -194,7 +194,9 @@ def test_the_bound_is_smooth_and_covers_the_change(name: str) -> None:
     setting = named(name)
     for bits in bits_of(setting):
         step, state = widened(setting, bits)
-        for points, others in databases(setting, np.asarray(step.grid.extents if hasattr(step, "grid") else setting.job.grid.extents)):
+        for points, others in databases(
+            setting, np.asarray(step.grid.extents if hasattr(step, "grid") else setting.job.grid.extents)
+        ):
             ours = released(step, state, points)
             assert ours.drawn
             for other in others:

@@ -1,4 +1,14 @@
-from tests.mutants.tables import clusters, ordered
+from tests.mutants.tables import accounting, clusters, ordered, smooth
 
-MUTANTS = (*clusters.ROUNDS, *ordered.ROUNDS)
+MUTANTS = (
+    *clusters.ROUNDS,
+    *clusters.NOISE,
+    *clusters.SAMPLES,
+    *ordered.ROUNDS,
+    *ordered.NOISE,
+    *ordered.ARRIVAL,
+    *smooth.ROUNDS,
+    *smooth.BOUNDS,
+    *accounting.COSTS,
+)
 """Every wrong version."""

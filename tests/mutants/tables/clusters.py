@@ -1,7 +1,7 @@
 """Wrong versions of one_cluster, k_cover, k_means and k_median."""
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.tables.selections import charged, nothing_but_noise
+from tests.mutants.tables.selections import ACCOUNTANTS, charged, nothing_but_noise, sampled, spent
 
 _PRACTICAL = "core/one_cluster/practical/rounds.py"
 _AVERAGE = "core/centers/average.py"
@@ -78,7 +78,8 @@ ROUNDS = (
         _AVERAGE,
         "centers stay without a draw where no record pulls",
         "totals = aggregate.totals.reshape(self.k, -1)",
-        "totals = aggregate.totals.reshape(self.k, -1)\n        if not totals.any():\n            return state",
+        "totals = aggregate.totals.reshape(self.k, -1)\n"
+        "        if not totals.any():\n            return state",
         nothing_but_noise("k_median", "drawn"),
     ),
     Mutant(
@@ -86,7 +87,8 @@ ROUNDS = (
         _COVER,
         "an empty table is not counted with noise",
         "return replace(state, rows=max(",
-        "if not aggregate.totals[0]:\n            return replace(state, rows=0)\n        return replace(state, rows=max(",
+        "if not aggregate.totals[0]:\n            return replace(state, rows=0)\n"
+        "        return replace(state, rows=max(",
         nothing_but_noise("k_cover", "drawn"),
     ),
     Mutant(
@@ -112,5 +114,171 @@ ROUNDS = (
         "return self.sums, self.counts, self.weights",
         "return self.sums, self.counts",
         charged("k_median"),
+    ),
+)
+
+NOISE = (
+    Mutant(
+        7,
+        _PRACTICAL,
+        "the sum of an average has noise for half the radius",
+        "total = self.sum.add(aggregate.totals[:-1], noise, unit=state.radius)",
+        "total = self.sum.add(aggregate.totals[:-1], noise, unit=max(1, state.radius // 2))",
+        spent("one_cluster", "auto"),
+    ),
+    Mutant(
+        7,
+        _AVERAGE,
+        "the weights of an average have noise for half their unit",
+        "unit=WEIGHT_UNIT)",
+        "unit=WEIGHT_UNIT // 2)",
+        spent("k_median", "not one_value"),
+    ),
+    Mutant(
+        7,
+        "core/centers/moments.py",
+        "second moments off the diagonal have too small a unit",
+        "b * b / math.sqrt(2))",
+        "b * b / 2)",
+        spent("k_median", "auto and 1"),
+    ),
+    Mutant(
+        7,
+        "core/centers/lloyd.py",
+        "pulls have noise for half of what a record changes",
+        "sums = self.sums.add(totals[:, :d], noise, unit=pull)",
+        "sums = self.sums.add(totals[:, :d], noise, unit=pull / 2)",
+        spent("k_means", "lloyd"),
+    ),
+    Mutant(
+        7,
+        _COVER,
+        "the number of records is counted with half the noise",
+        "self.count.add(aggregate.totals, noise)[0]",
+        "self.count.add(aggregate.totals, noise, unit=0.5)[0]",
+        spent("k_cover", "auto-add_or_remove_one-1-one_value"),
+    ),
+    Mutant(
+        12,
+        "core/centers/lloyd.py",
+        "a replaced record is thought to pull at one center",
+        "return max(math.sqrt(2) * r, min(reach, 2 * r)) + rounding",
+        "return r + rounding",
+        spent("k_means", "lloyd-replace_one"),
+    ),
+    Mutant(
+        12,
+        "core/draws.py",
+        "Gaussian noise is charged a quarter of its rho",
+        "(self.sensitivity / self.scale) ** 2 / 2 if",
+        "(self.sensitivity / self.scale) ** 2 / 8 if",
+        spent("k_median"),
+    ),
+    Mutant(
+        2,
+        _PRACTICAL,
+        "only levels with a box above the floor are tried",
+        "fullest = {level: 0 for level in self.boxes.levels}",
+        "fullest = {n: 0 for n in self.boxes.levels if self.boxes.of_level(aggregate.keys, n).any()}",
+        spent("one_cluster", "auto"),
+    ),
+    Mutant(
+        12,
+        _PRACTICAL,
+        "records within the ball of an average count twice",
+        "return Tally(np.append(moved.sum(axis=0), len(moved)))",
+        "return Tally(np.append(moved.sum(axis=0), 2 * len(moved)))",
+        spent("one_cluster", "auto"),
+    ),
+    Mutant(
+        12,
+        "core/one_cluster/paper/noisy_average.py",
+        "records beyond the ball are averaged too",
+        "inside = (moved**2).sum(axis=1) <= min(radius**2, _MAX_SQUARE)",
+        "inside = (moved**2).sum(axis=1) <= _MAX_SQUARE",
+        spent("one_cluster", "paper"),
+    ),
+)
+
+SAMPLES = (
+    Mutant(
+        4,
+        _PRACTICAL,
+        "all rounds of a run sample the same records",
+        "poisson_sample(block.ids, self.rate, self.salt, self.tweak)",
+        "poisson_sample(block.ids, self.rate, self.salt, 1)",
+        sampled("one_cluster", "one_cluster"),
+    ),
+    Mutant(
+        4,
+        "core/sampling.py",
+        "hashes do not depend on what they are for",
+        "tweaked = np.uint64(key[1]) ^ np.uint64(tweak)",
+        "tweaked = np.uint64(key[1])",
+        sampled("one_cluster", "one_cluster"),
+    ),
+    Mutant(
+        4,
+        "core/k_cover/plan.py",
+        "the searches for all balls sample the same records",
+        "tweak=step.thinning.tweak + 2 * self.ball",
+        "tweak=step.thinning.tweak",
+        sampled("k_cover", "k_cover"),
+    ),
+    Mutant(
+        5,
+        _PRACTICAL,
+        "samples are chosen by a public salt",
+        "poisson_sample(block.ids, self.rate, self.salt, self.tweak)",
+        "poisson_sample(block.ids, self.rate, bytes(16), self.tweak)",
+        sampled("one_cluster", "one_cluster"),
+    ),
+    Mutant(
+        5,
+        _PRACTICAL,
+        "the salt stands in the text of a round",
+        "salt: bytes = field(repr=False)",
+        "salt: bytes = field(repr=True)",
+        sampled("one_cluster", "text"),
+    ),
+    Mutant(
+        5,
+        "core/noise.py",
+        "every run has the same salt",
+        "return secrets.token_bytes(16)",
+        "return bytes(16)",
+        sampled("one_cluster", "own"),
+    ),
+    Mutant(
+        5,
+        "pipelines/run/run.py",
+        "the salt of a run is its run id",
+        "salt = secret_salt()",
+        "salt = str(job.run_id).encode().ljust(16)[:16]",
+        sampled("one_cluster", "own"),
+    ),
+    Mutant(
+        5,
+        "core/interior_point/finder.py",
+        "a subset is chosen by a public salt",
+        "return Sample.of(self.records, block.points[:, 0], block.ids, self.salt)",
+        "return Sample.of(self.records, block.points[:, 0], block.ids, bytes(16))",
+        sampled("interior_point", "subset"),
+    ),
+    Mutant(
+        12,
+        "core/sampling.py",
+        "samples are twice as large as is charged",
+        "np.uint64(int(rate * 2.0**64))",
+        "np.uint64(min(2**64 - 1, int(rate * 2.0**65)))",
+        sampled("one_cluster", "one_cluster"),
+    ),
+    Mutant(
+        12,
+        "core/budget.py",
+        "amplification by sampling is taken for proportional",
+        "return math.log1p(rate * math.expm1(epsilon))",
+        "return rate * epsilon",
+        ACCOUNTANTS,
     ),
 )
