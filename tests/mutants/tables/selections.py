@@ -40,7 +40,7 @@ ACCOUNTANTS = Selection(
 )
 """Accountants against exact losses."""
 
-LEDGER = Selection(("tests/pipelines/ledger/test_ledger.py",))
+LEDGER = Selection(("tests/pipelines/ledger/test_ledger.py",), "fit or twice or retry or charged_once")
 """What a ledger admits, refuses and charges."""
 
 
