@@ -6,8 +6,8 @@ import math
 import pytest
 from scipy.stats import norm
 
+from core.budget import Cost as DrawCost
 from core.budget import Mechanism, spend
-from core.draws import Cost as DrawCost
 
 Cost = tuple[float, float, float]
 """Epsilon, delta and rho of a draw."""

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from core.aggregate import Sample
-from core.noise import secret_salt
 from core.rounds import Block
+from core.secure_noise import secret_salt
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.run import run
 from tests.core.seeded import SeededNoise
-from tests.pipelines.every_plan import SALT, _base, _with
+from tests.pipelines.every_plan import SALT, changed_job
 from tests.pipelines.jobs import changes
 from tests.pipelines.test_every_plan import aggregate, different, named
 
@@ -37,7 +37,7 @@ SAMPLING: dict[str, dict[str, Any]] = {
 
 
 def plan_of(task: str, salt: bytes) -> Any:
-    job = check_job(_with(_with(_base(task), changes(task)), SAMPLING[task]))
+    job = check_job(changed_job(changes(task) | SAMPLING[task]))
     return make_plan(job, salt)
 
 
@@ -137,7 +137,7 @@ def test_every_run_has_a_salt_of_its_own(bench: Any, monkeypatch: pytest.MonkeyP
     salts = []
     for run_id in ("monday", "monday", "tuesday"):
         prepared = run.prepare_run(check_job(bench.changed({"run_id": run_id})))
-        steps = [getattr(step, "thinning", None) for step in prepared.plan.rounds]
+        steps = [getattr(step, "sample", None) for step in prepared.plan.rounds]
         assert {step.salt for step in steps if step is not None} == {prepared.salt}
         salts.append(prepared.salt)
     assert len(set(salts)) == 3

@@ -20,11 +20,12 @@ from core.domain import Grid
 from core.mechanisms import admissible
 from core.mechanisms.admissible import ROUNDING, Admissible
 from core.mechanisms.smooth_noise import SmoothNoise
-from core.quantiles.smooth import SmoothQuantile, Window
+from core.quantiles.smooth import SmoothQuantile
 from core.rounds import Block
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import Setting
-from tests.pipelines.test_every_plan import aggregate, different, named
+from tests.pipelines.test_every_plan import aggregate, named
+from tests.pipelines.test_every_sensitivity import by_relation
 
 T = TypeVar("T")
 
@@ -83,10 +84,10 @@ class Recorder(SeededNoise):
 def smooth_settings() -> list[str]:
     """Names of the settings whose rounds hold admissible noise, one for each noise that differs."""
     found = {}
-    for name in different():
+    for name in by_relation():
         for step in named(name).plan.rounds:
             if any(isinstance(draw, Admissible) for draw in step.draws()):
-                key = type(step), getattr(step, "neighbors", None) and step.neighbors.name, step.draws()
+                key = type(step), named(name).job.privacy.neighbors, step.draws()
                 found.setdefault(repr(key), name)
     return sorted(found.values())
 
@@ -96,18 +97,16 @@ def bits_of(setting: Setting) -> tuple[int, ...]:
     return _WIDE if task in ("median", "minimum", "sample_and_aggregate") else (0,)
 
 
-def widened(setting: Setting, bits: int) -> tuple[Any, Any]:
-    """Return the round with the noise, on a line or box of 2^bits points, and the state before it."""
-    step = setting.plan.rounds[-1]
+def widened(setting: Setting, bits: int) -> tuple[Any, np.ndarray]:
+    """Return the round with the noise, on a line or box of 2^bits points, and its extents."""
+    step, extents = setting.plan.rounds[-1], np.asarray(setting.job.grid.extents)
+    if isinstance(step, SmoothQuantile):
+        return replace(step, size=1 << bits), np.array([(1 << bits) - 1])
     if not bits:
-        return step, setting.plan.start
-    top = (1 << bits) - 1 if setting.job.task != "sample_and_aggregate" else (1 << min(bits, 30)) - 1
-    dimension = step.grid.dimension
-    grid = Grid((0.0,) * dimension, (float(top),) * dimension, 1.0)
-    wide = replace(step, grid=grid)
-    if hasattr(wide, "radius"):
-        wide = replace(wide, radius=replace(wide.radius, grid=grid))
-    return wide, Window(0, top) if isinstance(step, SmoothQuantile) else setting.plan.start
+        return step, extents
+    top = (1 << min(bits, 30)) - 1  # distances are measured on at most 2^31 points
+    grid = Grid((0.0,) * len(extents), (float(top),) * len(extents), 1.0)
+    return replace(step, grid=grid, radius=replace(step.radius, grid=grid)), np.full(len(extents), top)
 
 
 def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
@@ -118,8 +117,7 @@ def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarra
         yield from graphs(setting, extents)
         return
     if job.task == "sample_and_aggregate":
-        n, moves = setting.job.task_params.blocks, setting.job.neighbors.moves
-        moves = 1  # a replacement is two such changes, which `changes` charges
+        n = setting.job.task_params.blocks
         shapes = [(n, 0, 0), (n // 2 + 2, n - n // 2 - 2, 0), (n // 2 + 40, 0, n - n // 2 - 40)]
         for middle, lower, upper in shapes:
             base = np.concatenate(
@@ -128,7 +126,7 @@ def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarra
             for other in (low, high, extents // 2):
                 for at in (0, n - 1):
                     moved = base.copy()
-                    moved[at : at + moves] = other
+                    moved[at] = other  # two such changes are grouped, see `core.draws.Draw.changes`
                     yield base, [moved]
         return
     for n in (1, 2, 3, 40, 601):
@@ -193,14 +191,12 @@ def released(step: Any, state: Any, points: np.ndarray, answers: list[Any] | Non
 def test_the_bound_is_smooth_and_covers_the_change(name: str) -> None:
     setting = named(name)
     for bits in bits_of(setting):
-        step, state = widened(setting, bits)
-        for points, others in databases(
-            setting, np.asarray(step.grid.extents if hasattr(step, "grid") else setting.job.grid.extents)
-        ):
-            ours = released(step, state, points)
+        step, extents = widened(setting, bits)
+        for points, others in databases(setting, extents):
+            ours = released(step, setting.plan.start, points)
             assert ours.drawn
             for other in others:
-                theirs = released(step, state, other, ours.answers)
+                theirs = released(step, setting.plan.start, other, ours.answers)
                 for mine, its in zip(ours.drawn, theirs.drawn, strict=True):
                     assert mine.draw == its.draw
                     small, large = sorted([mine.smooth, its.smooth])

@@ -50,9 +50,9 @@ COSTS = (
     ),
     Mutant(
         6,
-        "core/draws.py",
+        _BUDGET,
         "two changes double delta, and no more",
-        "sum(math.exp(i * self.epsilon) * self.delta for i in range(changes))",
+        "sum(_exp(i * self.epsilon) * self.delta for i in range(changes))",
         "sum(self.delta for _ in range(changes))",
         ACCOUNTANTS,
     ),

@@ -3,15 +3,16 @@
 from tests.mutants.mutant import Mutant
 from tests.mutants.tables.selections import ACCOUNTANTS, charged, nothing_but_noise, sampled, spent
 
-_PRACTICAL = "core/one_cluster/practical/rounds.py"
-_AVERAGE = "core/centers/average.py"
-_CORESET = "core/centers/coreset.py"
-_COVER = "core/k_cover/cover.py"
+_LOCATE = "core/one_cluster/practical/locate.py"
+_REFINE = "core/one_cluster/practical/refine.py"
+_AVERAGE = "core/centers/center_averages.py"
+_CORESET = "core/centers/counted_cells.py"
+_COVER = "core/k_cover/rounds.py"
 
 ROUNDS = (
     Mutant(
         1,
-        _PRACTICAL,
+        _REFINE,
         "an average divides by the exact count",
         "move = total / count",
         "move = total / max(1, int(aggregate.totals[-1]))",
@@ -19,7 +20,7 @@ ROUNDS = (
     ),
     Mutant(
         1,
-        _PRACTICAL,
+        _REFINE,
         "the fitted radius is that of the exact counts",
         "last = len(radii) - 1 if first is None else first",
         "last = min(len(radii) - 1, int(np.searchsorted(within, self.target)))",
@@ -35,7 +36,7 @@ ROUNDS = (
     ),
     Mutant(
         1,
-        "core/centers/lloyd.py",
+        "core/centers/iteration.py",
         "the radius of the next iteration follows from the exact spread",
         "return _moved(state, assignment, sums, counts, smallest, float(lengths))",
         "return _moved(state, assignment, sums, counts, smallest, float(aggregate.totals[-1] / SHARE_UNIT))",
@@ -59,7 +60,7 @@ ROUNDS = (
     ),
     Mutant(
         3,
-        _PRACTICAL,
+        _REFINE,
         "no radius is fitted where no record is near",
         "within = np.cumsum(aggregate.totals)",
         "within = np.cumsum(aggregate.totals)\n        if not within[-1]:\n            return NotFound()",
@@ -67,7 +68,7 @@ ROUNDS = (
     ),
     Mutant(
         3,
-        _PRACTICAL,
+        _LOCATE,
         "no box is chosen where none is above the floor",
         "chosen = self.box.choose(",
         "if not len(aggregate.keys):\n            return NotFound()\n        chosen = self.box.choose(",
@@ -93,7 +94,7 @@ ROUNDS = (
     ),
     Mutant(
         8,
-        _PRACTICAL,
+        _REFINE,
         "the fitted radius is not charged",
         "return self.radius, self.count",
         "return (self.count,)",
@@ -120,7 +121,7 @@ ROUNDS = (
 NOISE = (
     Mutant(
         7,
-        _PRACTICAL,
+        _REFINE,
         "the sum of an average has noise for half the radius",
         "total = self.sum.add(aggregate.totals[:-1], noise, unit=state.radius)",
         "total = self.sum.add(aggregate.totals[:-1], noise, unit=max(1, state.radius // 2))",
@@ -144,7 +145,7 @@ NOISE = (
     ),
     Mutant(
         7,
-        "core/centers/lloyd.py",
+        "core/centers/iteration.py",
         "pulls have noise for half of what a record changes",
         "sums = self.sums.add(totals[:, :d], noise, unit=pull)",
         "sums = self.sums.add(totals[:, :d], noise, unit=pull / 2)",
@@ -160,7 +161,7 @@ NOISE = (
     ),
     Mutant(
         12,
-        "core/centers/lloyd.py",
+        "core/centers/iteration.py",
         "a replaced record is thought to pull at one center",
         "return max(math.sqrt(2) * r, min(reach, 2 * r)) + rounding",
         "return r + rounding",
@@ -176,7 +177,7 @@ NOISE = (
     ),
     Mutant(
         2,
-        _PRACTICAL,
+        _LOCATE,
         "only levels with a box above the floor are tried",
         "fullest = {level: 0 for level in self.boxes.levels}",
         "fullest = {n: 0 for n in self.boxes.levels if self.boxes.of_level(aggregate.keys, n).any()}",
@@ -184,7 +185,7 @@ NOISE = (
     ),
     Mutant(
         12,
-        _PRACTICAL,
+        _REFINE,
         "records within the ball of an average count twice",
         "return Tally(np.append(moved.sum(axis=0), len(moved)))",
         "return Tally(np.append(moved.sum(axis=0), 2 * len(moved)))",
@@ -192,18 +193,18 @@ NOISE = (
     ),
     Mutant(
         12,
-        "core/one_cluster/paper/noisy_average.py",
+        _REFINE,
         "records beyond the ball are averaged too",
-        "inside = (moved**2).sum(axis=1) <= min(radius**2, _MAX_SQUARE)",
-        "inside = (moved**2).sum(axis=1) <= _MAX_SQUARE",
-        spent("one_cluster", "paper"),
+        'moved = moved[np.einsum("ij,ij->i", moved, moved) <= state.radius**2]',
+        'moved = moved[np.einsum("ij,ij->i", moved, moved) >= 0]',
+        spent("one_cluster", "auto"),
     ),
 )
 
 SAMPLES = (
     Mutant(
         4,
-        _PRACTICAL,
+        _LOCATE,
         "all rounds of a run sample the same records",
         "poisson_sample(block.ids, self.rate, self.salt, self.tweak)",
         "poisson_sample(block.ids, self.rate, self.salt, 1)",
@@ -219,15 +220,15 @@ SAMPLES = (
     ),
     Mutant(
         4,
-        "core/k_cover/plan.py",
+        "core/k_cover/repeated.py",
         "the searches for all balls sample the same records",
-        "tweak=step.thinning.tweak + 2 * self.ball",
-        "tweak=step.thinning.tweak",
+        "tweak=step.sample.tweak + 2 * self.ball",
+        "tweak=step.sample.tweak",
         sampled("k_cover", "k_cover"),
     ),
     Mutant(
         5,
-        _PRACTICAL,
+        _LOCATE,
         "samples are chosen by a public salt",
         "poisson_sample(block.ids, self.rate, self.salt, self.tweak)",
         "poisson_sample(block.ids, self.rate, bytes(16), self.tweak)",
@@ -235,7 +236,7 @@ SAMPLES = (
     ),
     Mutant(
         5,
-        _PRACTICAL,
+        _LOCATE,
         "the salt stands in the text of a round",
         "salt: bytes = field(repr=False)",
         "salt: bytes = field(repr=True)",
@@ -243,7 +244,7 @@ SAMPLES = (
     ),
     Mutant(
         5,
-        "core/noise.py",
+        "core/secure_noise.py",
         "every run has the same salt",
         "return secrets.token_bytes(16)",
         "return bytes(16)",
@@ -259,7 +260,7 @@ SAMPLES = (
     ),
     Mutant(
         5,
-        "core/interior_point/finder.py",
+        "core/interior_point/rounds.py",
         "a subset is chosen by a public salt",
         "return Sample.of(self.records, block.points[:, 0], block.ids, self.salt)",
         "return Sample.of(self.records, block.points[:, 0], block.ids, bytes(16))",

@@ -4,11 +4,11 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.tables.selections import charged, nothing_but_noise, ordered, spent
 
 _RECURSIVE = "core/quantiles/recursive.py"
-_TREE = "core/quantiles/counts.py"
+_TREE = "core/quantiles/tree.py"
 _CDF = "core/cdf/hierarchical.py"
-_HISTOGRAM = "core/histogram/counts.py"
-_LEARNERS = "core/threshold/learners.py"
-_FINDER = "core/interior_point/finder.py"
+_HISTOGRAM = "core/histogram/dense.py"
+_LEARNERS = "core/threshold/interior_point.py"
+_FINDER = "core/interior_point/exponential.py"
 
 ROUNDS = (
     Mutant(
@@ -170,7 +170,7 @@ NOISE = (
     ),
     Mutant(
         12,
-        _LEARNERS,
+        "core/threshold/examples.py",
         "errors of a cut count twice",
         "return np.asarray(2 * ones - ranks + self.zeros.total)",
         "return np.asarray(2 * (2 * ones - ranks) + self.zeros.total)",
@@ -186,7 +186,7 @@ NOISE = (
     ),
     Mutant(
         12,
-        "core/draws.py",
+        "core/budget.py",
         "two changes cost what one does",
         "return Cost(changes * self.epsilon, delta, changes**2 * self.rho)",
         "return Cost(self.epsilon, delta, self.rho)",

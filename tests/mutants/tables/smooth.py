@@ -7,7 +7,7 @@ _QUANTILE = "core/quantiles/smooth.py"
 _MEDIAN = "core/sample_and_aggregate/smooth_median.py"
 _CENTER = "core/sample_and_aggregate/center_of_attention.py"
 _TRIANGLES = "core/graphs/triangles.py"
-_COST = "core/graphs/mst.py"
+_COST = "core/graphs/smooth_cost.py"
 _BOUND = "core/mechanisms/smooth_bound.py"
 _NOISE = "core/mechanisms/smooth_noise.py"
 
@@ -15,10 +15,10 @@ ROUNDS = (
     Mutant(
         1,
         _QUANTILE,
-        "the window is about the cells that truly hold the ranks",
-        "ends.append(self.end.candidate(-away, noise))",
-        "self.end.candidate(-away, noise)\n            ends.append(int(np.argmin(away)))",
-        nothing_but_noise("median", "drawn and auto-auto"),
+        "a value is kept above the smallest record",
+        "released = self.smooth.value(value, bound, 0, upper, noise)",
+        "released = self.smooth.value(value, bound, int(min(aggregate.keys, default=0)), upper, noise)",
+        nothing_but_noise("median", "drawn and student-replace_one"),
     ),
     Mutant(
         1,
@@ -38,7 +38,7 @@ ROUNDS = (
     ),
     Mutant(
         1,
-        _COST,
+        "core/graphs/spanning_cost.py",
         "a cost is kept within what the edges at hand can cost",
         "return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree) + missing",
         "return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree)",
@@ -105,7 +105,7 @@ ROUNDS = (
     ),
     Mutant(
         12,
-        "core/sample_and_aggregate/outputs.py",
+        "core/sample_and_aggregate/stable_radius.py",
         "an answer moves two ranks of the radius",
         "return int(self.radii[self.choice.candidate(-away, noise)])",
         "return int(self.radii[self.choice.candidate(-2 * away, noise)])",
@@ -213,7 +213,7 @@ BOUNDS = (
     ),
     Mutant(
         12,
-        _TRIANGLES,
+        "core/graphs/wedges.py",
         "common neighbors of a pair are counted with one too few",
         "return int(min(int(reached.max()), max(0, nodes - 2)))",
         "return int(min(int(reached.max()) - 1, max(0, nodes - 2)))",
@@ -221,7 +221,7 @@ BOUNDS = (
     ),
     Mutant(
         12,
-        _COST,
+        "core/graphs/cuts.py",
         "a tree edge's replacement is left out of the sensitivity",
         "return int(max(weights.max(initial=0), (self._replacements() - weights).max(initial=0)))",
         "return int(weights.max(initial=0))",
