@@ -12,7 +12,7 @@ INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test test-engines audit bench bench-start bench-one-cluster bench-pass bench-ordered \
+.PHONY: help install engines demo test test-engines audit mutants bench bench-start bench-one-cluster bench-pass bench-ordered \
 	bench-centers bench-analysis bench-engines docs lint format lock clean
 
 help: ## show this list
@@ -50,6 +50,9 @@ test-engines: engines ## every test that `make test` leaves out, but the audits:
 
 audit: install ## long statistical tests of privacy and accuracy
 	$(BIN)/pytest -m audit
+
+mutants: install ## plant wrong versions of the code one at a time; the tests must catch each
+	$(BIN)/python -m tests.mutants
 
 bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-engines ## every benchmark
 

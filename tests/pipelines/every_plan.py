@@ -1,6 +1,7 @@
 """Every plan that a job can ask for: each task, method, aggregator, relation and policy."""
 
 import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
@@ -17,6 +18,9 @@ from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
 
 SALT = b"sixteen secrets!"
+
+SETTINGS_OF = [task for task in os.environ.get("SETTINGS_OF", "").split(",") if task] or list(TASKS)
+"""Tasks whose settings are made: all, or where `make mutants` runs the tests those that it names."""
 
 CHOICES = ("method", "aggregator", "noise")
 """Parameters whose values are names of what a plan can choose."""
@@ -156,7 +160,7 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def settings() -> tuple[Setting, ...]:
     """Return every setting that is not refused."""
     found = []
-    for task in TASKS:
+    for task in SETTINGS_OF:
         for name, raw in _jobs(task):
             try:
                 setting = Setting(name, check_job(raw))

@@ -1,0 +1,91 @@
+"""Wrong versions of the accountants and of the ledger."""
+
+from tests.mutants.mutant import Mutant
+from tests.mutants.tables.selections import ACCOUNTANTS, LEDGER
+
+_BUDGET = "core/budget.py"
+_FILTER = "core/privacy_filter.py"
+_LEDGER = "pipelines/ledger/ledger.py"
+
+COSTS = (
+    Mutant(
+        6,
+        _BUDGET,
+        "draws share one delta of their own",
+        "own = sum(m.delta for m in mechanisms)",
+        "own = max((m.delta for m in mechanisms), default=0.0)",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        6,
+        _BUDGET,
+        "all of delta is left after the draws' own",
+        "left = delta - own",
+        "left = delta if own <= delta else -1.0",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        6,
+        _BUDGET,
+        "Gaussians spend the delta that other draws spent",
+        "Spend(sum(pure) + _zcdp(rho, left), ",
+        "Spend(sum(pure) + _zcdp(rho, delta), ",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        6,
+        _FILTER,
+        "draws' own deltas may use all of delta, beside the conversion",
+        "budget.delta / 2):",
+        "budget.delta):",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        6,
+        _FILTER,
+        "runs share one delta",
+        "math.fsum(charge.budget.delta for charge in charges)",
+        "max((charge.budget.delta for charge in charges), default=0.0)",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        6,
+        _BUDGET,
+        "two changes double delta, and no more",
+        "sum(_exp(i * self.epsilon) * self.delta for i in range(changes))",
+        "sum(self.delta for _ in range(changes))",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        12,
+        _FILTER,
+        "pure draws have half the divergence",
+        "/ (order - 1)\n\n\ndef _log_cosh",
+        "/ (2 * order - 2)\n\n\ndef _log_cosh",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        12,
+        _LEDGER,
+        "a run is admitted where the ledger has any room left",
+        "if not at_most(spent.epsilon, ledger.epsilon):",
+        "if not at_most(ledger.spent().epsilon, ledger.epsilon):",
+        LEDGER,
+    ),
+    Mutant(
+        12,
+        _LEDGER,
+        "an added record counts once where one is replaced",
+        "return charge if neighbors == self.neighbors else charge.under_replacement()",
+        "return charge",
+        LEDGER,
+    ),
+    Mutant(
+        12,
+        _LEDGER,
+        "a run that is tried again with less noise is not charged",
+        "if not known.covers(plan):",
+        "if not known.covers(plan) and known.release is not None:",
+        LEDGER,
+    ),
+)

@@ -1,0 +1,278 @@
+"""Wrong versions of histogram, cdf, quantiles, interior_point and threshold."""
+
+from tests.mutants.mutant import Mutant
+from tests.mutants.tables.selections import charged, nothing_but_noise, ordered, spent
+
+_RECURSIVE = "core/quantiles/recursive.py"
+_TREE = "core/quantiles/tree.py"
+_CDF = "core/cdf/hierarchical.py"
+_HISTOGRAM = "core/histogram/dense.py"
+_LEARNERS = "core/threshold/interior_point.py"
+_FINDER = "core/interior_point/exponential.py"
+
+ROUNDS = (
+    Mutant(
+        1,
+        _CDF,
+        "counts are made to end at the exact number of records where that is private",
+        "total = int(exact[-1]) if forest.rooted else None",
+        "total = int(exact[-1])",
+        nothing_but_noise("cdf", "drawn"),
+    ),
+    Mutant(
+        1,
+        _RECURSIVE,
+        "ranks are parts of the exact number of records",
+        "ranks = targets / UNIT * total",
+        "ranks = targets / UNIT * order.total",
+        nothing_but_noise("quantiles", "drawn and auto"),
+    ),
+    Mutant(
+        1,
+        _TREE,
+        "ranks are parts of the exact number of records",
+        "ranks = np.array(self.probabilities) * (before[-1] + inside[-1])",
+        "ranks = np.array(self.probabilities) * order.total",
+        nothing_but_noise("quantiles", "drawn and tree"),
+    ),
+    Mutant(
+        1,
+        _LEARNERS,
+        "the ranks that are tried follow from the exact number of examples",
+        "total = int(self.total.add(np.array([total]), noise)[0])",
+        "self.total.add(np.array([total]), noise)",
+        nothing_but_noise("threshold", "drawn"),
+    ),
+    Mutant(
+        2,
+        _HISTOGRAM,
+        "only occupied cells are released",
+        "return Table(self.cells, np.arange(self.cells.number), counts)",
+        "return Table(self.cells, np.flatnonzero(exact), counts[np.flatnonzero(exact)])",
+        nothing_but_noise("histogram", "drawn"),
+    ),
+    Mutant(
+        2,
+        _CDF,
+        "nodes without records get no count",
+        "level[here] = part",
+        "level[here] = np.where(level[here] > 0, part, 0)",
+        nothing_but_noise("cdf", "drawn"),
+    ),
+    Mutant(
+        2,
+        _TREE,
+        "only children that hold records are counted",
+        "here = [s for s in range(first, first + width * self.fan_out, width) if s < self.size]",
+        "here = [s for s in range(first, first + width * self.fan_out, width)"
+        " if s < self.size and order.within(s, s + width).total] or [first]",
+        nothing_but_noise("quantiles", "drawn and tree"),
+    ),
+    Mutant(
+        3,
+        _RECURSIVE,
+        "no look into a cell without records",
+        "if high - low == 1:",
+        "if high - low == 1 or not order.within(low, high).total:",
+        nothing_but_noise("quantiles", "drawn and auto"),
+    ),
+    Mutant(
+        3,
+        _CDF,
+        "an empty table is released as it is",
+        "ends = exact[forest.ends() - 1]",
+        "if not exact[-1]:\n            return Cumulative(exact, self.reading)\n"
+        "        ends = exact[forest.ends() - 1]",
+        nothing_but_noise("cdf", "drawn"),
+    ),
+    Mutant(
+        3,
+        _FINDER,
+        "no point is chosen where there are no records",
+        "runs = Runs.between(order, 0, self.size)",
+        "if not order.total:\n            return 0\n        runs = Runs.between(order, 0, self.size)",
+        nothing_but_noise("interior_point", "drawn and auto"),
+    ),
+    Mutant(
+        8,
+        _TREE,
+        "the first level of the tree is not charged",
+        "return self.counts",
+        "return self.counts[1:]",
+        charged("quantiles", "auto or tree"),
+    ),
+    Mutant(
+        8,
+        _RECURSIVE,
+        "only the first level of cuts is charged",
+        "return (*self.cuts, *self.cells.draws(), self.inside)",
+        "return (*self.cuts[:1], *self.cells.draws(), self.inside)",
+        charged("quantiles", "auto"),
+    ),
+    Mutant(
+        8,
+        _LEARNERS,
+        "the number of examples is not charged",
+        "return (*total, self.rank, *self.finder.draws(), self.choice)",
+        "return (self.rank, *self.finder.draws(), self.choice)",
+        charged("threshold"),
+    ),
+)
+
+NOISE = (
+    Mutant(
+        7,
+        _CDF,
+        "nodes of the trees have half the noise",
+        "noisy = self.h.add(np.concatenate(exact_nodes), noise)",
+        "noisy = self.h.add(np.concatenate(exact_nodes), noise, unit=0.5)",
+        spent("cdf"),
+    ),
+    Mutant(
+        7,
+        "core/quantiles/cells.py",
+        "counts of cells and of groups have half the noise",
+        "noisy = [draw.add(each, noise) for draw",
+        "noisy = [draw.add(each, noise, unit=0.5) for draw",
+        spent("quantiles", "auto-add_or_remove_one and uniform"),
+    ),
+    Mutant(
+        7,
+        "core/mechanisms/within_cell.py",
+        "choices that share a draw each spend all of it",
+        "shared = len(scores) * unit",
+        "shared = unit",
+        spent("quantiles", "auto-add_or_remove_one and uniform"),
+    ),
+    Mutant(
+        7,
+        "core/mechanisms/within_cell.py",
+        "histograms that share a draw each spend all of it",
+        "shared = len(counts)",
+        "shared = 1",
+        spent("quantiles", "auto-add_or_remove_one and uniform"),
+    ),
+    Mutant(
+        7,
+        _RECURSIVE,
+        "cuts have noise for the smaller of a record's two weights",
+        "scores, noise, unit=max(up, target))",
+        "scores, noise, unit=min(up, target))",
+        spent("quantiles", "auto-add_or_remove_one and uniform"),
+    ),
+    Mutant(
+        12,
+        _FINDER,
+        "the depth of a point counts its records twice",
+        "return np.asarray(np.minimum(runs.upto, total - runs.below))",
+        "return np.asarray(np.minimum(2 * runs.upto, 2 * (total - runs.below)))",
+        spent("interior_point", "auto"),
+    ),
+    Mutant(
+        12,
+        "core/threshold/examples.py",
+        "errors of a cut count twice",
+        "return np.asarray(2 * ones - ranks + self.zeros.total)",
+        "return np.asarray(2 * (2 * ones - ranks) + self.zeros.total)",
+        spent("threshold"),
+    ),
+    Mutant(
+        12,
+        "core/draws.py",
+        "Laplace noise is charged half its epsilon",
+        "return Cost(self.sensitivity / self.scale if self.sensitivity else 0.0)",
+        "return Cost(self.sensitivity / (2 * self.scale) if self.sensitivity else 0.0)",
+        spent("histogram"),
+    ),
+    Mutant(
+        12,
+        "core/budget.py",
+        "two changes cost what one does",
+        "return Cost(changes * self.epsilon, delta, changes**2 * self.rho)",
+        "return Cost(self.epsilon, delta, self.rho)",
+        spent("quantiles", "auto-replace_one and uniform"),
+    ),
+    Mutant(
+        12,
+        "core/draws.py",
+        "additive noise has half the scale that is charged",
+        "noisy[rows] = self._added(noisy[rows], self.scale * float(one), noise)",
+        "noisy[rows] = self._added(noisy[rows], self.scale * float(one) / 2, noise)",
+        charged("cdf"),
+    ),
+    Mutant(
+        12,
+        "core/mechanisms/stability.py",
+        "counts of occupied cells have half the noise that is charged",
+        "noisy = noise.laplace(noisy, self.scale)",
+        "noisy = noise.laplace(noisy, self.scale / 2)",
+        charged("histogram"),
+    ),
+    Mutant(
+        12,
+        "core/neighbors.py",
+        "a replaced record is thought to change one cell",
+        "return Sensitivity(l1=self.moves, l2=math.sqrt(self.moves), linf=1)",
+        "return Sensitivity(l1=1, l2=1, linf=1)",
+        spent("histogram"),
+    ),
+    Mutant(
+        12,
+        "core/neighbors.py",
+        "under a distance policy a record is thought to change one cumulative count",
+        'changed = size if self.name == "add_or_remove_one" else self.secrets.reach((size - 1,))',
+        "changed = 1",
+        spent("cdf"),
+    ),
+    Mutant(
+        12,
+        _RECURSIVE,
+        "the cells of one level overlap, and are charged as disjoint",
+        "*_cuts(order, (low, cut), left * UNIT // target, levels[1:], noise)",
+        "*_cuts(order, (low, high), left * UNIT // target, levels[1:], noise)",
+        spent("quantiles", "auto-add_or_remove_one and uniform"),
+    ),
+)
+
+ARRIVAL = (
+    Mutant(
+        11,
+        "transforms/split_units.py",
+        "a block's rows are joined as their parts arrive",
+        "for shard in sorted(shards):",
+        "for shard in shards:",
+        ordered("histogram", "arrive"),
+    ),
+    Mutant(
+        11,
+        "transforms/bound_units.py",
+        "records are in the order in which their units arrive",
+        'order = np.argsort(ids, kind="stable")',
+        "order = np.arange(len(ids))",
+        ordered("histogram", "arrive"),
+    ),
+    Mutant(
+        11,
+        "core/aggregate.py",
+        "of a sample the records that came first stay",
+        "least = np.lexsort((self.points, self.ids, self.hashes))[: self.size]",
+        "least = np.arange(len(self.ids))[: self.size]",
+        ordered("interior_point"),
+    ),
+    Mutant(
+        11,
+        "core/sample_and_aggregate/outputs.py",
+        "answers are in the order in which blocks arrive",
+        "order = np.lexsort((*points.T[::-1], blocks))",
+        "order = np.arange(len(blocks))",
+        ordered("sample_and_aggregate"),
+    ),
+    Mutant(
+        11,
+        "core/graphs/edges.py",
+        "of rows for one edge the first that arrives gives its weight",
+        "order = np.lexsort((weights, keys))",
+        'order = np.argsort(keys, kind="stable")',
+        ordered("mst_cost"),
+    ),
+)

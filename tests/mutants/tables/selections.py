@@ -1,0 +1,48 @@
+"""Which tests a mutant is given to: each selection is generic over the tasks that it names."""
+
+from tests.mutants.mutant import Selection
+
+_PLANS = "tests/pipelines/test_every_plan.py"
+
+
+def charged(tasks: str, only: str = "") -> Selection:
+    """Nothing is drawn that is not charged, and nothing with less noise."""
+    return Selection((_PLANS,), _and("as_charged or charges_for", only), tasks)
+
+
+def nothing_but_noise(tasks: str, only: str = "") -> Selection:
+    """What a round releases follows from what its draws answered."""
+    return Selection((_PLANS,), _and("nothing_but_noise", only), tasks)
+
+
+def spent(tasks: str, only: str = "") -> Selection:
+    """What a draw really spends between neighbors is charged."""
+    return Selection(("tests/pipelines/test_every_sensitivity.py",), only, tasks)
+
+
+def smooth(tasks: str, only: str = "") -> Selection:
+    """The smooth bound that noise is drawn with is smooth, and no less than the change."""
+    return Selection(("tests/pipelines/test_every_smooth_bound.py",), only, tasks)
+
+
+def sampled(tasks: str, only: str = "") -> Selection:
+    """Samples are of the charged rate, independent, and secret."""
+    return Selection(("tests/pipelines/test_every_sample.py",), only, tasks)
+
+
+def ordered(tasks: str, only: str = "") -> Selection:
+    """The order of arrival changes nothing."""
+    return Selection(("tests/pipelines/test_every_order.py",), only, tasks)
+
+
+ACCOUNTANTS = Selection(
+    ("tests/core/test_accountants.py", "tests/core/test_budget.py", "tests/core/test_privacy_filter.py")
+)
+"""Accountants against exact losses."""
+
+LEDGER = Selection(("tests/pipelines/ledger/test_ledger.py",), "fit or twice or retry or charged_once")
+"""What a ledger admits, refuses and charges."""
+
+
+def _and(one: str, other: str) -> str:
+    return f"({one}) and ({other})" if other else one

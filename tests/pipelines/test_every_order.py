@@ -1,0 +1,81 @@
+"""The order in which rows, blocks and parts arrive changes nothing, in every plan and before it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.rounds import Block
+from tests.core.seeded import SeededNoise
+from tests.pipelines.every_plan import blocks
+from tests.pipelines.test_every_plan import different, named, same
+from tests.transforms.test_evaluate_subsamples import LINE, SALT, splitting, table
+from transforms.bound_units import Bounding, bound, split_points
+from transforms.read_blocks import list_row_groups
+from transforms.split_units import gather, split_rows
+
+
+def total(step: Any, data: list[Block], state: Any) -> Any:
+    parts = [step.summarize(block, state) for block in data]
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = merged + part
+    return merged
+
+
+def shuffled(data: list[Block], seed: int) -> list[Block]:
+    """Return the same records in another order, cut into other blocks."""
+    points = np.concatenate([block.points for block in data])
+    ids = np.concatenate([block.ids for block in data])
+    order = np.random.default_rng(seed).permutation(len(ids))
+    return [Block(points[part], ids[part]) for part in np.array_split(order, 3)]
+
+
+@pytest.mark.parametrize("name", different())
+def test_an_aggregate_does_not_depend_on_the_order_of_records(name: str) -> None:
+    setting = named(name)
+    state, data = setting.plan.start, blocks(setting, "two_clumps", 300)
+    for number, step in enumerate(setting.plan.rounds):
+        whole = total(step, data, state)
+        for seed in (0, 1):
+            other = total(step, shuffled(data, seed), state)
+            assert other == whole and same(other, whole), step.name
+        clipped = whole if step.floor is None else whole.above(step.floor)
+        state = step.release(clipped, state, SeededNoise(number, 0.0))
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_a_block_does_not_depend_on_the_order_in_which_its_parts_arrive(tmp_path: Any, unit: str) -> None:
+    n = 900
+    ids = np.random.default_rng(0).integers(0, 150, n)
+    source = table(tmp_path, ids, np.arange(n, dtype=float), 50, unit)
+    cut = splitting(source)
+    groups = [group for file in source.files for group in list_row_groups(file)]
+    assert len(groups) > 5
+    seen = []
+    for order in (groups, groups[::-1]):
+        parts: dict[int, list[Any]] = {}
+        for group in order:
+            for part, shard in split_rows(cut, group):
+                parts.setdefault(part, []).append(shard)
+        seen.append(
+            {number: rows for part, some in parts.items() for number, rows in gather(cut, part, some)}
+        )
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("keep", ["one", "mean"])
+def test_records_do_not_depend_on_the_order_in_which_their_rows_arrive(tmp_path: Any, keep: Any) -> None:
+    n = 900
+    ids = np.random.default_rng(0).integers(0, 150, n)
+    source = table(tmp_path, ids, np.arange(n) % 7 / 2, 50, "u")
+    bounding = Bounding.of(source, LINE, keep, SALT)
+    groups = [group for file in source.files for group in list_row_groups(file)]
+    seen = []
+    for order in (groups, groups[::-1]):
+        shards: dict[int, list[bytes]] = {}
+        for group in order:
+            for shard, rows in split_points(bounding, group):
+                shards.setdefault(shard, []).append(rows)
+        seen.append({shard: bound(bounding, parts) for shard, parts in shards.items()})
+    assert seen[0] == seen[1]
