@@ -22,11 +22,11 @@ class ShoalError(Exception):
 
 
 def add_mark(error: ShoalError) -> ShoalError:
-    """Add what `error_in` reads to an error of a worker, and return it.
+    """Add what `error_in` reads to the text of an error of a worker, and return it.
 
-    Engines hand an error from a worker to the submitter as the text of its traceback, which repeats notes.
+    Engines hand an error from a worker to the submitter as text; Beam makes a new one of it on the way.
     """
-    error.add_note(_MARK + json.dumps(error.of_worker()))
+    error.args = (f"{error} {_MARK}{json.dumps(error.of_worker())}",)
     return error
 
 

@@ -70,7 +70,7 @@ class Neighbors:
             )
 
     @property
-    def moves(self) -> int:
+    def changes(self) -> int:
         """How many additions or removals lead from a database to its neighbor."""
         self._without_constraints()
         return 1 if self.name == "add_or_remove_one" else 2
@@ -91,7 +91,7 @@ class Neighbors:
         self._without_constraints()
         if self.name == "replace_one" and cuts is not None and not self.secrets.crosses(cuts):
             return Sensitivity(l1=0, l2=0, linf=0)
-        return Sensitivity(l1=self.moves, l2=math.sqrt(self.moves), linf=1)
+        return Sensitivity(l1=self.changes, l2=math.sqrt(self.changes), linf=1)
 
     def cumulative(self, size: int) -> Sensitivity:
         """Return the sensitivity of the cumulative histogram s_1, ..., s_size of one axis of `size` values.

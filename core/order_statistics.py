@@ -44,7 +44,7 @@ class Rank:
         """Rank among `records` records, counted from 1; a record more raises it by 0 or 1."""
         return max(1, -(-self.part * records // self.whole))
 
-    def moves(self, below: Ints, above: Ints) -> Ints:
+    def changes_to(self, below: Ints, above: Ints) -> Ints:
         """Fewest records to add or remove so that a gap borders on the rank.
 
         With L records below a gap and H above it, the gap lies beside the record of rank r(L + H) if
@@ -59,10 +59,11 @@ class Rank:
         return self.moves_within(below, below, above, above)
 
     def moves_within(self, least_below: Ints, below: Ints, least_above: Ints, above: Ints) -> Ints:
-        """Return the smallest `moves` of all L in [least_below, below] and H in [least_above, above].
+        """Return the smallest `changes_to` of all L in [least_below, below] and H in [least_above, above].
 
-        `moves` depends on p H - (1 - p) L alone: it is 0 about 0 and grows away from it on both sides. So it
-        is smallest where p H - (1 - p) L is closest to 0, at one of two corners if both are on one side.
+        `changes_to` depends on p H - (1 - p) L alone: it is 0 about 0 and grows away from it on both sides.
+        So it is smallest where p H - (1 - p) L is closest to 0. If both are on one side of 0, that is at one
+        of two corners.
 
         Args:
             least_below: smallest L, any shape.
@@ -106,7 +107,7 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     upper (Nissim, Raskhodnikova and Smith 2007, Claim 3.3; exact). add_or_remove_one, where the rank r(n)
     moves with n: the local sensitivity is at most the larger gap beside x_r, since one record more or less
     moves the answer to the next value, or up to it. Emptying the gap takes j - i - 1 removals and bringing
-    the rank to it `Rank.moves`(i, n + 1 - j). S is the exact maximum over all databases y of these gaps
+    the rank to it `Rank.changes`(i, n + 1 - j). S is the exact maximum over all databases y of these gaps
     times e^(-beta d(x, y)), hence beta-smooth by the triangle inequality.
 
     Only values within `reach` ranks of r can matter. At least `FLOOR`. The time depends on the number of

@@ -129,6 +129,11 @@ class Task(Generic[P]):
     check: Callable[[Setting[P]], None]
     choice: str | None = "method"
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What the parameter `choice` may be; nothing where there is none."""
+        return () if self.choice is None else ("auto", *(method.name for method in self.methods))
+
     def plan(self, grid: Grid, params: P, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
         """Plan the method that is asked for, or the one of the smallest error; see `Setting`.
 
@@ -137,7 +142,12 @@ class Task(Generic[P]):
         """
         setting = Setting(grid, params, budget, neighbors, salt)
         self.check(setting)
-        asked = "auto" if self.choice is None else getattr(params, self.choice)
+        asked = "auto"
+        if self.choice is not None:
+            asked = getattr(params, self.choice)
+            if asked not in self.choices:
+                *first, last = self.choices
+                raise InvalidValue(self.choice, repr(asked), f"it must be {', '.join(first)} or {last}")
         drafts: dict[str, tuple[Method[P], float, Accuracy]] = {}
         refusals: dict[str, InvalidValue] = {}
         for kind in self.methods:

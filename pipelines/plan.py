@@ -36,9 +36,7 @@ def make_plan(job: Job, salt: bytes) -> Plan:
         JobError: the task doesn't support what the job asks for.
     """
     try:
-        plan = TASKS[job.task].methods.plan(
-            job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt
-        )
+        plan = TASKS[job.task].core.plan(job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt)
     except InvalidValue as error:
         raise JobError(error.sentence(_place(job, error.field))) from None
     check_spend(plan, job.privacy.budget())

@@ -5,7 +5,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal, cast, get_args
 
-from core.task import Task as Methods
+from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
 
 Keep = Literal["one", "mean"]
@@ -17,28 +17,28 @@ class Task:
     """One kind of job. Its modules are imported on first use, because some import heavy libraries.
 
     Args:
-        params_at: `module:name` of the frozen dataclass of its parameters, which checks their values.
-        methods_at: `module:name` of the `core.task.Task` with its methods.
+        task_at: `module:name` of the task in core, with its parameters and methods.
         answers_at: name of the module that explains its answers.
+        params_at: `module:name` of a subclass of the parameters in core with further fields, if there is one.
         subsamples: whether its records are the answers of a function to subsamples, and not rows.
         keeps: how the rows of a privacy unit may become one record; empty where units are not supported.
     """
 
-    params_at: str
-    methods_at: str
+    task_at: str
     answers_at: str
+    params_at: str | None = None
     subsamples: bool = False
     keeps: tuple[Keep, ...] = get_args(Keep)
 
     @cached_property
-    def params(self) -> type[Any]:
-        """The frozen dataclass of the parameters."""
-        return cast(type[Any], _load(self.params_at))
+    def core(self) -> CoreTask[Any]:
+        """The task in core, which plans its methods."""
+        return cast("CoreTask[Any]", _load(self.task_at))
 
     @cached_property
-    def methods(self) -> Methods[Any]:
-        """The methods of the task, which plan it."""
-        return cast(Methods[Any], _load(self.methods_at))
+    def params(self) -> type[Any]:
+        """The frozen dataclass of the parameters, which checks their values."""
+        return self.core.params if self.params_at is None else cast(type[Any], _load(self.params_at))
 
     @cached_property
     def answers(self) -> Answers:
@@ -51,31 +51,28 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _task(folder: str, params: str, task: str, answers: str, **more: Any) -> Task:
-    """Return a task of a folder of core, by the names of its params, its `core.task.Task` and its answers."""
-    return Task(f"core.{folder}.params:{params}", f"core.{folder}.task:{task}", _ANSWERS + answers, **more)
+def _task(place: str, answers: str, **more: Any) -> Task:
+    return Task(f"core.{place}", f"pipelines.answers.{answers}", **more)
 
-
-_ANSWERS = "pipelines.answers."
 
 TASKS = {
-    "one_cluster": _task("one_cluster", "OneCluster", "ONE_CLUSTER", "one_cluster"),
-    "k_cover": _task("k_cover", "KCover", "K_COVER", "k_cover"),
-    "histogram": _task("histogram", "Histogram", "HISTOGRAM", "histogram"),
-    "cdf": _task("cdf", "Cdf", "CDF", "cdf"),
-    "quantiles": _task("quantiles", "Quantiles", "QUANTILES", "quantiles"),
-    "interior_point": _task("interior_point", "InteriorPoint", "INTERIOR_POINT", "interior_point"),
-    "threshold": _task("threshold", "Threshold", "THRESHOLD", "threshold", keeps=("one",)),
-    "k_means": _task("centers", "KMeans", "K_MEANS", "centers"),
-    "k_median": _task("centers", "KMedian", "K_MEDIAN", "centers"),
-    "median": _task("quantiles", "Median", "MEDIAN", "order_statistic"),
-    "minimum": _task("quantiles", "Minimum", "MINIMUM", "order_statistic"),
-    "triangles": _task("graphs", "Triangles", "TRIANGLES", "graph_statistic", keeps=()),
-    "mst_cost": _task("graphs", "MstCost", "MST_COST", "graph_statistic", keeps=()),
-    "sample_and_aggregate": Task(
-        "pipelines.job.subsamples:Analysis",
-        "core.sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
-        "pipelines.answers.sample_and_aggregate",
+    "one_cluster": _task("one_cluster.task:ONE_CLUSTER", "one_cluster"),
+    "k_cover": _task("k_cover.task:K_COVER", "k_cover"),
+    "histogram": _task("histogram.task:HISTOGRAM", "histogram"),
+    "cdf": _task("cdf.task:CDF", "cdf"),
+    "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
+    "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
+    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one",)),
+    "k_means": _task("centers.task:K_MEANS", "centers"),
+    "k_median": _task("centers.task:K_MEDIAN", "centers"),
+    "median": _task("quantiles.task:MEDIAN", "order_statistic"),
+    "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
+    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", keeps=()),
+    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", keeps=()),
+    "sample_and_aggregate": _task(
+        "sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
+        "sample_and_aggregate",
+        params_at="pipelines.job.subsamples:Analysis",
         subsamples=True,
     ),
 }

@@ -9,6 +9,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.typehints.decorators import no_annotations
 
+from core.errors import add_mark
 from core.rounds import Block
 from transforms.gather_parts import GatherParts
 from transforms.open_source import InputError, Source
@@ -70,7 +71,7 @@ class _Evaluate(beam.DoFn):
         try:
             self.runner = FunctionRunner(self.function)
         except FunctionError as error:
-            raise InputError(str(error)) from None
+            raise add_mark(InputError(str(error))) from None
 
     @no_annotations
     def process(self, gathered: tuple[int, list[Shard]]) -> Iterator[Answer]:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from core.balls import Balls
-from core.errors import ShoalError
+from core.errors import ShoalError, add_mark
 from transforms.list_files import filesystem
 from transforms.plain_errors import plain_errors
 from transforms.read_batches import read_batches, read_schema
@@ -137,4 +137,4 @@ def _writing(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:  # the text of Arrow's errors may quote rows
         why = getattr(error, "strerror", None) or "not as Parquet, or the storage does not respond"
-        raise OutputError(f"{path} cannot be written ({why}).") from None
+        raise add_mark(OutputError(f"{path} cannot be written ({why}).")) from None

@@ -137,7 +137,9 @@ class Hierarchical(Method[Cdf]):
         if s_share > 0:
             s = Laplace.of(s.what, s_share * epsilon, 1)
         if s_share < 1:
-            h = Laplace.of(h.what, (1 - s_share) * epsilon, self._forest.height * self.served.neighbors.moves)
+            h = Laplace.of(
+                h.what, (1 - s_share) * epsilon, self._forest.height * self.served.neighbors.changes
+            )
         return s, h
 
     def _round(self, share: float) -> OrderedHierarchical:

@@ -144,7 +144,7 @@ class Coreset(Method[KCenters]):
             self._space,
             params.k,
             params.power,
-            sums=Gaussian.of("sums, per unit of the radius", rho - 2 * small, neighbors.moves),
+            sums=Gaussian.of("sums, per unit of the radius", rho - 2 * small, neighbors.changes),
             counts=Gaussian.of("counts", small, cells),
             weights=Gaussian.of("weights", small, cells),
             name=name,

@@ -189,16 +189,16 @@ class Iteration:
 def _moved(
     state: Centers, assignment: Assignment, sums: Ints, counts: Floats, smallest: float, lengths: float
 ) -> Centers:
-    moves = sums / np.maximum(counts, 1.0)[:, None]
-    longest = np.maximum(np.linalg.norm(moves, axis=1), 1.0)
-    moves *= np.minimum(1.0, assignment.radius / longest)[:, None]
-    moves[counts <= smallest] = 0.0  # so few records are noise: the center stays
+    shifts = sums / np.maximum(counts, 1.0)[:, None]
+    longest = np.maximum(np.linalg.norm(shifts, axis=1), 1.0)
+    shifts *= np.minimum(1.0, assignment.radius / longest)[:, None]
+    shifts[counts <= smallest] = 0.0  # so few records are noise: the center stays
     share = min(1.0, max(0.0, lengths / max(1.0, float(counts.sum()))))
     spread = assignment.radius * math.sqrt(max(share, 1 / 64))
     return Centers(
         space=state.space,
-        positions=state.space.inside(state.positions + moves),
-        spread=np.full(len(moves), spread),
+        positions=state.space.inside(state.positions + shifts),
+        spread=np.full(len(shifts), spread),
         counts=np.rint(counts).astype(np.int64),
     )
 

@@ -48,7 +48,7 @@ class Lloyd(Method[KCenters]):
         """See `Method.rounds`, and each round for its sensitivities."""
         if self._parts is None:
             return self._iterations(share)
-        counts = StabilityHistogram(what="counts of parts", scale=0.0, threshold=1, moves=0)
+        counts = StabilityHistogram(what="counts of parts", scale=0.0, threshold=1, l1=0)
         first = PartCounts(self._parts, _SOLVER, self.setting.params.k, self._scattered, counts)
         return first, *self._part_averages(self._parts, share)
 

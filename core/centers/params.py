@@ -3,13 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 from core.errors import InvalidValue
 from core.plan import check_failure
-
-Method = Literal["auto", "coreset", "lloyd"]
-MedianMethod = Literal["auto", "coreset"]
 
 MAX_K = 1000
 
@@ -26,7 +23,7 @@ class KCenters:
     """Power of the distance in the cost: 2 for means, 1 for medians."""
 
     k: int
-    method: Method = "auto"
+    method: str = "auto"
     iterations: int | None = None
     failure: float = 0.1
     shares: Mapping[str, float] | None = None
@@ -61,8 +58,6 @@ class KMeans(KCenters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method not in get_args(Method):
-            raise InvalidValue("method", repr(self.method), "it must be auto, coreset or lloyd")
 
 
 @dataclass(frozen=True)
@@ -82,9 +77,7 @@ class KMedian(KCenters):
 
     power: ClassVar[int] = 1
 
-    method: MedianMethod = "auto"
+    method: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method not in get_args(MedianMethod):
-            raise InvalidValue("method", repr(self.method), "it must be auto or coreset")

@@ -169,7 +169,7 @@ class PartAverage:
         """Release the means and the exact counts."""
         totals = aggregate.totals.reshape(self.k, -1)
         counts = self.counts.add(totals[:, -1], noise)
-        moves = self.sums.add(totals[:, :-1], noise) / np.maximum(counts, 1)[:, None]
-        moves[counts == 0] = 0.0
+        shifts = self.sums.add(totals[:, :-1], noise) / np.maximum(counts, 1)[:, None]
+        shifts[counts == 0] = 0.0
         space = self.parts.space
-        return Centers(space, space.inside(state.positions + moves), state.spread, counts)
+        return Centers(space, space.inside(state.positions + shifts), state.spread, counts)

@@ -74,7 +74,7 @@ class SpanningMethod(Method[MstCost]):
     def changes(self) -> int:
         """How many weights differ between neighbors."""
         neighbors = self.setting.neighbors
-        return neighbors.count() if self.public else neighbors.moves
+        return neighbors.count() if self.public else neighbors.changes
 
     def promised(self, error: float | None) -> Accuracy:
         """Return the accuracy of a cost within `error` of the truth, data units; None where it is unknown."""

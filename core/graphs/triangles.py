@@ -79,7 +79,11 @@ class SmoothTriangles(Method[Triangles]):
         """See `Method.rounds`."""
         grid, budget = self.setting.grid, self.setting.budget
         smooth = calibrate_smooth(
-            self.setting.params, share * budget.epsilon, budget.delta, self.setting.neighbors.moves, _DOUBLING
+            self.setting.params,
+            share * budget.epsilon,
+            budget.delta,
+            self.setting.neighbors.changes,
+            _DOUBLING,
         )
         return (CountTriangles(grid.extents[0] + 1, smooth),)
 

@@ -81,5 +81,5 @@ class Sparse(CountCells):
     def _count(self) -> StabilityHistogram:
         setting, what = self.setting, "cell counts"
         if not self.sensitivity:
-            return StabilityHistogram(what=what, scale=0.0, threshold=1, moves=0)
+            return StabilityHistogram(what=what, scale=0.0, threshold=1, l1=0)
         return StabilityHistogram.of(what, setting.budget.epsilon, setting.budget.delta, setting.neighbors)

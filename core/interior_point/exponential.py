@@ -81,5 +81,5 @@ class ExponentialMethod(Method[InteriorPoint]):
         )
 
     def _finder(self, share: float) -> ExponentialFinder:
-        grid, epsilon, spread = self.setting.grid, self.setting.budget.epsilon, self.setting.neighbors.moves
+        grid, epsilon, spread = self.setting.grid, self.setting.budget.epsilon, self.setting.neighbors.changes
         return ExponentialFinder(grid.extents[0] + 1, Exponential.of("point", share * epsilon, spread))

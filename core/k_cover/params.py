@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from core.errors import InvalidValue
 from core.one_cluster.params import check_shares, check_target
 from core.plan import check_failure
-
-Method = Literal["auto", "practical"]
 
 MAX_K = 50
 
@@ -36,7 +33,7 @@ class KCover:
     target: int | None = None
     coverage: float | None = None
     failure: float = 0.1
-    method: Method = "auto"
+    method: str = "auto"
     shares: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -50,6 +47,4 @@ class KCover:
         if self.coverage is not None and not 0 < self.coverage <= 1:
             raise InvalidValue("coverage", self.coverage, "it must be above 0 and at most 1")
         check_failure(self.failure)
-        if self.method not in get_args(Method):
-            raise InvalidValue("method", repr(self.method), "it must be auto or practical")
         check_shares(self.shares)

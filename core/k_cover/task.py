@@ -15,4 +15,4 @@ def check(setting: Setting[KCover]) -> None:
     setting.neighbors.count()  # refuses known counts, under which neighbors differ in more than one record
 
 
-K_COVER = Task(KCover, (Repeated,), "the smallest target that it promises", check, choice=None)
+K_COVER = Task(KCover, (Repeated,), "the smallest target that it promises", check)

@@ -87,27 +87,27 @@ class SmoothNoise:
 
 
 def calibrate_smooth(
-    params: NoiseParams, epsilon: float, delta: float, moves: int, doubling: float
+    params: NoiseParams, epsilon: float, delta: float, changes: int, doubling: float
 ) -> SmoothNoise:
-    """Calibrate a release to (epsilon, delta) between neighbors `moves` changes apart.
+    """Calibrate a release to (epsilon, delta) between neighbors `changes` changes apart.
 
     Args:
         params: choice of noise, failure probability and the share of the scale.
         epsilon: to spend.
         delta: to spend, by Laplace noise only.
-        moves: 1, or 2 where a replacement is two changes.
+        changes: 1, or 2 where a replacement is two changes.
         doubling: see `calibrate_noise`.
 
     Raises:
         InvalidValue: see `calibrate_noise`.
     """
     share = params.scale_share
-    one = Cost(epsilon, delta).per_change(moves)
+    one = Cost(epsilon, delta).per_change(changes)
     noise = calibrate_noise(
-        "value", params.noise, (1 - share) * one.epsilon, one.delta, params.failure, doubling, changes=moves
+        "value", params.noise, (1 - share) * one.epsilon, one.delta, params.failure, doubling, changes=changes
     )
     if share == 0:
         return SmoothNoise(noise)
     return SmoothNoise(
-        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=moves)
+        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=changes)
     )

@@ -21,8 +21,8 @@ class StabilityHistogram(Draw):
     """Laplace noise on the count of every occupied cell; counts from `threshold` on are released.
 
     Privacy. One record is in one cell.
-    - The counts of cells that hold records in both of two neighbors differ by at most `moves` in L1 norm.
-      That costs epsilon = moves / scale.
+    - The counts of cells that hold records in both of two neighbors differ by at most `l1` in L1 norm.
+      That costs epsilon = l1 / scale.
     - A cell that holds the changed record alone is released with probability
       delta = Pr[1 + Z >= threshold] = a^(threshold - 1) / (1 + a), with a = exp(-1 / scale).
     - Under `replace_one` one cell may vanish and another one appear. Outputs with the first cell are
@@ -33,13 +33,13 @@ class StabilityHistogram(Draw):
     Args:
         scale: Laplace scale of every count; 0 where neighbors have equal counts, and no noise is added.
         threshold: smallest noisy count that is released.
-        moves: L1 sensitivity of the counts.
+        l1: L1 sensitivity of the counts.
     """
 
     kind: ClassVar[str] = "stability histogram"
     scale: float
     threshold: int
-    moves: float
+    l1: float
 
     @classmethod
     def of(
@@ -54,10 +54,10 @@ class StabilityHistogram(Draw):
             neighbors: the relation.
             more: further fields.
         """
-        moves = neighbors.moves
-        rate = epsilon / moves
+        l1 = neighbors.changes
+        rate = epsilon / l1
         threshold = 1 + max(0, math.ceil(math.log(1 / (delta * (1 + math.exp(-rate)))) / rate))
-        return cls(what=what, scale=moves / epsilon, threshold=threshold, moves=moves, **more)
+        return cls(what=what, scale=l1 / epsilon, threshold=threshold, l1=l1, **more)
 
     @property
     def noise_scale(self) -> float:
@@ -67,14 +67,14 @@ class StabilityHistogram(Draw):
     @property
     def change(self) -> float:
         """See `Draw.change`."""
-        return self.moves
+        return self.l1
 
     def cost_of_one(self) -> Cost:
         """See `Draw.cost_of_one`."""
-        if not self.moves:
+        if not self.l1:
             return Cost()
         rate = 1 / self.scale
-        return Cost(self.moves / self.scale, math.exp(-rate * (self.threshold - 1)) / (1 + math.exp(-rate)))
+        return Cost(self.l1 / self.scale, math.exp(-rate * (self.threshold - 1)) / (1 + math.exp(-rate)))
 
     def released(self, keys: Ints, counts: Ints, noise: Noise) -> tuple[Ints, Ints]:
         """Release the keys of all cells that reach the threshold, and their noisy counts.

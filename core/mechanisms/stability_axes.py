@@ -30,7 +30,7 @@ class StabilityAxes(Draw):
     Args:
         scale: Laplace scale of every count.
         threshold: smallest noisy count that is released.
-        moves: L1 sensitivity of the counts of one axis.
+        l1: L1 sensitivity of the counts of one axis.
         axes: d.
         slack: additional delta of advanced composition.
     """
@@ -38,7 +38,7 @@ class StabilityAxes(Draw):
     kind: ClassVar[str] = "stability histograms"
     scale: float
     threshold: int
-    moves: float
+    l1: float
     axes: int
     slack: float
 
@@ -54,16 +54,12 @@ class StabilityAxes(Draw):
     ) -> "StabilityAxes":
         """Return the draw whose histograms are (epsilon, delta)-private each."""
         one = StabilityHistogram.of(what, epsilon, delta, neighbors)
-        return cls(
-            what=what, scale=one.scale, threshold=one.threshold, moves=one.moves, axes=axes, slack=slack
-        )
+        return cls(what=what, scale=one.scale, threshold=one.threshold, l1=one.l1, axes=axes, slack=slack)
 
     @property
     def one(self) -> StabilityHistogram:
         """The histogram of one axis."""
-        return StabilityHistogram(
-            what=self.what, scale=self.scale, threshold=self.threshold, moves=self.moves
-        )
+        return StabilityHistogram(what=self.what, scale=self.scale, threshold=self.threshold, l1=self.l1)
 
     @property
     def noise_scale(self) -> float:
@@ -73,7 +69,7 @@ class StabilityAxes(Draw):
     @property
     def change(self) -> float:
         """See `Draw.change`."""
-        return self.moves
+        return self.l1
 
     def cost_of_one(self) -> Cost:
         """See `Draw.cost_of_one`."""

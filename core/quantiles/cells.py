@@ -134,19 +134,19 @@ class Groups:
     share: float
     variance: float
 
-    def counts(self, of: str, epsilon: float, moves: int) -> CellCounts:
+    def counts(self, of: str, epsilon: float, changes: int) -> CellCounts:
         """Return the draws that spend `epsilon`.
 
         Args:
             of: what the cells are.
             epsilon: what is spent.
-            moves: how many additions or removals lead to a neighbor.
+            changes: how many additions or removals lead to a neighbor.
         """
-        cell = Laplace.of(f"counts of {of}", (1 - self.share) * epsilon, moves)
+        cell = Laplace.of(f"counts of {of}", (1 - self.share) * epsilon, changes)
         if self.share == 0:
             return CellCounts(cell)
         return CellCounts(
-            cell, Laplace.of(f"counts of groups of {of}", self.share * epsilon, moves), self.size
+            cell, Laplace.of(f"counts of groups of {of}", self.share * epsilon, changes), self.size
         )
 
 

@@ -86,8 +86,8 @@ def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> 
 
     Its scores change by amounts whose range is at most twice the larger weight of a record.
     """
-    what, moves = f"{what}, per unit of the larger weight of a record", neighbors.moves
-    return Exponential.of(what, epsilon / moves, spread=2, changes=moves, **more)
+    what, changes = f"{what}, per unit of the larger weight of a record", neighbors.changes
+    return Exponential.of(what, epsilon / changes, spread=2, changes=changes, **more)
 
 
 def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
@@ -208,7 +208,7 @@ class ExponentialByRank(Method[OneValue]):
         return replace(aim, inside=math.floor(self._bound(share)) + 1) if aim.probability in (0, 1) else aim
 
     def _scale(self, share: float) -> float:
-        return self.setting.neighbors.moves / (share * self.setting.budget.epsilon)
+        return self.setting.neighbors.changes / (share * self.setting.budget.epsilon)
 
     def _bound(self, share: float) -> float:
         return distance_bound(self._anywhere, self._size, self._scale(share), self.setting.params.failure)

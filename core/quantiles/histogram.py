@@ -83,7 +83,7 @@ class Histogram(Method[Quantiles]):
         setting, size = self.setting, self._size
         log = math.log(2 * (size + 1) * len(setting.params.probabilities) / setting.params.failure)
         typical = (
-            math.sqrt(self._groups.variance) * setting.neighbors.moves / (share * setting.budget.epsilon)
+            math.sqrt(self._groups.variance) * setting.neighbors.changes / (share * setting.budget.epsilon)
         )
         return promised(self._counts(share).scales.largest_error(size, log), typical)
 
@@ -93,7 +93,7 @@ class Histogram(Method[Quantiles]):
 
     def _counts(self, share: float) -> CellCounts:
         return self._groups.counts(
-            "grid points", share * self.setting.budget.epsilon, self.setting.neighbors.moves
+            "grid points", share * self.setting.budget.epsilon, self.setting.neighbors.changes
         )
 
     @cached_property

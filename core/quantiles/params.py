@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
 
 from core.errors import InvalidValue
 from core.mechanisms.calibrate_noise import Choice, check_noise
 from core.plan import check_failure
-
-Method = Literal["auto", "recursive", "histogram", "tree"]
-ValueMethod = Literal["auto", "smooth", "exponential"]
 
 _MOST = 10_000  # quantiles
 
@@ -29,7 +25,7 @@ class Quantiles:
     """
 
     probabilities: tuple[float, ...]
-    method: Method = "auto"
+    method: str = "auto"
     failure: float = 0.1
 
     def __post_init__(self) -> None:
@@ -43,8 +39,6 @@ class Quantiles:
                 raise InvalidValue("probabilities", given, "each must be above 0 and below 1", f"has {p}")
         if any(a >= b for a, b in pairwise(given)):
             raise InvalidValue("probabilities", list(given), "they must ascend, each only once")
-        if self.method not in get_args(Method):
-            raise InvalidValue("method", repr(self.method), "it must be auto, recursive, histogram or tree")
         check_failure(self.failure)
 
 
@@ -67,7 +61,7 @@ class Median:
 
     quantile: float = 0.5
     failure: float = 0.1
-    method: ValueMethod = "auto"
+    method: str = "auto"
     noise: Choice = "auto"
     scale_share: float = 0.0
 
@@ -95,7 +89,7 @@ class Minimum:
 
     largest: bool = False
     failure: float = 0.1
-    method: ValueMethod = "auto"
+    method: str = "auto"
     noise: Choice = "auto"
     scale_share: float = 0.0
 
@@ -114,6 +108,4 @@ OneValue = Median | Minimum
 
 def _check(params: OneValue) -> None:
     check_failure(params.failure)
-    if params.method not in get_args(ValueMethod):
-        raise InvalidValue("method", repr(params.method), "it must be auto, smooth or exponential")
     check_noise(params.noise, params.scale_share)

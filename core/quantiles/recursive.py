@@ -179,7 +179,7 @@ class Recursive(Method[Quantiles]):
         if groups is None:
             draw = per_weight("the quantile", share * choices, setting.neighbors)
             return (OneQuantile(self._alone, size, draw),)
-        given, moves = setting.params.probabilities, setting.neighbors.moves
+        given, changes = setting.params.probabilities, setting.neighbors.changes
         depth = len(given[1:]).bit_length()
         levels = (
             per_weight(
@@ -189,26 +189,30 @@ class Recursive(Method[Quantiles]):
         )
         inside = WithinCell(
             what="quantiles, or counts of points",
-            scale=moves / (share * choices),
-            changes=moves,
+            scale=changes / (share * choices),
+            changes=changes,
             times=len(given),
             disjoint=True,
         )
-        cells = groups.counts("cells", share * counts, moves)
+        cells = groups.counts("cells", share * counts, changes)
         public = setting.neighbors.name == "replace_one"
         return (CutsAndChoices(given, size, tuple(levels), cells, inside, public),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
         setting, groups = self.setting, self._groups
-        size, moves, failure = setting.grid.extents[0] + 1, setting.neighbors.moves, setting.params.failure
+        size, changes, failure = (
+            setting.grid.extents[0] + 1,
+            setting.neighbors.changes,
+            setting.params.failure,
+        )
         _, counts, choices = self._parts
-        scale = moves / (share * choices)
+        scale = changes / (share * choices)
         if groups is None:
             worst = distance_bound(self._alone, size, scale, failure)
             return promised(worst, typical_distance(self._alone, scale))
         count = len(setting.params.probabilities)
-        cells = groups.counts("cells", share * counts, moves).scales
+        cells = groups.counts("cells", share * counts, changes).scales
         # A cell may hold all quantiles. Its edges and middle are known to within `rank`: the true point may
         # lie in the next cell, at most that far from this one's edge, and its score is as uncertain.
         choice = count * scale * (math.log(size) + math.log(2 * count / failure))
@@ -218,7 +222,7 @@ class Recursive(Method[Quantiles]):
             for w in {width, min(width, 64)}
         )
         rank = cells.largest_error(count, math.log(4 * (count + 1) * count / failure))
-        typical = groups.variance * (moves / (share * counts)) ** 2 + 2 * scale**2
+        typical = groups.variance * (changes / (share * counts)) ** 2 + 2 * scale**2
         return promised(max(choice, *points) + 3 * rank, math.sqrt(typical))
 
     @property

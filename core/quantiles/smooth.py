@@ -97,6 +97,8 @@ class Smooth(Method[OneValue]):
     def _with(self, share: float) -> SmoothQuantile:
         """Return the round of a share; a gap grows by itself per change where records are evenly spread."""
         setting, budget = self.setting, self.setting.budget
-        smooth = calibrate_smooth(setting.params, share * budget.epsilon, budget.delta, moves=1, doubling=1.0)
+        smooth = calibrate_smooth(
+            setting.params, share * budget.epsilon, budget.delta, changes=1, doubling=1.0
+        )
         rank = Rank.of_quantile(setting.params.quantile)
         return SmoothQuantile(setting.grid.extents[0] + 1, rank, setting.neighbors, smooth)

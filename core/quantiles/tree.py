@@ -152,7 +152,7 @@ class Tree(Method[Quantiles]):
         levels = levels_of(size, fan_out)
         epsilon = share * setting.budget.epsilon / levels
         counts = tuple(
-            Laplace.of(f"counts of level {i + 1}", epsilon, setting.neighbors.moves) for i in range(levels)
+            Laplace.of(f"counts of level {i + 1}", epsilon, setting.neighbors.changes) for i in range(levels)
         )
         public = setting.neighbors.name == "replace_one"
         return CountsDownTheTree(setting.params.probabilities, size, fan_out, counts, public)

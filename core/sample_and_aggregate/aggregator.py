@@ -31,7 +31,7 @@ class Aggregator(Method[SampleAndAggregate]):
     @property
     def changes(self) -> int:
         """How many answers differ between neighbors."""
-        return self.setting.neighbors.moves
+        return self.setting.neighbors.changes
 
     def per_answer(self, share: float) -> Cost:
         """Return what the round may cost where one answer changes."""

@@ -6,7 +6,6 @@ from typing import Literal, get_args
 from core.errors import InvalidValue
 from core.plan import check_failure
 
-AggregatorName = Literal["auto", "smooth_median", "center_of_attention", "one_cluster", "average"]
 Ranges = Literal["tight", "loose"]
 
 _MOST_BLOCKS = 10_000
@@ -29,7 +28,7 @@ class SampleAndAggregate:
     """
 
     blocks: int
-    aggregator: AggregatorName = "auto"
+    aggregator: str = "auto"
     stable_fraction: float = 0.8
     ranges: Ranges = "tight"
     failure: float = 0.1
@@ -37,12 +36,6 @@ class SampleAndAggregate:
     def __post_init__(self) -> None:
         if not 3 <= self.blocks <= _MOST_BLOCKS:
             raise InvalidValue("blocks", self.blocks, f"it must be a whole number from 3 to {_MOST_BLOCKS:,}")
-        if self.aggregator not in get_args(AggregatorName):
-            raise InvalidValue(
-                "aggregator",
-                repr(self.aggregator),
-                "it must be auto, smooth_median, center_of_attention, one_cluster or average",
-            )
         if not 0 < self.stable_fraction <= 1:
             raise InvalidValue("stable_fraction", self.stable_fraction, "it must be above 0 and at most 1")
         if self.ranges not in get_args(Ranges):

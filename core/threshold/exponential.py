@@ -57,7 +57,7 @@ class ExponentialMethod(LearnerMethod):
     def learner(self, share: float) -> ExponentialLearner:
         """See `LearnerMethod.learner`."""
         setting = self.setting
-        choice = Exponential.of("threshold", share * setting.budget.epsilon, setting.neighbors.moves)
+        choice = Exponential.of("threshold", share * setting.budget.epsilon, setting.neighbors.changes)
         return ExponentialLearner(self.size, choice)
 
     def accuracy(self, share: float) -> Accuracy:

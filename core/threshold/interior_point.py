@@ -153,7 +153,7 @@ class InteriorPointLearner:
             step=1,
             finder=finder,
             window=math.ceil(finder.records_needed(failure / 4) / 2),
-            choice=Exponential.of("candidates", parts["choice"] * epsilon, neighbors.moves),
+            choice=Exponential.of("candidates", parts["choice"] * epsilon, neighbors.changes),
         )
         return replace(learner, step=max(1, learner._before_steps(failure / 2) // 16))
 

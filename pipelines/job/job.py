@@ -330,11 +330,12 @@ class SubsamplesJob(Job):
 @cache
 def _model(name: str) -> type[Job]:
     """Return the model of a task's jobs."""
+    task = TASKS[name]
     return create_model(
         f"Job of {name}",
-        __base__=SubsamplesJob if TASKS[name].subsamples else RowsJob,
+        __base__=SubsamplesJob if task.subsamples else RowsJob,
         task=(cast(Any, Literal[name]), ...),
-        params=(params_model(TASKS[name].params), ...),
+        params=(params_model(task.params, task.core.choice, task.core.choices), ...),
     )
 
 

@@ -3,19 +3,27 @@
 import inspect
 import re
 from dataclasses import MISSING, fields
-from typing import Any, Self, get_type_hints
+from typing import Any, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, Field, create_model, model_validator
 
 from pipelines.job.policy import JobPart
 
 
-def params_model(cls: type[Any]) -> type[BaseModel]:
-    """Return the model of a task's parameters: keys, types and descriptions come from the dataclass."""
+def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -> type[BaseModel]:
+    """Return the model of a task's parameters: keys, types and descriptions come from the dataclass.
+
+    Args:
+        cls: the dataclass.
+        choice: the parameter that names a method of the task, or None.
+        choices: the values of that parameter.
+    """
     docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
     lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)
     descriptions = {name: " ".join(text.split()) for name, text in lines}
     hints = get_type_hints(cls)
+    if choice is not None:
+        hints[choice] = Literal[choices]
     known: dict[str, Any] = {
         field.name: (
             hints[field.name],

@@ -210,7 +210,7 @@ def test_what_is_too_wide_is_refused_in_one_sentence(arguments, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (((0,), (2**40,), 1), "more than 2.31 steps, too large for exact int64 distances"),
+        (((0,), (2**40,), 1), "more than 2.31 steps of axis 0, too large for exact int64"),
         (((0, 0), (2**31 - 1, 2**31 - 1), 1), "squared diameter of 2.62 steps or more"),
         (((2**60 + 1,), (2**60 + 100,), 1), "finer than float64 can tell"),
         (((2**60 + 1,), (2**61,), 2**40), "not exact in float64: use 1152921504606846976"),

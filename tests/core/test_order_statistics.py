@@ -183,7 +183,7 @@ def test_the_fewest_moves_of_a_block_are_those_of_its_best_pair(quantile, ends):
     rank, (a, b, c, d) = Rank.of_quantile(quantile), ends
     below, above = np.meshgrid(np.arange(min(a, b), max(a, b) + 1), np.arange(min(c, d), max(c, d) + 1))
     corners = (np.array(x) for x in (min(a, b), max(a, b), min(c, d), max(c, d)))
-    assert rank.moves_within(*corners) == rank.moves(below, above).min()
+    assert rank.moves_within(*corners) == rank.changes_to(below, above).min()
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])

@@ -122,7 +122,7 @@ def test_joins_is_what_the_edges_say_of_disjoint_boxes(extents, secrets):
 
 def test_whatever_holds_for_replace_one_holds_under_a_policy():
     relation, plain = Neighbors("replace_one", Policy(Distance(1))), Neighbors("replace_one")
-    assert relation.moves == plain.moves
+    assert relation.changes == plain.changes
     assert relation.histogram() == plain.histogram()
 
 
@@ -137,7 +137,7 @@ KNOWN = Policy(Distance(1), (KnownCount((1,), (2,), 3),))
 @pytest.mark.parametrize(
     "sensitivity",
     [
-        lambda n: n.moves,
+        lambda n: n.changes,
         lambda n: n.count(),
         lambda n: n.histogram(),
         lambda n: n.cumulative(6),

@@ -161,7 +161,7 @@ def planned(task: str, kind: str, **params: Any) -> tuple[Sequence[Round], Any]:
     """Return rounds and start of a task as an application would plan it."""
     known = APPLICATION[task]
     neighbors = Neighbors("add_or_remove_one")
-    plan = known.plan(_GRIDS[kind], known.params(**params), BUDGET, neighbors, b"a salt of 16 byt")
+    plan = known.core.plan(_GRIDS[kind], known.params(**params), BUDGET, neighbors, b"a salt of 16 byt")
     return [Seen(step, kind) for step in plan.rounds], plan.start
 
 

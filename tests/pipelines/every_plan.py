@@ -114,8 +114,9 @@ def changed_job(changed: dict[str, Any]) -> dict[str, Any]:
 def choices(task: str) -> list[dict[str, str]]:
     """Return every combination of the values of those parameters that name a choice."""
     hints = get_type_hints(TASKS[task].params)
+    known = TASKS[task].core
     named = {
-        field.name: [value for value in get_args(hints[field.name]) if isinstance(value, str)]
+        field.name: list(known.choices if field.name == known.choice else get_args(hints[field.name]))
         for field in fields(TASKS[task].params)
         if field.name in CHOICES
     }

@@ -30,7 +30,7 @@ def test_a_release_that_was_seen_before_its_charge_was_marked_is_not_drawn_again
     out = bench.folder / "out"
     with monkeypatch.context() as dying:
         dying.setattr(runs, "mark_released", fail)
-        with pytest.raises(StorageError):
+        with pytest.raises(runs.RunError):
             runs.run_job(job)
     assert (out / "release.json").exists()
     assert read_ledger(job.privacy.ledger).charges[0].release is None

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from core.interior_point.finder import FindInSample
-from core.k_cover.plan import Step
-from core.one_cluster.practical.rounds import Thinning
+from core.interior_point.rounds import FindInSample
+from core.k_cover.repeated import BallSearch
+from core.one_cluster.practical.locate import PoissonSample
 from core.rounds import Block
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
@@ -39,20 +39,20 @@ TARGET = 10**7
 RATE = 0.3
 """Rate at which a sampler is tried that keeps everything as planned: rounds must be independent at any."""
 
-Sampler = Thinning | FindInSample
+Sampler = PoissonSample | FindInSample
 Picked = NDArray[np.bool_]
 
 
 def samplers(value: Any, place: str = "") -> Iterator[tuple[str, Sampler]]:
     """Return all that samples in the rounds of a plan, and where it stands."""
-    if isinstance(value, Step):
+    if isinstance(value, BallSearch):
         yield from samplers(value.step(TARGET), f"{place}.step")
         return
     if isinstance(value, tuple | list):
         for number, one in enumerate(value):
             yield from samplers(one, f"{place}[{number}]")
     elif is_dataclass(value) and not isinstance(value, type):
-        if isinstance(value, Thinning | FindInSample):
+        if isinstance(value, PoissonSample | FindInSample):
             yield place, value
         else:
             assert not hasattr(value, "salt"), (
@@ -63,7 +63,7 @@ def samplers(value: Any, place: str = "") -> Iterator[tuple[str, Sampler]]:
 
 
 def rate(sampler: Sampler) -> float:
-    return sampler.rate if isinstance(sampler, Thinning) else sampler.records / N
+    return sampler.rate if isinstance(sampler, PoissonSample) else sampler.records / N
 
 
 def at_work(sampler: Sampler) -> Sampler:
@@ -79,7 +79,7 @@ def picked(sampler: Sampler, points: NDArray[np.int64] | None = None, ids: Any =
         points = np.zeros(len(ids), dtype=np.int64) if points is None else points
         return np.isin(ids, sampler.summarize(Block(points[:, None], ids), None).ids)
     kept = np.zeros(len(ids), dtype=np.bool_)
-    kept[sampler.sample(Block(np.arange(len(ids))[:, None], ids))[:, 0]] = True
+    kept[sampler.of(Block(np.arange(len(ids))[:, None], ids))[:, 0]] = True
     return kept
 
 
@@ -153,8 +153,8 @@ def test_samples_follow_identities_and_never_the_content(name: str) -> None:
         others = IDS + np.uint64(10**6)  # the same contents, other identities
         assert agrees(int((kept & picked(sampler, ids=others)).sum()), rate(sampler) ** 2)
         same = np.full((N, 1), 7)
-        if isinstance(sampler, Thinning):
-            assert len(sampler.sample(Block(same, IDS))) == kept.sum()
+        if isinstance(sampler, PoissonSample):
+            assert len(sampler.of(Block(same, IDS))) == kept.sum()
         else:
             assert np.array_equal(kept, picked(sampler, points=same[:, 0]))
 

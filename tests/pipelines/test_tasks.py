@@ -131,7 +131,7 @@ WRONG = [
     ("cdf", {**REPLACED, "privacy.policy": {"distance": 5.0}}, "larger than the domain"),
     ("cdf", {**REPLACED, "privacy.policy": {"distance": 1e-5}}, "times domain.step"),
     ("cdf", {**REPLACED, "privacy.policy": {}}, "exactly one of"),
-    ("cdf", {"privacy.policy": {"distance": 0.25}}, "privacy.policy refines replace_one"),
+    ("cdf", {"privacy.policy": {"distance": 0.25}}, "a policy refines replace_one"),
     ("histogram", {**REPLACED, "privacy.policy": {"partition": [0.5]}}, "has 1 widths for 2"),
     (
         "histogram",

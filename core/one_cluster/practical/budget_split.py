@@ -98,11 +98,11 @@ class BudgetSplit:
         epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
         """
         epsilon = {k: v * self.setting.budget.epsilon * share for k, v in self.shares().items()}
-        moves, one = self._moves, self.changes * self.setting.neighbors.count()
+        changes, one = self._between, self.changes * self.setting.neighbors.count()
         radius_rate, center_rate = self.rate(RADIUS_SAMPLE), self.rate(CENTER_SAMPLE)
-        radius = 2 / before_sampling(epsilon["good_radius"] / moves, radius_rate)
-        center = Cost(epsilon["good_center"], self.choice_delta).per_change(moves)
-        fit = 2 * moves / epsilon["fit_radius"]
+        radius = 2 / before_sampling(epsilon["good_radius"] / changes, radius_rate)
+        center = Cost(epsilon["good_center"], self.choice_delta).per_change(changes)
+        fit = 2 * changes / epsilon["fit_radius"]
         return Draws(
             level=AboveThreshold(
                 what="level",
@@ -110,7 +110,7 @@ class BudgetSplit:
                 query_scale=radius,
                 monotone=True,
                 rate=radius_rate,
-                changes=moves,
+                changes=changes,
             ),
             box=Choosing.of(
                 "box",
@@ -118,26 +118,26 @@ class BudgetSplit:
                 center.delta / center_rate,
                 len(self.boxes.offsets(fine=True)),
                 rate=center_rate,
-                changes=moves,
+                changes=changes,
             ),
             sums=tuple(self._sum(name, _SUM * epsilon[name]) for name in AVERAGES),
             counts=tuple(
                 Laplace.of(f"count of {name}", (1 - _SUM) * epsilon[name], one) for name in AVERAGES
             ),
             radius=AboveThreshold(
-                what="radius", threshold_scale=fit, query_scale=fit, monotone=True, changes=moves
+                what="radius", threshold_scale=fit, query_scale=fit, monotone=True, changes=changes
             ),
             count=Laplace.of("count", epsilon["count"], one),
         )
 
     @property
-    def _moves(self) -> int:
+    def _between(self) -> int:
         """How many additions or removals lie between neighbors."""
-        return self.changes * self.setting.neighbors.moves
+        return self.changes * self.setting.neighbors.changes
 
     def _sum(self, name: str, epsilon: float) -> Additive:
         """Return the noise of a sum, Gaussian or Laplace, for a share of about `epsilon`."""
-        what, moves = f"sum of {name}, per step of the ball's radius", self._moves
+        what, changes = f"sum of {name}, per step of the ball's radius", self._between
         if self.gaussian:
-            return Gaussian.of(what, (epsilon / self._gaussian_factor) ** 2 / 2, moves)
-        return Laplace.of(what, epsilon, moves * math.sqrt(self.setting.grid.dimension))
+            return Gaussian.of(what, (epsilon / self._gaussian_factor) ** 2 / 2, changes)
+        return Laplace.of(what, epsilon, changes * math.sqrt(self.setting.grid.dimension))

@@ -304,7 +304,6 @@ def test_a_range_between_ends():
     ("build", "message"),
     [
         (lambda: Cdf(failure=0), r"failure is 0"),
-        (lambda: Cdf(method="tree"), r"method is 'tree'"),
         (lambda: Cdf(ranges=((2.0, 1.0),)), r"ranges has \[2\.0, 1\.0\]"),
         (lambda: Cdf(ranges=((math.nan, 1.0),)), r"ranges has \[nan"),
         (lambda: Cdf(fanout=1), r"fanout is 1"),

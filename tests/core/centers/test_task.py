@@ -190,7 +190,6 @@ def test_wrong_parameters_are_refused():
         ({"k": MAX_K + 1}, r"k is"),
         ({"k": 2, "iterations": 0}, r"iterations"),
         ({"k": 2, "failure": 1.0}, r"failure"),
-        ({"k": 2, "method": "best"}, r"method"),
         ({"k": 2, "shares": {"coreset": -1.0}}, r"shares\.coreset"),
     ]:
         for params in (KMeans, KMedian):

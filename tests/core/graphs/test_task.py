@@ -142,7 +142,6 @@ def test_releases_are_total(rows):
             "change",
         ),
         (lambda: MstCost(change="node"), "change"),
-        (lambda: MstCost(method="best"), "method"),
         (lambda: Triangles(failure=1.0), "failure"),
     ],
 )

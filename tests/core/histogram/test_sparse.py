@@ -53,7 +53,7 @@ def test_sparse_privacy_is_exact(neighbors, budget):
         seen[0] = 1 - seen.sum()
         return seen
 
-    each = budget.epsilon / neighbors.moves
+    each = budget.epsilon / neighbors.changes
     losses = [excess(output(a), output(b), each) for a, b in ((1, 0), (0, 1), (2, 1), (5, 4), (4, 5))]
     assert max(losses) <= budget.delta
     assert max(losses) > budget.delta * math.exp(-1 / scale) * 0.999  # one lower would be too low
@@ -66,7 +66,7 @@ def test_sparse_cells_appear_as_often_as_they_should():
     """4000 cells of 20 records, flake rate 1e-6."""
     grid = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)
     cells, scale, threshold, floor = Cells(grid, (2**16, 2**16)), 4.0, 12, 5
-    count = StabilityHistogram(what="cells", scale=scale, threshold=threshold, moves=1)
+    count = StabilityHistogram(what="cells", scale=scale, threshold=threshold, l1=1)
     step = SparseHistogram(cells, count, floor)
     keys = np.arange(4000) * 10**6
     aggregate = Counts(keys, np.full(4000, 20)).above(floor)

@@ -195,7 +195,6 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
         (lambda: Histogram(cells=0), r"cells is 0"),
         (lambda: Histogram(cells=()), r"cells is \(\)"),
         (lambda: Histogram(cells=2, failure=1), r"failure is 1"),
-        (lambda: Histogram(cells=2, method="tree"), r"method is 'tree'"),
         (lambda: Histogram(cells=2, floor=-1), r"floor is -1"),
         (lambda: Histogram(cells=2, floor=1), r"floor is 1"),
         (

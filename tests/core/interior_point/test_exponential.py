@@ -59,7 +59,7 @@ def test_exponential_spends_what_it_says(neighbors, budget):
     noise = RecordingNoise(SeededNoise(0))
     plan.rounds[0].finder.find(Order.of([5, 6, 7]), noise)
     [(_, _, scale)] = noise.calls
-    assert neighbors.moves / scale == pytest.approx(plan.mechanisms[0].epsilon)
+    assert neighbors.changes / scale == pytest.approx(plan.mechanisms[0].epsilon)
     assert plan.mechanisms[0].epsilon == pytest.approx(budget.epsilon, rel=1e-3)
 
 

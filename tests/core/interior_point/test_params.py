@@ -6,7 +6,7 @@ from core.errors import InvalidValue
 from core.interior_point.params import InteriorPoint
 
 
-@pytest.mark.parametrize("values", [{"method": "best"}, {"failure": 0.0}])
+@pytest.mark.parametrize("values", [{"failure": 0.0}])
 def test_bad_parameters_are_named(values):
     with pytest.raises(InvalidValue, match=f"^{next(iter(values))} is"):
         InteriorPoint(**values)

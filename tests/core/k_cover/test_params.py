@@ -26,7 +26,6 @@ MODES = [{"target": 1900}, {"target": 9000}, {"coverage": 0.8}]
         ({"k": 2, "coverage": 1.5}, r"coverage is 1\.5"),
         ({"k": 2, "coverage": math.nan}, r"coverage is nan"),
         ({"k": 2, "target": 5, "failure": 1.0}, r"failure is 1\.0"),
-        ({"k": 2, "target": 5, "method": "paper"}, r"method is 'paper'"),
         ({"k": 2, "target": 5, "shares": {"fit_radius": 0.0}}, r"shares\.fit_radius is 0\.0"),
     ],
 )

@@ -146,7 +146,7 @@ def test_every_draw_of_a_run_has_the_noise_that_the_plan_charges(relation, mode,
             planned = "target" in mode and isinstance(inner, FindRadius | FindBox)
             rate = inner.sample.rate if planned else 1.0  # whose amplification is counted on
             CHECKS[type(inner)](
-                inner, noise.calls, rate, relation.moves, partial(charged, plan, step.name), before
+                inner, noise.calls, rate, relation.changes, partial(charged, plan, step.name), before
             )
         elif relation is REPLACE:
             assert noise.calls == []

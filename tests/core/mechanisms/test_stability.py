@@ -61,7 +61,7 @@ def test_it_is_private_exactly(neighbors):
     epsilon, delta = 1.0, 0.01
     draw = StabilityHistogram.of("any", epsilon, delta, neighbors)
     scale, threshold, cost = draw.scale, draw.threshold, draw.cost
-    assert scale == neighbors.moves / epsilon
+    assert scale == neighbors.changes / epsilon
     assert cost.epsilon == pytest.approx(epsilon)
     assert cost.delta <= delta < replace(draw, threshold=threshold - 1).cost.delta
     worst = largest_histogram_excess(neighbors, scale, threshold, epsilon)
@@ -78,7 +78,7 @@ def test_thresholds_of_the_theory():
 def test_the_fullest_has_that_distribution():
     """3,000 draws; power over 0.999 against halved noise, seen in the last line."""
     counts, keys = np.array([5, 0, 7, 6]), np.array([3, 1, 2**70, 0], dtype=object)
-    draw = StabilityHistogram(what="any", scale=2.0, threshold=6, moves=1)
+    draw = StabilityHistogram(what="any", scale=2.0, threshold=6, l1=1)
     expected = histogram_distribution(counts, 2.0, 6)[[0, 2, 3, 4]]
 
     def observed(noise):
@@ -95,6 +95,6 @@ def test_the_fullest_has_that_distribution():
 
 def test_it_finds_what_it_needs():
     """At failure 0.2, more than 260 of 1,000 trials fail with probability below 1e-6 (binomial)."""
-    draw = StabilityHistogram(what="any", scale=3.0, threshold=9, moves=1)
+    draw = StabilityHistogram(what="any", scale=3.0, threshold=9, l1=1)
     counts, noise = np.append(np.ones(9, dtype=np.int64), draw.needs(10, 0.2)), SeededNoise(5)
     assert sum(draw.fullest(np.arange(10), counts, noise) is None for _ in range(1000)) <= 260

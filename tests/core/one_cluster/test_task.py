@@ -56,7 +56,6 @@ def test_what_no_method_serves_is_refused(method):
     [
         ({"target": 0}, "target is 0: it must be a whole number from 1"),
         ({"failure": 1.0}, "failure is 1.0"),
-        ({"method": "both"}, "method is 'both': it must be auto, practical or paper"),
         ({"shares": {"luck": 1.0}}, "shares has 'luck': its keys are good_radius, good_center, average_1, "),
         ({"shares": {"count": 0.0}}, "shares.count is 0.0: it must be a finite number above 0"),
     ],

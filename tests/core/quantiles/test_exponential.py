@@ -196,7 +196,7 @@ def test_the_promise_holds_on_the_widest_domain(task, params, shape, n, relation
     Nor is the value beyond the extreme of enough records. Where all records have one value, the bound is
     tight: the promise breaks nearly as often as it may.
     """
-    plan = task.plan(WIDEST, params, PURE, relation)
+    plan = task.plan(WIDEST, params, PURE, relation, bytes(16))
     rng, broken = np.random.default_rng(5), 0
     (step,) = plan.rounds
     for seed in range(200):

@@ -20,8 +20,8 @@ def test_noise_of_the_histogram_is_as_charged(neighbors, size):
     assert len(noise.calls) == len(plan.mechanisms) == (1 if size == 5 else 2)
     for mechanism, (kind, values, scale) in zip(plan.mechanisms, noise.calls, strict=True):
         assert kind == "laplace" and values.sum() == len(points)
-        assert neighbors.moves / scale == pytest.approx(mechanism.epsilon)
-    assert sum(neighbors.moves / scale for _, _, scale in noise.calls) == pytest.approx(0.7, rel=1e-3)
+        assert neighbors.changes / scale == pytest.approx(mechanism.epsilon)
+    assert sum(neighbors.changes / scale for _, _, scale in noise.calls) == pytest.approx(0.7, rel=1e-3)
 
 
 def test_the_histogram_is_for_few_points():

@@ -19,7 +19,6 @@ from tests.core.quantiles.values import PURE, RELATIONS, SMALL
         ({"probabilities": (0.0,)}, r"probabilities has 0\.0"),
         ({"probabilities": (0.5, 0.5)}, r"probabilities is \[0\.5, 0\.5\]"),
         ({"probabilities": (math.nan,)}, r"probabilities has nan"),
-        ({"probabilities": (0.5,), "method": "best"}, r"method is 'best'"),
         ({"probabilities": (0.5,), "failure": 1.0}, r"failure is 1\.0"),
     ],
 )
@@ -33,7 +32,6 @@ def test_bad_parameters_are_named(values, message):
     [
         (lambda: Median(quantile=1.5), "quantile"),
         (lambda: Median(failure=0.0), "failure"),
-        (lambda: Median(method="best"), "method"),
         (lambda: Median(noise="gauss"), "noise"),
         (lambda: Minimum(scale_share=1.0), "scale_share"),
         (lambda: MEDIAN.plan(Grid((0, 0), (1, 1), 0.1), Median(), PURE, RELATIONS[0], bytes(16)), "columns"),

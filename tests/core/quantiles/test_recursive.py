@@ -25,7 +25,7 @@ def test_noise_of_the_counts_is_as_charged(neighbors):
     drawn = [scale for kind, _, scale in noise.calls if kind == "laplace"][:2]
     charged = [m.epsilon for m in plan.mechanisms if "discrete Laplace: counts of" in m.mechanism]
     assert len(drawn) == len(charged) == 2
-    assert [neighbors.moves / scale for scale in drawn] == pytest.approx(charged)
+    assert [neighbors.changes / scale for scale in drawn] == pytest.approx(charged)
     cells, groups = [values for kind, values, _ in noise.calls if kind == "laplace"][:2]
     assert cells.sum() == groups.sum() == len(points)
 
@@ -42,17 +42,17 @@ def test_noise_of_cuts_and_choices_is_as_charged(neighbors, probabilities):
     cuts = scales[: len(probabilities) - 1]
     level = next(m.epsilon for m in plan.mechanisms if "cuts" in m.mechanism)
     # A cut at share t weighs records t and 1 - t; the scale must be 2 max(t, 1 - t) moves / epsilon.
-    assert min(cuts) >= neighbors.moves * UNIT / level * (1 - 1e-9)
-    assert max(cuts) <= 2 * neighbors.moves * UNIT / level
+    assert min(cuts) >= neighbors.changes * UNIT / level * (1 - 1e-9)
+    assert max(cuts) <= 2 * neighbors.changes * UNIT / level
     choices = scales[len(probabilities) - 1 :]
     charge = next(m.epsilon for m in plan.mechanisms if "in a cell" in m.mechanism)
-    assert min(choices) == pytest.approx(neighbors.moves * UNIT / charge)
+    assert min(choices) == pytest.approx(neighbors.changes * UNIT / charge)
     # All in one cell: they share the charge.
     noise = RecordingNoise(SeededNoise(0, factor=1e-9))
     release(plan, np.full(100_000, 500), noise)
     shared = [scale for kind, _, scale in noise.calls if kind == "select_run"][len(probabilities) - 1 :]
     if shared:
-        assert sum(neighbors.moves * UNIT / scale for scale in shared) == pytest.approx(charge)
+        assert sum(neighbors.changes * UNIT / scale for scale in shared) == pytest.approx(charge)
 
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
@@ -71,11 +71,11 @@ def test_noise_of_a_cells_points_is_as_charged(neighbors, size, counted_by_group
         while draws:
             values, scale = draws.pop(0)
             widths.append(len(values))
-            spent = neighbors.moves / scale
+            spent = neighbors.changes / scale
             if len(values) > 64:
                 groups, group_scale = draws.pop(0)
                 assert groups.sum() == values.sum()
-                spent += neighbors.moves / group_scale
+                spent += neighbors.changes / group_scale
             assert spent == pytest.approx(charge)
             assert values.sum() in noise.calls[len(NINE) - 1][1]
     assert len(widths) >= 10

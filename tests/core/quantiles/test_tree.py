@@ -23,7 +23,7 @@ def test_noise_of_the_tree_is_as_charged(neighbors, delta):
     assert len(plan.mechanisms) == levels_of(1000, step.fan_out)
     assert noise.calls[0][1].sum() == len(points)
     for mechanism, (_, _, scale) in zip(plan.mechanisms, noise.calls, strict=True):
-        assert neighbors.moves / scale == pytest.approx(mechanism.epsilon)
+        assert neighbors.changes / scale == pytest.approx(mechanism.epsilon)
 
 
 @pytest.mark.parametrize("seed", range(5))

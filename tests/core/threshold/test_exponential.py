@@ -79,5 +79,5 @@ def test_the_noise_is_as_charged(neighbors, budget):
     noise = RecordingNoise(SeededNoise(0))
     plan.rounds[0].release(Counts.of(np.array([2, 5, 7])), None, noise)
     [(_, _, scale)] = noise.calls
-    assert neighbors.moves / scale == pytest.approx(plan.mechanisms[0].epsilon)
+    assert neighbors.changes / scale == pytest.approx(plan.mechanisms[0].epsilon)
     assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon

@@ -147,7 +147,7 @@ def test_noise_of_ranks_and_points_is_as_charged(neighbors, budget):
     total = [scale for kind, _, scale in noise.calls if kind == "laplace"]
     rank, point, choice = [scale for kind, _, scale in noise.calls if kind == "select_run"]
     assert len(total) == (neighbors is ADD)
-    moves = neighbors.moves
+    moves = neighbors.changes
     spent = sum(moves / scale for scale in total) + 2 / rank + 2 / point + moves / choice
     assert spent == pytest.approx(sum(m.epsilon for m in plan.mechanisms))
 

@@ -11,7 +11,6 @@ from core.threshold.params import Threshold
     [
         ({"alpha": 0.0}, r"^alpha is 0\.0: it must be at least 1e-05"),
         ({"alpha": 9e-6}, r"^alpha is 9e-06"),
-        ({"method": "best"}, r"^method is 'best'"),
         ({"failure": 1.5}, r"^failure is 1\.5"),
     ],
 )

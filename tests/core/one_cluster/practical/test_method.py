@@ -148,7 +148,7 @@ def test_good_radius_costs_what_the_plan_charges(relation, d, seed):
         assert moves[0] == 0
         assert set(moves) <= {0, 1}
         per_move = 1 / first[0][2] + 1 / first[1][2]
-        assert relation.moves * per_move == pytest.approx(charged(plan, "good_radius", "Above")[0].epsilon)
+        assert relation.changes * per_move == pytest.approx(charged(plan, "good_radius", "Above")[0].epsilon)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -169,10 +169,10 @@ def test_good_center_scores_move_by_one_and_touch_few_boxes(relation, d):
         assert sum(moves) == most
     scale = drawn(round_, points, state)[0][2]
     charge = charged(plan, "good_center", "choosing")[0]
-    assert relation.moves / scale == pytest.approx(charge.epsilon)
+    assert relation.changes / scale == pytest.approx(charge.epsilon)
     # delta of the choice, as `Choosing` proves it, per move and by group privacy
     per_move = most / (most + math.exp((round_.box.nothing - 1) / scale))
-    total = sum(math.exp(i / scale) for i in range(relation.moves)) * per_move
+    total = sum(math.exp(i / scale) for i in range(relation.changes)) * per_move
     assert total == pytest.approx(charge.delta)
     assert total >= BUDGET.delta / 4 * math.exp(-1.01 / scale)
 
@@ -190,7 +190,7 @@ def test_fit_radius_costs_what_the_plan_charges(relation, d):
         moves = {int(b[1][0] - a[1][0]) for a, b in zip(first, second, strict=True)}
         assert moves <= {0, 1}
     assert first[0][2] == first[1][2]
-    loss = relation.moves * (1 / first[0][2] + 1 / first[1][2])
+    loss = relation.changes * (1 / first[0][2] + 1 / first[1][2])
     assert loss == pytest.approx(charged(plan, "fit_radius", "Above")[0].epsilon)
     assert 1 / first[-1][2] == pytest.approx(charged(plan, "fit_radius", "count")[0].epsilon)
 
