@@ -11,12 +11,12 @@ from pipelines.job.policy import JobPart
 
 
 def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -> type[BaseModel]:
-    """Return the model of a task's parameters: keys, types and descriptions from the dataclass of core.
+    """Return the model of a task's parameters: keys, types and descriptions come from the dataclass.
 
     Args:
         cls: the dataclass.
-        choice: the parameter that may name a method of the task, if any.
-        choices: what it may be.
+        choice: the parameter that names a method of the task, or None.
+        choices: the values of that parameter.
     """
     docs = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in reversed(cls.__mro__[:-1]))
     lines = re.findall(r"^    (\w+): (.+(?:\n {8,}.+)*)", docs, re.M)

@@ -56,7 +56,7 @@ def test_where_only_links_are_the_sentence_says_so(tmp_path: Path) -> None:
 
 def test_two_names_of_one_file_are_refused(data: Path) -> None:
     os.link(data / "2026-11-20/part.parquet", data / "copy.parquet")
-    assert "2026-11-20/part.parquet and copy.parquet are one file" in refusal(data)
+    assert "2026-11-20/part.parquet and copy.parquet are the same file" in refusal(data)
     assert names(f"{data}/*.parquet") == ["copy.parquet"]
 
 
