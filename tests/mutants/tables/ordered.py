@@ -212,7 +212,7 @@ NOISE = (
         12,
         "core/neighbors.py",
         "a replaced record is thought to change one cell",
-        "return Sensitivity(l1=self.moves, l2=math.sqrt(self.moves), linf=1)",
+        "return Sensitivity(l1=self.changes, l2=math.sqrt(self.changes), linf=1)",
         "return Sensitivity(l1=1, l2=1, linf=1)",
         spent("histogram"),
     ),
