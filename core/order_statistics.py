@@ -62,7 +62,8 @@ class Rank:
         """Return the smallest `changes_to` of all L in [least_below, below] and H in [least_above, above].
 
         `changes_to` depends on p H - (1 - p) L alone: it is 0 about 0 and grows away from it on both sides.
-        So it is smallest where p H - (1 - p) L is closest to 0, at one of two corners if both are on one side.
+        So it is smallest where p H - (1 - p) L is closest to 0: at one of two corners if both are on one
+        side.
 
         Args:
             least_below: smallest L, any shape.

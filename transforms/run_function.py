@@ -164,6 +164,8 @@ class FunctionRunner:
         if first != READY:
             self.close()
             why = said.decode(errors="replace") or "the process ended, or took too long"
+            if said and not (self._tell or why.isidentifier()):  # the module names its errors as it likes
+                why = "it raised an error of no plain name"
             raise FunctionError(f"params.function is {function.place}, which cannot be imported: {why}.")
         ours.settimeout(_END)
 
