@@ -56,7 +56,7 @@ WRONG_JOBS = [
     ({"input.columns": ["x", "x"]}, "input.columns"),
     ({"input.columns": ["x"]}, "input.columns has 1"),
     ({"output": "s3://bucket/folder"}, "s3://bucket/folder has a scheme that is not supported"),
-    ({"output": "gs:///folder"}, "gs:///folder names no bucket"),
+    ({"output": "gs:///folder"}, "gs:///folder has no bucket"),
     ({"input.path": "s3://bucket/folder"}, "input.path s3://bucket/folder has a scheme"),
     ({"run_id": "../other"}, "run_id"),
     ({"run_id": "."}, "of which the first is a letter or digit"),

@@ -72,7 +72,7 @@ def test_the_release_plan_and_report_speak_of_units(bench):
     for said in (
         "person; one row of each unit is kept",
         "for one unit",
-        "Take any one unit out of the data",
+        "If one unit is removed from the data",
         "A unit is all rows that have the same value of person",
         "A person with several units",
     ):
@@ -154,10 +154,10 @@ PROMISES = [
         {},
         "promises to hide units of person, but the job hides rows: charge it to a ledger for rows",
     ),
-    ("house", UNIT, "promises to hide units of house, and the job hides units of person"),
-    (None, UNIT, "promises to hide rows, and the job hides units of person"),
+    ("house", UNIT, "promises to hide units of house, but the job hides units of person"),
+    (None, UNIT, "promises to hide rows, but the job hides units of person"),
     ("person", {**changes("sample_and_aggregate"), **UNIT}, None),
-    ("person", changes("sample_and_aggregate"), "and the job hides rows"),
+    ("person", changes("sample_and_aggregate"), "but the job hides rows"),
 ]
 
 

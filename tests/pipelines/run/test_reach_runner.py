@@ -201,6 +201,6 @@ def test_nothing_is_charged_where_nobody_answers(bench, nobody, dry_run):
     result = bench.run({"privacy.ledger": path}, *options, f"--flink_master={nobody}", *POOL)
     assert result.exit_code == 1, result.output
     assert result.stdout == ""
-    assert f"--flink_master is {nobody}: nobody answered" in result.stderr
+    assert f"--flink_master is {nobody}: there was no response" in result.stderr
     assert read_ledger(path).charges == ()
     assert not (bench.folder / "out").exists()

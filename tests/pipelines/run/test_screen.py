@@ -113,7 +113,7 @@ def test_the_folder_of_a_release_will_do_for_it(bench):
 
 
 CHANGED = [
-    ({"task": "k_means"}, "is of k_means: only one_cluster and k_cover release balls"),
+    ({"task": "k_means"}, "is a release of k_means: only one_cluster and k_cover release balls"),
     ({"outcome": "not_found", "result": None}, "contains no ball"),
     ({"task": "k_cover", "outcome": "not_found", "result": None}, "contains no ball"),
     ({"task": "k_cover", "result": {"balls": []}}, "was changed after its run"),
@@ -335,7 +335,7 @@ def test_a_cover_is_said_drawn_and_listed(tmp_path):
     assert "ball 1" in lines
     assert f"{balls[0]['count']:,}" in report
     assert report.count('class="ball"') == len(balls)
-    assert "The balls, in the order they were found" in report
+    assert "The balls, in the order in which they were found" in report
 
 
 def test_nothing_found_is_said(tmp_path):
@@ -357,25 +357,25 @@ def test_many_columns_are_listed_in_part():
         },
         None,
     )
-    assert answer.headline == "One ball holds about 1,000 rows"
+    assert answer.headline == "One ball contains about 1,000 rows"
     assert answer.tables[0].headers == ("ball", "rows", "radius", *columns[:8])
-    assert "first 8 of 12 columns" in answer.tables[0].title
+    assert "the first 8 of 12 columns" in answer.tables[0].title
     assert answer.figures == ()
 
 
 @pytest.mark.parametrize(
     ("params", "promised", "says"),
     [
-        ({"k": 2, "target": 200_000}, True, "it truly holds at least"),
+        ({"k": 2, "target": 200_000}, True, "It contains at least"),
         ({"k": 2, "target": 20}, False, "it is not promised that a ball is found"),
-        ({"k": 2, "coverage": 0.9}, False, "aimed at and not promised"),
+        ({"k": 2, "coverage": 0.9}, False, "This is not promised"),
     ],
 )
 def test_promises_are_said_and_so_are_those_that_are_not_made(tmp_path, params, promised, says):
     job = cover_job(tmp_path, **params)
     plan = describe(job, make_plan(job, bytes(16)))
     said = " ".join(k_cover.promises(plan))
-    assert "count is within" in said
+    assert "The count of each ball is within" in said
     assert ("rows is within" in said) == ("coverage" in params)
     assert (k_cover.unpromised(plan) is None) == promised
     assert says in f"{said} {k_cover.unpromised(plan)}"

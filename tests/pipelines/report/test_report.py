@@ -1,0 +1,44 @@
+"""The report of a release: its rounds, releases of earlier versions, and releases that were changed."""
+
+import json
+
+import pytest
+
+from pipelines.report.report import render
+
+
+@pytest.fixture
+def release(bench):
+    assert bench.run().exit_code == 0
+    return bench.release()
+
+
+def test_each_round_has_its_purpose_and_its_share(release):
+    page = render(release)
+    assert sum(entry["share"] for entry in release["rounds"]) == pytest.approx(1)
+    for entry in release["rounds"]:
+        assert f"{entry['round']}<small>{entry['purpose']}</small>" in page
+        assert f"{entry['round']} <b>{100 * entry['share']:.0f}%</b>" in page
+
+
+def test_a_release_of_an_earlier_version_has_names_of_rounds_alone(release):
+    rounds = release.pop("rounds")
+    page = render(release)
+    for entry in rounds:
+        assert entry["round"] in page
+        assert entry["purpose"] not in page
+    assert 'class="bar"' not in page
+
+
+def test_a_round_without_draws_needs_no_noise(release):
+    release["rounds"].append({"round": "free", "purpose": "what is public", "share": 0.0})
+    assert "free<small>what is public</small>" in render(release)
+    assert "The round needs no noise." in render(release)
+
+
+def test_a_changed_result_is_one_sentence(bench, release):
+    release["result"]["radius"] = "wide"
+    (bench.folder / "out" / "release.json").write_text(json.dumps(release))
+    refused = bench.shoal("report", str(bench.folder / "out"))
+    assert refused.exit_code == 2
+    assert refused.stderr == "shoal: result.radius is 'wide', which is not a value of its task.\n"
