@@ -129,6 +129,8 @@ def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarra
                     moved[at] = other  # two such changes are grouped, see `core.draws.Draw.changes`
                     yield base, [moved]
         return
+    if extents[0] >= 1 << max(_WIDE) - 1:
+        yield from walk(setting, extents)
     for n in (1, 2, 3, 40, 601):
         for points in (
             np.tile(extents // 3, (n, 1)),
@@ -145,6 +147,23 @@ def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarra
                 others = [np.concatenate([points, [point]]) for point in more]
                 others += [np.delete(points, i, 0) for i in at]
             yield points, others
+
+
+def walk(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+    """Give a chain of neighbors, from equal records until none can matter: a bound cut off anywhere jumps."""
+    n = 1000
+    records = [np.full((n, 1), extents[0] // 3)]
+    for k in range(n):
+        if setting.job.privacy.neighbors == "replace_one":
+            here = records[-1].copy()
+            here[k] = extents
+        else:
+            here = np.full((k + 1, 1), extents[0] // 3)
+        records.append(here)
+    if setting.job.privacy.neighbors != "replace_one":
+        records[0] = records[1][:0]
+    for before, after in itertools.pairwise(records):
+        yield before, [after]
 
 
 def graphs(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
