@@ -36,10 +36,13 @@ def error_in(text: str) -> tuple[int, str] | None:
     if not found:
         return None
     try:
-        code, sentence = json.JSONDecoder().raw_decode(rest)[0]
+        marked = json.JSONDecoder().raw_decode(rest)[0]
     except ValueError:  # an engine cut the text
         return None
-    return code, sentence.split(_STEP)[0]
+    match marked:
+        case [int(code), str(sentence)]:
+            return code, sentence.split(_STEP)[0]
+    return None  # the mark is another's, such as the name of a file
 
 
 class InvalidValue(ShoalError, ValueError):

@@ -167,6 +167,10 @@ class FunctionRunner:
         if first != READY:
             self.close()
             why = problem.decode(errors="replace") or "the process ended, or took too long"
+            if problem and not (
+                self._report_errors or why.isidentifier()
+            ):  # the module names its errors as it likes
+                why = "it raised an error of no plain name"
             raise FunctionError(f"params.function is {function.place}, but that cannot be imported: {why}.")
         ours.settimeout(_END)
 

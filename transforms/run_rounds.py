@@ -15,6 +15,9 @@ from core.noise import Noise
 from core.rounds import Block, Round, State
 from transforms.plain_errors import RoundError, plain_errors
 
+_MERGING = "Merging"
+"""What the steps between workers and the private stage are called where they fail."""
+
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
 
@@ -158,9 +161,10 @@ class _Sum(beam.CombineFn):
 
     @no_annotations  # Beam would use protocols as type hints
     def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
-        while accumulator and accumulator[-1][0] <= summands:
-            more, total = accumulator.pop()
-            summands, aggregate = summands + more, total + aggregate
+        with plain_errors(_MERGING):
+            while accumulator and accumulator[-1][0] <= summands:
+                more, total = accumulator.pop()
+                summands, aggregate = summands + more, total + aggregate
         accumulator.append((summands, aggregate))
         return accumulator
 
@@ -176,7 +180,8 @@ class _Sum(beam.CombineFn):
 
     @no_annotations
     def extract_output(self, accumulator: Sums) -> Any:
-        return reduce(lambda a, b: a + b, (total for _, total in reversed(accumulator)))
+        with plain_errors(_MERGING):
+            return reduce(lambda a, b: a + b, (total for _, total in reversed(accumulator)))
 
 
 @no_annotations
@@ -191,12 +196,14 @@ def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Ma
 
 @no_annotations
 def _split(made: Made, shards: int) -> list[tuple[int, Made]]:
-    return [(shard, Made(counts, made.mark)) for shard, counts in enumerate(made.aggregate.split(shards))]
+    with plain_errors(_MERGING):
+        return [(shard, Made(counts, made.mark)) for shard, counts in enumerate(made.aggregate.split(shards))]
 
 
 @no_annotations
 def _clip(shard: tuple[int, Made], floor: int) -> Made:
-    return Made(shard[1].aggregate.above(floor), shard[1].mark)
+    with plain_errors(_MERGING):
+        return Made(shard[1].aggregate.above(floor), shard[1].mark)
 
 
 @no_annotations

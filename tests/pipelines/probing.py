@@ -32,7 +32,8 @@ class Asked:
     """One call for noise: exact values by key, and the scale.
 
     Args:
-        kind: laplace, gaussian, select, or exact for values that get no noise.
+        kind: laplace, gaussian, or select for a choice; threshold and queries of an AboveThreshold; gap of an
+            `ADist`; exact for values that get no noise.
         values: by key; of a choice among runs of points, by first point.
         scale: of the noise.
         runs: whether a value holds up to the next key; else a missing key has the value 0.
@@ -49,7 +50,6 @@ class Look:
     """One draw: what it was asked, and what it answered; `asked` is None where that is not looked at."""
 
     draw: Draw
-    unit: Any
     asked: list[Asked] | None
     value: Any
 
@@ -127,7 +127,7 @@ class Probe(Noise):
             before = self._noted.pop(0)
             assert before.draw == draw, f"{draw} instead of {before.draw}"
             value = before.value
-        self.looks.append(Look(draw, unit, asked, value))
+        self.looks.append(Look(draw, asked, value))
         return value
 
     def _run(self, sample: Callable[[], Any], noise: _Exact) -> tuple[Any, _Exact]:

@@ -1,13 +1,12 @@
-"""What every draw loses between neighbors is at most what it is charged for, in every plan of a job.
+"""What every draw spends between neighbors is at most what it is charged for, in every plan of a job.
 
-A planned task is run on a database, and what its draws answer is noted. Neighbors of that database are then
-given the same answers, and every draw is asked for its exact values and the scale of its noise. From these
-follows what it really spends. So a wrong sensitivity, unit or scale shows, a group of changes that is
-forgotten, draws that are said to be of disjoint records and are not, and a value that is not public.
+A planned task is run on a database, and the answers of its draws are noted. The task is then run on neighbors
+with the same answers, and every draw's exact values and scales of noise are recorded. From these the test
+computes what the draw really spends. It fails on a wrong sensitivity, unit or scale, on a forgotten factor of
+group privacy, on draws that are wrongly called disjoint, and on a threshold or candidate that is not public.
 
-Smooth sensitivity has `test_every_smooth_bound.py`. Not looked at are draws whose proof lets values change by
-any amount at the price of delta, the walks down a tree, and known counts, where neighbors differ in several
-records.
+Not tested here: smooth sensitivity (see `test_every_smooth_bound.py`), walks down a tree, whose values may
+change by any amount at the price of delta, and known counts, under which neighbors differ in several records.
 """
 
 import itertools
@@ -33,15 +32,13 @@ from tests.pipelines.test_every_plan import aggregate, covered, named
 _RECORDS = {"one_cluster": 900, "k_cover": 450, "k_means": 300, "k_median": 300}
 _WALKS = ("heavy_paths", "tree_log")
 
-Key = tuple[int, ...] | None
-"""The records that a neighbor has more than the database: None is none."""
-
 
 @cache
 def by_relation() -> tuple[str, ...]:
     """Return the names of settings, one for all that have equal rounds under the same relation.
 
-    `different` will not do: were a replaced record charged like an added one, it would leave one of both out.
+    `different` would not do: if a replaced record is wrongly charged like an added one, the rounds of both
+    relations are equal, and `different` leaves out one of them.
     """
     rounds = {
         repr((s.job.task, s.job.privacy.neighbors, s.plan.rounds, s.plan.start)): name
@@ -85,8 +82,7 @@ Databases = tuple[dict[Any, list[Block]], list[tuple[Any, Any]]]
 
 
 def neighbors(setting: Setting, shape: str) -> Databases:
-    """Return databases by name, and which of them are neighbors; the blocks' answers replaced where they are
-    the records."""
+    """Return databases by name, and the pairs of them that are neighbors."""
     floor = max((step.floor or 0 for step in setting.plan.rounds), default=0)
     if shape == "at_the_floor":  # where one record more shows a cell
         data = blocks(setting, "one_value", max(1, floor))

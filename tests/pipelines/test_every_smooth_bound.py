@@ -1,10 +1,10 @@
-"""Noise by smooth sensitivity, in every plan that has some: S is smooth, no less than the change, and used.
+"""In every plan with noise by smooth sensitivity, the bound S is smooth and no less than the change.
 
-A planned release is run on databases and on all kinds of neighbors, and every draw of admissible noise is
-asked for its exact values and for the scale that its noise is really drawn with. S is that scale times the
-charged alpha. Between neighbors S may move by a factor of e^beta at most, beta as charged, and the values by
-the smaller S at most, in L1. Databases are such on which the largest term of S is far out: equal records and
-records at the ends of domains of up to 2^40 points.
+A planned release is run on databases and on their neighbors. For every draw of admissible noise the exact
+values and the scale that the noise is really drawn with are recorded. S is that scale times the charged
+alpha. Between neighbors, S may change by a factor of at most e^beta, with the charged beta, and the values by
+at most the smaller S in L1. On some of the databases the largest term of S takes many changes to reach: equal
+records, and records at the ends of domains of up to 2^40 points.
 """
 
 import itertools

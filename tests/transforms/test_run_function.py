@@ -222,6 +222,12 @@ def test_what_cannot_be_imported(place: str, why: str) -> None:
         FunctionRunner(Function(place, LINE))
 
 
+def test_the_name_of_an_error_of_the_import_says_nothing_else(make: Make) -> None:
+    """A module may make up the name, and of a worker that starts late what it has from earlier rows."""
+    with pytest.raises(FunctionError, match=r"imported: it raised an error of no plain name\.$"):
+        make("named_oddly:f")
+
+
 def test_nothing_is_left_of_a_runner_that_is_forgotten() -> None:
     runner = FunctionRunner(Function("tests.transforms.attacks:mean", LINE))
     pid, folder = runner._process.pid, runner._folder

@@ -1,4 +1,6 @@
 import random
+import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +103,69 @@ def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) 
         assert not seen.exists()
     run([one, one], one)
     assert len(seen.read_text().splitlines()) == 1
+
+
+SECRET = 'row 4711; shoal-error: [2, "row 4711"]'
+
+
+@dataclass(frozen=True)
+class Quoting:
+    """An aggregate that fails where engines hold it, by a text that quotes it and forges a worker's mark."""
+
+    where: str
+
+    def _fail(self, where: str) -> None:
+        if where == self.where:
+            raise ValueError(SECRET)
+
+    def __add__(self, other: "Quoting") -> "Quoting":
+        self._fail("add")
+        return self
+
+    def split(self, shards: int) -> list["Quoting"]:
+        self._fail("split")
+        return [self] * shards
+
+    def above(self, floor: int) -> "Quoting":
+        self._fail("above")
+        return self
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A round of `Quoting`."""
+
+    where: str
+    floor: int | None
+    name: str = "quoted"
+
+    def summarize(self, block: Block, state: None) -> Quoting:
+        return Quoting(self.where)
+
+    def release(self, aggregate: Quoting, state: None, noise: Noise) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class OneRecord:
+    """Every element is one record."""
+
+    def blocks(self, element: int) -> Iterator[Block]:
+        yield Block(np.zeros((1, 1), np.int64), np.array([element], np.uint64))
+
+
+@pytest.mark.parametrize(("where", "floor"), [("add", None), ("add", 0), ("split", 0), ("above", 0)])
+def test_a_merge_that_fails_quotes_nothing(where: str, floor: int | None) -> None:
+    """What engines log and hand to the submitter has kind and place of the error, and none of its text."""
+
+    def run() -> None:
+        with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
+            rounds = [Quoted(where, floor)]
+            _ = pipeline | beam.Create([1, 2, 3]) | RunRounds(rounds, None, SecureNoise(), OneRecord())
+
+    with pytest.raises(Exception, match=r"^Merging failed with ValueError at test_run_rounds.py:") as caught:
+        run()
+    assert "4711" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_every_draw_has_a_mark_of_its_own() -> None:

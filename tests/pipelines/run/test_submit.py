@@ -74,6 +74,13 @@ def test_a_step_tells_its_cause_and_it_arrives(error, cause):
     assert said(remote).startswith(cause)
 
 
+@pytest.mark.parametrize("forged", ["5", '"x"', "[1]", '["x", 1]', "{}", "[", '[1, "x", 2]'])
+def test_a_mark_that_is_no_workers_is_passed_over(forged):
+    """Such as one in the name of a file: what is told is then kind and place."""
+    text = f"Traceback\n  {SECRET} shoal-error: {forged}"
+    assert said(RuntimeError(text)).startswith("The pipeline failed with RuntimeError at test_submit.py:")
+
+
 def test_what_storage_says_arrives():
     def build():
         told = traceback.format_exception(add_mark(StorageError("x cannot be written. [while running 'R']")))
