@@ -119,7 +119,7 @@ def run_plain(source: Source, splitting: Splitting, function: Function) -> None:
 
 def run_beam(source: Source, splitting: Splitting, function: Function, workers: int) -> None:
     """Release in one pipeline on the embedded runner."""
-    params = SampleAndAggregate(splitting.blocks, "average")
+    params = SampleAndAggregate(splitting.subsamples, "average")
     plan = SAMPLE_AND_AGGREGATE.plan(function.grid, params, BUDGET, ADD, splitting.salt)
     options = PipelineOptions([], direct_num_workers=workers, direct_running_mode="multi_threading")
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:

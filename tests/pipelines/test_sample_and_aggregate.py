@@ -171,7 +171,7 @@ def test_check_function_finds_no_fault_in_a_good_one(bench):
 @pytest.mark.parametrize(
     ("function", "more", "says"),
     [
-        ("raises", {}, "It raised RuntimeError: secret row"),
+        ("raises", {}, "The function raised RuntimeError: secret row"),
         ("sleeps", {"time_limit": 0.2}, "The function exceeded params.time_limit"),
         ("kills_itself", {}, "The process ended without an answer"),
         ("answers_too_much", {}, "the answer has shape (2,), but params.outputs 1 axes"),

@@ -205,7 +205,7 @@ def test_large_subsamples(make: Make) -> None:
 
 
 def test_errors_are_told_only_where_rows_are_no_ones(make: Make) -> None:
-    assert b"secret row" in make("raises", report_errors=True).ask(HARMLESS)
+    assert b"secret row" in make("raises", tell=True).ask(HARMLESS)
     assert make("raises").ask(HARMLESS) == b""
 
 
