@@ -91,7 +91,7 @@ def neighbors(setting: Setting, shape: str) -> Databases:
     points = np.concatenate([block.points for block in data])
     more = extremes(setting, points)
     if setting.job.task == "sample_and_aggregate":
-        moves, found = setting.job.neighbors.moves, {}
+        moves, found = setting.job.neighbors.changes, {}
         for number, point in enumerate(more):
             answers = points.copy()
             answers[:moves] = point
