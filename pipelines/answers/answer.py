@@ -69,7 +69,7 @@ class Answer:
 
 
 class Answers(Protocol):
-    """What every module of `pipelines.answers` that serves a task has."""
+    """What every module of this package that serves a task has."""
 
     def promises(self, release: Release) -> list[str]:
         """Return the accuracy that a plan or a release promises, one sentence each."""
