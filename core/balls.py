@@ -1,4 +1,4 @@
-"""Tell which grid points lie inside a ball or a cover of several: a public predicate."""
+"""Which grid points lie inside released balls: a public predicate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class Balls:
 
     @classmethod
     def of(cls, grid: Grid, balls: Sequence[Mapping[str, Any]]) -> "Balls":
-        """Return released balls, `{center, radius}` in data units, as they were on the grid.
+        """Convert released balls, each `{center, radius}` in data units, back to grid steps.
 
         Raises:
-            KeyError, TypeError, ValueError: they are no balls of this grid.
+            KeyError, TypeError, ValueError: one of them is not a ball of this grid.
         """
         centers = np.array([ball["center"] for ball in balls], dtype=np.float64)
         radii = np.array([ball["radius"] for ball in balls], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Errors that are told to a person in one sentence."""
+"""Errors that are shown to a person as one sentence."""
 
 import json
 from typing import ClassVar
@@ -8,23 +8,23 @@ _STEP = " [while running "  # what Beam appends to the text of an error, with th
 
 
 class ShoalError(Exception):
-    """An error whose text is one sentence for each problem, fit to be shown: it holds nothing of any row."""
+    """An error whose text is one sentence for each problem. It contains nothing of any row."""
 
     exit_code: ClassVar[int] = 1
     """Exit code of a command that fails with this error."""
     worker_exit_code: ClassVar[int | None] = None
-    """Exit code where a worker met the error; None where it is the same."""
+    """Exit code where a worker raised the error; None where it is `exit_code` too."""
 
     def of_worker(self) -> tuple[int, str]:
-        """Return exit code and sentence, where a worker met the error."""
+        """Return exit code and sentence for an error that a worker raised."""
         code = self.exit_code if self.worker_exit_code is None else self.worker_exit_code
         return code, str(self)
 
 
 def add_mark(error: ShoalError) -> ShoalError:
-    """Add what `error_in` reads to the text of an error of a worker, and return it.
+    """Append the mark that `error_in` reads to the text of a worker's error, and return the error.
 
-    Engines hand an error from a worker to the submitter as text; Beam makes a new one of it on the way.
+    An engine passes a worker's error to the submitter as text. Beam raises a new error with that text.
     """
     error.args = (f"{error} {_MARK}{json.dumps(error.of_worker())}",)
     return error
@@ -42,20 +42,20 @@ def error_in(text: str) -> tuple[int, str] | None:
     match marked:
         case [int(code), str(sentence)]:
             return code, sentence.split(_STEP)[0]
-    return None  # the mark is another's, such as the name of a file
+    return None  # the mark comes from elsewhere, for example from the name of a file
 
 
 class InvalidValue(ShoalError, ValueError):
-    """A value that can't be worked with.
+    """A value that is not allowed.
 
-    Core knows values by the names of its own fields; whoever asked for the value knows where it stood, and
-    names that place by `sentence`.
+    Core names a value by its own field. The caller knows where the value was written, such as a key of the
+    job file, and puts that place into `sentence`.
 
     Args:
-        field: name of the value, such as `epsilon`; empty for all of what is checked.
-        value: what it is.
-        allowed: what it may be instead, as a clause.
-        problem: what is wrong with it, as a predicate; by default that it is this value.
+        field: name of the field, such as `epsilon`; empty where the problem concerns all fields together.
+        value: the value that is not allowed.
+        allowed: which values are allowed, as a clause.
+        problem: what is wrong with the value, as a predicate; by default "is" and the value.
     """
 
     exit_code: ClassVar[int] = 2

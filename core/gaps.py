@@ -1,4 +1,4 @@
-"""An ordered universe of any size in runs of equal rank: the points of records, and the gaps between."""
+"""The points of an ordered universe of any size, in runs of equal rank: occupied points and gaps between."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -67,7 +67,9 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Grid points in runs of equal rank, in no order: each point that has records, and each gap between them.
+    """Grid points in runs of equal rank: every point that has records, and every gap between such points.
+
+    The runs are in no particular order.
 
     Args:
         starts: shape (m,), first point of each run.
@@ -126,7 +128,7 @@ def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints
     offset = min(max(offset, -_FAR), _FAR)
 
     def rank(below: Ints) -> Ints:
-        # Counts are cut off where their products would wrap; cut off, they still move by 1 at most.
+        # Counts are cut off where their products would wrap. A record still moves them by at most 1.
         above = np.minimum(total - below, MOST_RECORDS)
         return np.asarray(offset + up * np.minimum(below, MOST_RECORDS) - down * above)
 

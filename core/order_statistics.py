@@ -23,8 +23,9 @@ _MILLION = 10**6
 
 @dataclass(frozen=True)
 class Rank:
-    """The rank r(n) = max(1, ceil(p n)) of a quantile: p = 0 is the minimum, 1/2 the lower median, 1 the
-    maximum.
+    """The rank r(n) = max(1, ceil(p n)) of the p-quantile of n records.
+
+    p = 0 is the minimum, p = 1/2 the lower median, and p = 1 the maximum.
 
     Args:
         part: numerator of p.
@@ -36,21 +37,24 @@ class Rank:
 
     @classmethod
     def of_quantile(cls, quantile: float) -> "Rank":
-        """Return the rank of a quantile in [0, 1], exactly as written, to a millionth."""
+        """Return the rank of a quantile in [0, 1]: p is the nearest fraction with denominator up to 10^6."""
         p = Fraction(str(quantile)).limit_denominator(_MILLION)
         return cls(p.numerator, p.denominator)
 
     def of(self, records: int) -> int:
-        """Rank among `records` records, counted from 1; a record more raises it by 0 or 1."""
+        """Rank among `records` records, counted from 1. One more record raises the rank by 0 or 1."""
         return max(1, -(-self.part * records // self.whole))
 
     def changes_to(self, below: Ints, above: Ints) -> Ints:
-        """Fewest records to add or remove so that a gap borders on the rank.
+        """Fewest records to add or remove so that a gap lies next to the record of this rank.
 
-        With L records below a gap and H above it, the gap lies beside the record of rank r(L + H) if
-        r(L + H) - 1 <= L <= r(L + H). For p > 0 that is -1 < p H - (1 - p) L <= 1. One record more or
-        less moves p H - (1 - p) L by p or by 1 - p. The larger of the two is always at hand: more records
-        on the lighter side, or fewer on the heavier. For the minimum the condition is L <= 1.
+        Let L records lie below the gap and H above it.
+
+        1. The gap lies next to the record of rank r(L + H) if r(L + H) - 1 <= L <= r(L + H).
+        2. For p > 0 this is -1 < p H - (1 - p) L <= 1. For p = 0, the minimum, it is L <= 1.
+        3. Adding or removing one record moves p H - (1 - p) L by p or by 1 - p.
+        4. A move by the larger of p and 1 - p is possible in either direction: add a record on one side of
+           the gap, or remove one on the other.
 
         Args:
             below: L, any shape.
@@ -61,9 +65,10 @@ class Rank:
     def moves_within(self, least_below: Ints, below: Ints, least_above: Ints, above: Ints) -> Ints:
         """Return the smallest `changes_to` of all L in [least_below, below] and H in [least_above, above].
 
-        `changes_to` depends on p H - (1 - p) L alone: it is 0 about 0 and grows away from it on both sides.
-        So it is smallest where p H - (1 - p) L is closest to 0. If both are on one side of 0, that is at one
-        of two corners.
+        For p > 0, `changes_to` depends on D = p H - (1 - p) L alone. It is 0 for D in (-1, 1] and grows with
+        the distance of D from this interval. D is smallest for the fewest records above and the most below,
+        and largest the other way round. If these two values of D are on the same side of the interval, the
+        one closer to it gives the smallest `changes_to`. Otherwise the smallest is 0.
 
         Args:
             least_below: smallest L, any shape.
@@ -98,20 +103,29 @@ def order_statistic(values: Counts, upper: int, rank: Rank) -> int:
 def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neighbors: Neighbors) -> float:
     """Compute the beta-smooth sensitivity of an order statistic of values in 0, ..., upper.
 
-    With x_1 <= ... <= x_n, x_0 = 0 and x_(n+1) = upper, every database is a number of changes away from one
-    in which a gap (x_i, x_j) borders on the rank:
+    Let x_1 <= ... <= x_n be the values, x_0 = 0 and x_(n+1) = upper. Let cost(i, j) be the fewest changes
+    after which no record lies strictly between x_i and x_j, and the record of the wanted rank lies at an end
+    of this gap. Then
 
         S = max over i < j of (x_j - x_i) e^(-beta cost(i, j)).
 
-    replace_one, n public, r the rank: cost = j - i - 1 for i <= r <= j, records that move to 0 or
-    upper (Nissim, Raskhodnikova and Smith 2007, Claim 3.3; exact). add_or_remove_one, where the rank r(n)
-    moves with n: the local sensitivity is at most the larger gap beside x_r, since one record more or less
-    moves the answer to the next value, or up to it. Emptying the gap takes j - i - 1 removals and bringing
-    the rank to it `Rank.changes`(i, n + 1 - j). S is the exact maximum over all databases y of these gaps
-    times e^(-beta d(x, y)), hence beta-smooth by the triangle inequality.
+    replace_one. n is public; let r be the rank.
 
-    Only values within `reach` ranks of r can matter. At least `FLOOR`. The time depends on the number of
-    distinct values near the rank, not on the width of the domain; see `_largest_gap`.
+    1. cost(i, j) = j - i - 1 for i <= r <= j: the records between x_i and x_j move to 0 or upper.
+    2. S is exact (Nissim, Raskhodnikova and Smith 2007, Claim 3.3).
+
+    add_or_remove_one. The rank r(n) changes with n.
+
+    1. Adding or removing one record moves the answer at most to the next smaller or larger value. So the
+       local sensitivity is at most the larger of the two gaps next to the record of rank r(n).
+    2. Emptying the gap between x_i and x_j takes j - i - 1 removals. Then i records lie below the gap and
+       n + 1 - j above it, and it takes `Rank.changes_to`(i, n + 1 - j) further changes until the record of
+       the wanted rank lies next to it. cost(i, j) is the sum of both.
+    3. S is the exact maximum, over all databases y, of the gaps of step 1 in y times e^(-beta d(x, y)). So S
+       is beta-smooth by the triangle inequality.
+
+    Only values within `reach` ranks of r can matter. S is at least `FLOOR`. The time depends on the number
+    of distinct values near the rank, not on the width of the domain; see `_largest_gap`.
 
     Args:
         values: how often each value occurs.
@@ -143,11 +157,12 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
 def _largest_gap(lows: tuple[Ints, Ints], highs: tuple[Ints, Ints], costs: Costs, beta: float) -> float:
     """Find the largest (high - low) e^(-beta cost) of all pairs, at least `FLOOR`, by branch and bound.
 
-    A block is some neighboring lows and some neighboring highs. No pair of a block is above its bound:
-    (largest high - smallest low) e^(-beta smallest cost). A block whose bound is above the largest pair known
-    so far is cut into four, down to single pairs, whose bound is exact. So the result is that of all pairs.
-    Of records of even density, about 1 / (beta w) blocks of w ranks are cut at each width w, in all a
-    multiple of 1 / beta. In the worst case every pair is bounded.
+    1. A block is a range of neighboring lows and a range of neighboring highs.
+    2. No pair of a block is above the block's bound: (largest high - smallest low) e^(-beta smallest cost).
+    3. A block whose bound is above the largest pair known so far is cut into four. All other blocks are
+       dropped. The bound of a single pair is exact. So the result is the maximum over all pairs.
+    4. If the records are evenly dense, about 1 / (beta w) blocks of w ranks are cut at each width w. The sum
+       over all widths is a multiple of 1 / beta. In the worst case the bound of every pair is computed.
 
     Args:
         lows: lower ends of gaps and their ranks i, each ascending.
@@ -188,10 +203,10 @@ def _largest_gap(lows: tuple[Ints, Ints], highs: tuple[Ints, Ints], costs: Costs
 def choose_by_rank(values: Counts, upper: int, rank: Rank, draw: Exponential, noise: Noise) -> int:
     """Choose one of 0, ..., upper by the exponential mechanism.
 
-    The score of v is -max(0, #{x < v} + 1 - r, r - #{x <= v}), how far r is from the ranks that v holds. Its
-    sensitivity is 1 under both relations: a replaced record moves the ranks of v by at most 1, and a record
-    more raises them by 0 or 1, and r too. The grid points between two neighboring values share one score and
-    are one run (Smith 2011).
+    The score of v is -max(0, #{x < v} + 1 - r, r - #{x <= v}): minus the distance of r from the ranks that
+    v has. Its sensitivity is 1 under both relations. A replaced record moves both ends of the ranks of v by
+    at most 1. One more record raises each of these ends by 0 or 1, and also r by 0 or 1. The grid points
+    between two neighboring values share one score and are one run (Smith 2011).
 
     Args:
         values: how often each value occurs.

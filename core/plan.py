@@ -1,4 +1,4 @@
-"""What a task is going to do: known before any row is read."""
+"""The plan of a task: what it will do, known before any row is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ from core.rounds import State
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_LEAST_FAILURE = 1e-100  # below it, quotients by it may be infinite
+_LEAST_FAILURE = 1e-100  # a division by a smaller failure probability may overflow to infinity
 
 
 def check_failure(failure: float) -> None:
     """Check a task's probability that its promises fail.
 
     Raises:
-        InvalidValue: it is out of range.
+        InvalidValue: the probability is out of range.
     """
     if not _LEAST_FAILURE <= failure < 1:
         raise InvalidValue("failure", failure, f"it must be at least {_LEAST_FAILURE} and below 1")
@@ -50,8 +50,8 @@ class Chosen:
 
     Args:
         best: the method of the smallest error.
-        compared_by: what that error is, in words.
-        asked: the parameter that asks for a method; None where the best one was taken.
+        compared_by: what that error measures, in words.
+        asked: name of the parameter that named the method; None where the best method was taken.
     """
 
     best: str
@@ -61,20 +61,20 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Plan:
-    """Rounds, noise and promises of one task; made from public parameters alone.
+    """Rounds, noise and promises of one task, made from public parameters alone.
 
     Args:
         method: the method that will run.
         rounds: the rounds, in order.
         start: state before the first round.
         spend: what all draws of the rounds spend together.
-        promises: name to value, each true with probability 1 - failure; see the task.
+        promises: name to value, each true with probability 1 - failure; see the task's `Promises`.
         failure: probability that any promise fails.
         smallest_target: smallest `target` that this budget serves, or None.
         alternatives: the other methods and what they promise.
-        chosen: why it is this method.
+        chosen: why the plan has this method.
         notes: sentences for the person who reads the plan.
-        hides: what is hidden, in words, where that is less than the neighbor relation says; None otherwise.
+        hides: what the release hides, in words, if that is less than the neighbor relation says; else None.
     """
 
     method: str

@@ -34,7 +34,7 @@ P = TypeVar("P", bound=Params)
 
 @dataclass(frozen=True)
 class Setting(Generic[P]):
-    """What a task is asked for. All of it is public but the salt.
+    """What a task is asked for. Everything in it is public except the salt.
 
     Args:
         grid: the universe.
@@ -57,8 +57,8 @@ class Accuracy:
 
     Args:
         promises: a dataclass of figures, each true with probability 1 - failure; see the task's `Promises`.
-        error: what methods are compared by, in a unit that all methods of the task share; the smaller, the
-            better, and infinite where nothing is promised.
+        error: the figure by which methods are compared, in a unit that all methods of the task share. The
+            smallest wins. It is infinite where the method promises nothing.
         notes: sentences for the person who reads the plan.
         smallest_target: smallest `target` that the budget serves, or None.
     """
@@ -73,8 +73,9 @@ class Accuracy:
 class Method(ABC, Generic[P]):
     """One way to serve a setting of a task.
 
-    `share` scales what the draws may cost: a method at share 1 splits epsilon by basic composition. The
-    largest share whose draws compose to the budget is looked for, and is above 1 where they compose better.
+    `share` scales what the draws may cost. At share 1 a method splits epsilon by basic composition.
+    Calibration finds the largest share whose draws compose to the budget. It is above 1 where they compose
+    to less than the sum of their epsilons.
 
     Args:
         setting: what is asked for.
@@ -82,7 +83,7 @@ class Method(ABC, Generic[P]):
 
     name: ClassVar[str]
     calibrated: ClassVar[bool] = True
-    """Whether `rounds` depends on its share; otherwise the share is 1, and the method sets its own scales."""
+    """Whether `rounds` depends on the share. If not, the share is 1, and the method sets its own scales."""
 
     setting: Setting[P]
 
@@ -95,7 +96,7 @@ class Method(ABC, Generic[P]):
         return None
 
     def hides(self) -> str | None:
-        """Return what is hidden, in words, where that is less than the neighbor relation says."""
+        """Return in words what is hidden, if that is less than the neighbor relation says; else None."""
         return None
 
     @abstractmethod
@@ -103,7 +104,10 @@ class Method(ABC, Generic[P]):
         """Return the rounds, with the draws that `share` of the budget pays for."""
 
     def charges(self, share: float) -> tuple[Mechanism, ...]:
-        """Return what the rounds of `share` are charged; a method says it itself where rounds take long."""
+        """Return what the rounds of `share` are charged.
+
+        A method overrides this where `rounds` takes long and the charges can be had without it.
+        """
         return charged(self.rounds(share))
 
     @abstractmethod
@@ -117,8 +121,8 @@ class Task(Generic[P]):
 
     Args:
         params: dataclass of the task's own parameters, which checks its values.
-        methods: the methods; of equal errors the first one's is preferred.
-        compared_by: what their errors are, in words.
+        methods: the methods. Where several have the smallest error, the first of them is preferred.
+        compared_by: what the methods' `Accuracy.error` measures, in words.
         check: raises InvalidValue where no method could serve the setting.
         choice: the parameter that may name a method, or `auto`; None where there is one method.
     """
@@ -131,14 +135,14 @@ class Task(Generic[P]):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What the parameter `choice` may be; nothing where there is none."""
+        """Allowed values of the parameter that `choice` names; empty where `choice` is None."""
         return () if self.choice is None else ("auto", *(method.name for method in self.methods))
 
     def plan(self, grid: Grid, params: P, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
         """Plan the method that is asked for, or the one of the smallest error; see `Setting`.
 
         Raises:
-            InvalidValue: no method serves the setting, or not the one that is asked for.
+            InvalidValue: no method serves the setting, or the method that is asked for doesn't.
         """
         setting = Setting(grid, params, budget, neighbors, salt)
         self.check(setting)
@@ -167,7 +171,7 @@ class Task(Generic[P]):
 
 
 def _calibrated(method: Method[Any]) -> tuple[Method[Any], float, Accuracy]:
-    """Return a method with the largest share of the budget that its draws may have, and what it promises."""
+    """Return a method, the largest share that its draws can have within the budget, and what it promises."""
     refusal = method.refusal()
     if refusal is not None:
         raise refusal
@@ -185,7 +189,7 @@ def planned(method: Method[Any]) -> Plan:
 
 
 def _alternative(accuracy: Accuracy) -> Mapping[str, Any]:
-    """Return what is told of a method that was not taken."""
+    """Return what a plan reports of a method that was not chosen."""
     promises: Mapping[str, Any] = asdict(accuracy.promises)
     smallest = accuracy.smallest_target
     return promises if smallest is None else {**promises, "smallest_target": smallest}

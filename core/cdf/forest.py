@@ -1,4 +1,4 @@
-"""Blocks of values with a tree in each: which nodes are counted, and the best estimate from noisy ones."""
+"""Blocks of values with a tree in each: which nodes are counted, and estimates from their noisy counts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +16,17 @@ Floats = NDArray[np.float64]
 class Forest:
     """Blocks of equal width over `size` values, and a tree with even fan-out in each.
 
-    S nodes are the counts of all values before a block, for every block but the first. H nodes are the
-    counts of the nodes below each block's root, `height` levels of them; the lowest are single values.
-    A prefix is an S node and, on every level, the H nodes left of its end under the same parent.
+    - An S node counts the records with a value before a block. Every block but the first has one.
+    - The H nodes of a block are the nodes of its tree below the root. They have `height` levels; the nodes of
+      the lowest level are single values. An H node counts the records with a value under it.
+    - A prefix, the count of the records with a value before some end, is a sum: the S node of the end's block
+      and, on every level, the H nodes to the left of the end under the same parent.
 
     Args:
         size: number of values, at least 2.
         block: values per block; the last one may have fewer.
         fanout: most children of a node.
-        rooted: whether the number of records is public; else there is one block, and its root is unknown.
+        rooted: whether the number of records is public. If not, there is one block, whose total is unknown.
     """
 
     size: int
@@ -47,7 +49,7 @@ class Forest:
 
     @cached_property
     def branching(self) -> int:
-        """Children per node, the same on all levels: as few as `height` levels allow."""
+        """Children per node, on all levels: the smallest number for which `height` levels suffice."""
         return next(b for b in range(1, self.fanout + 1) if b**self.height >= self.block)
 
     @cached_property
@@ -81,7 +83,10 @@ class Forest:
         return self.block * np.arange(1, self.blocks)
 
     def _places(self, ends: Ints) -> tuple[Ints, Bools, list[Ints], list[Ints]]:
-        """Per prefix: its block, whether it has an S node, and per level how many H nodes of which parent."""
+        """Return of each prefix its block, whether it has an S node, and its H nodes of each level.
+
+        The H nodes of a level are given by their number and their parent.
+        """
         block = np.minimum(ends // self.block, self.blocks - 1)
         offset = ends - block * self.block
         noisy = ends < self.size if self.rooted else np.ones(len(ends), dtype=np.bool_)
@@ -106,8 +111,8 @@ class Forest:
     def average_noise(self) -> tuple[float, float]:
         """Average number of S and of H nodes in the difference of two prefixes, over all ranges of values.
 
-        What Equation 13 estimates by (c_1 / 2, c_2 / (8 h^2)): exact for the tree as it is, and without the
-        nodes that both prefixes hold, whose noise cancels.
+        Equation 13 estimates these numbers by (c_1 / 2, c_2 / (8 h^2)). Here they are exact for the tree as
+        it is. Nodes that both prefixes contain are not counted, because their noise cancels.
         """
         ends = np.arange(self.size + 1)
         block, s, taken, parents = self._places(ends)
@@ -127,10 +132,12 @@ class Forest:
     def prefix_variances(self, s_variance: float, h_variance: float) -> Floats:
         """Bound the variance of `infer`'s estimate of every prefix that is not exact.
 
-        Given the total t of a node, the part of it before a prefix's end is estimated by share * t plus what
-        is independent of t, of variance `left`; both follow from the children's, from the leaves up. The
-        total before a block is at least as well known as from its S node and, by the trees, from the two next
-        to it.
+        Let a node have the estimated total t. The part of it before a prefix's end is estimated by share * t
+        plus a term that is independent of t and has variance `left`. Share and `left` of a node follow from
+        those of its children, from the leaves up.
+
+        The count before a block is estimated at least as well as from three sources: its own S node, and the
+        S nodes of the two neighboring blocks, each combined with the tree between.
 
         Args:
             s_variance: of an S node.
@@ -148,14 +155,14 @@ class Forest:
             part = before[child] + share * own
             left += before[child] + share**2 * own - part**2 / whole
             share = part / whole
-        if not self.rooted:  # no total of the root to be given: its own variance is `whole`
+        if not self.rooted:  # the root's total is not known: its estimate has the variance `whole`
             return h_variance * np.append(left + part**2 / whole, self._spreads()[0].sum())
         deviations = np.sqrt(self._end_variances(s_variance, h_variance))
         s_part = (1 - share) * deviations[block] + share * deviations[block + 1]
         return np.asarray(s_part**2 + left * h_variance)
 
     def _end_variances(self, s_variance: float, h_variance: float) -> Floats:
-        """Bound the variance of the estimate of what is before each block, and in all, shape (k + 1,)."""
+        """Bound the variance of the estimated count before each block, and of the total, shape (k + 1,)."""
         variances = np.zeros(self.blocks + 1)
         variances[1:-1] = s_variance
         if s_variance and self.height:
@@ -167,10 +174,15 @@ class Forest:
     def infer(self, nodes: list[Ints], ends: Ints, weight: float, total: int | None) -> Floats:
         """Best linear unbiased estimate of all prefixes from all noisy nodes, shape (size,).
 
-        Up each tree: a node's own count and its children's sum, weighted by inverse variances. Along the
-        blocks: S nodes and the trees' sums, by least squares, a tridiagonal system. Down each tree: what a
-        node gained, to its children by their variances (Hay, Rastogi, Miklau and Suciu 2010, for any
-        variances). So the variance of every range is at most that of any sum of nodes.
+        1. Up each tree: average a node's own count and the sum of its children, weighted by inverse
+           variances.
+        2. Along the blocks: fit the S nodes and the sums of the trees by least squares, which is a
+           tridiagonal system.
+        3. Down each tree: the previous steps change a node's estimate. Spread this change over its children
+           in proportion to their variances.
+
+        This is the inference of Hay, Rastogi, Miklau and Suciu (2010) for any variances. So the estimate of a
+        range has at most the variance of any unbiased sum of noisy nodes.
 
         Args:
             nodes: noisy counts of each level, see `levels`.
@@ -192,7 +204,10 @@ class Forest:
         return np.cumsum(roots.reshape(self.blocks, -1)[:, : self.block].ravel()[: self.size])
 
     def _spreads(self) -> list[Floats]:
-        """Variance of every node's estimate from itself and all below; an H node's own is 1, no node's 0."""
+        """Variance of each node's estimate from its own count and those below it.
+
+        The unit is the variance of an H node's own count. Places that hold no value have variance 0.
+        """
         spreads: list[Floats] = []
         for here in reversed(self.present()):
             own = here.astype(np.float64)
@@ -203,7 +218,7 @@ class Forest:
         return spreads[::-1]
 
     def _up(self, nodes: list[Ints], spreads: list[Floats]) -> list[Floats]:
-        """Estimate of every node from itself and all below."""
+        """Estimate of each node from its own count and those below it."""
         estimates: list[Floats] = []
         for noisy, spread in zip(reversed(nodes), reversed(spreads), strict=True):
             estimate = noisy.astype(np.float64)

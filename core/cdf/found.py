@@ -1,4 +1,4 @@
-"""What a cdf answers and promises: the released cumulative histogram, and what is read off it."""
+"""What a cdf releases and promises: the cumulative histogram, and the figures computed from it."""
 
 import math
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ class Promises:
     """What every method of the cdf promises, in records.
 
     Args:
-        kolmogorov_records: every cumulative count is off by at most that: the Kolmogorov distance to the data
-            times the number of records.
-        range_error: the count of every range is off by at most that.
-        range_standard_error: root mean squared error of a random range before inference.
+        kolmogorov_records: every cumulative count is off by at most this. Where the number of records is
+            public, this divided by that number bounds the Kolmogorov distance to the data.
+        range_error: the count of every range is off by at most this.
+        range_standard_error: root mean squared error of a random range's count, before inference.
     """
 
     kolmogorov_records: float
@@ -73,7 +73,8 @@ class Range:
         high: data units.
         start: number of grid points below the range.
         stop: number of grid points up to its end.
-        standard_error: of the count before inference, from the noise alone: its term of Equation 13.
+        standard_error: standard error of the count before inference, from the noise alone: the range's term
+            of Equation 13.
     """
 
     low: float
@@ -85,13 +86,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read off the released counts, and how far off they may be; public.
+    """What is computed from the released counts, and bounds of their error. All of it is public.
 
     Args:
         ranges: the range queries.
         failure: probability with which the bounds may fail.
-        error: all counts are within it of the true ones but for probability `failure`.
-        half_error: the same for half of `failure`.
+        error: with probability 1 - failure all counts are within this of the true counts.
+        half_error: the same with probability 1 - failure / 2.
         total_public: whether the number of records is public, and the last count exact.
     """
 
@@ -104,18 +105,19 @@ class Reading:
     def distance(self, total: int, error: float) -> float:
         """Bound the Kolmogorov distance between released and true distribution of the data.
 
-        Counts within `error` of the truth: error / n where n is public. Otherwise both a count and the
-        total it is divided by are off, 2 error / n at most, and n is at least the released total - error.
+        All counts are within `error` of the true counts. If the number n of records is public, the distance
+        is at most error / n. Otherwise the total that divides a count is off too. Then the distance is at
+        most 2 error / n, and n is at least the released total minus `error`.
         """
         if self.total_public:
             return min(1.0, error / max(1, total))
         return min(1.0, 2 * error / max(1.0, total - error))
 
     def sampling_error(self, total: int) -> float:
-        """Bound the distance between the data's and the population's, but for probability failure / 2.
+        """Bound the Kolmogorov distance between data and population, with probability 1 - failure / 2.
 
-        sqrt(ln(2 / beta) / (2 n)) with beta = failure / 2 (Dvoretzky, Kiefer and Wolfowitz; constant by
-        Massart 1990), for records drawn independently.
+        For records drawn independently the bound is sqrt(ln(2 / beta) / (2 n)) with beta = failure / 2
+        (Dvoretzky, Kiefer and Wolfowitz; constant by Massart 1990).
         """
         fewest = total if self.total_public else total - self.half_error
         return math.sqrt(math.log(4 / self.failure) / (2 * fewest)) if fewest > 0 else 1.0
@@ -123,11 +125,11 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Cumulative:
-    """The released cumulative histogram: ascending counts, a distribution function times their last.
+    """The released cumulative histogram: ascending counts. The last one is the number of all records.
 
     Args:
         counts: counts[i] records have a value of at most i steps, shape (size,).
-        reading: what is read off it.
+        reading: what is computed from the counts.
     """
 
     counts: Ints
@@ -172,8 +174,8 @@ def cumulate(aggregate: Counts, size: int) -> Ints:
 def monotone(estimates: Floats, total: int | None) -> Ints:
     """Return the nearest ascending counts from 0 to `total` (isotonic regression), rounded.
 
-    The true counts ascend too, so the largest error doesn't grow, but by the rounding, and the sum of
-    squared errors neither (Hay, Rastogi, Miklau and Suciu 2010).
+    The true counts ascend too. So, apart from rounding, neither the largest error nor the sum of squared
+    errors grows (Hay, Rastogi, Miklau and Suciu 2010).
 
     Args:
         estimates: shape (size,).

@@ -24,23 +24,28 @@ from core.task import Accuracy, Method, Setting
 
 @dataclass(frozen=True)
 class OrderedHierarchical:
-    """Release the cumulative histogram from S nodes and H nodes, each with noise of its own.
+    """Release the cumulative histogram from noisy S nodes and noisy H nodes.
 
-    A secret pair is at most theta apart and a block at least theta wide, so it moves at most one S node,
-    by 1: L1 sensitivity 1. It moves one H node of each level by 1 at either end: L1 sensitivity 2 h.
-    Noise 1 / epsilon_S and 2 h / epsilon_H is (epsilon_S + epsilon_H)-private. The count before the second
-    block is an S node like all others; as a node of the first tree, with that tree at a scale of
-    2 h / epsilon, as published (He, Machanavajjhala and Ding 2014, Section 7.2), it would cost more than
-    epsilon. Secret pairs within blocks move no S node, which then are exact.
+    Sensitivity, where h is the number of levels of H nodes:
 
-    With one block this is the hierarchical mechanism (Hay, Rastogi, Miklau and Suciu 2010), for any pair;
-    where records are added or removed, the H nodes have L1 sensitivity h, and the total is not public.
+    1. The values of a secret pair are at most theta apart, and a block is at least theta wide. So a secret
+       pair changes at most one S node, by 1: the S nodes have L1 sensitivity 1.
+    2. Each of the two values changes one H node of each level by 1: the H nodes have L1 sensitivity 2 h.
+    3. Noise of scales 1 / epsilon_S and 2 h / epsilon_H is (epsilon_S + epsilon_H)-private.
+    4. If no secret pair lies in two blocks, no secret pair changes an S node. Then the S nodes are exact.
+
+    The published mechanism (He, Machanavajjhala and Ding 2014, Section 7.2) treats the count before the
+    second block as a node of the first tree, with noise of scale 2 h / epsilon on that tree. This would cost
+    more than epsilon. Here that count is an S node like all others.
+
+    With one block this is the hierarchical mechanism (Hay, Rastogi, Miklau and Suciu 2010), which hides every
+    pair. If records are added or removed, the H nodes have L1 sensitivity h, and the total is not public.
 
     Args:
         forest: the nodes.
         s: noise of the S nodes.
         h: noise of the H nodes of all levels.
-        reading: what is read off the release.
+        reading: what is computed from the release.
     """
 
     forest: Forest
@@ -84,7 +89,7 @@ class OrderedHierarchical:
 
 
 class Hierarchical(Method[Cdf]):
-    """The ordered hierarchical mechanism under the policy; without one, a tree over the whole domain."""
+    """The ordered hierarchical mechanism under the policy. Without a policy: a tree over the whole domain."""
 
     name: ClassVar[str] = "hierarchical"
 
@@ -110,7 +115,7 @@ class Hierarchical(Method[Cdf]):
 
     @cached_property
     def _forest(self) -> Forest:
-        """The blocks and trees: the parts of a partition, or blocks as wide as the distance of a policy."""
+        """The blocks and trees. Blocks are the parts of a partition, or as wide as a policy's distance."""
         setting = self.served
         secrets, fanout, size = setting.neighbors.secrets, setting.params.fanout, setting.grid.extents[0] + 1
         rooted = setting.neighbors.name == "replace_one"
@@ -125,7 +130,7 @@ class Hierarchical(Method[Cdf]):
 
     @cached_property
     def _s_share(self) -> float:
-        """Part of epsilon for the S nodes; none where no secret pair lies in two blocks."""
+        """Part of epsilon for the S nodes; 0 where no secret pair lies in two blocks."""
         if isinstance(self.served.neighbors.secrets, Partition) or self._forest.blocks == 1:
             return 0.0
         return split(*self._average_noise, self._forest.height)
@@ -149,7 +154,7 @@ class Hierarchical(Method[Cdf]):
 
     @cached_property
     def _made(self) -> dict[float, OrderedHierarchical]:
-        """Rounds by share: a round of millions of values takes seconds to make, and is asked for twice."""
+        """Rounds by share, cached: making a round of millions of values takes seconds."""
         return {}
 
     def _make(self, share: float) -> OrderedHierarchical:
@@ -164,7 +169,7 @@ class Hierarchical(Method[Cdf]):
 
 
 class HierarchicalWhole(Hierarchical):
-    """A tree over the whole domain under any policy: what hides every pair hides the policy's."""
+    """A tree over the whole domain, under any policy: it hides every pair, so also the policy's pairs."""
 
     name: ClassVar[str] = "hierarchical_whole"
 

@@ -23,14 +23,14 @@ from core.task import Accuracy, Method
 class OrderedMechanism:
     """Release the cumulative histogram with noise on every count, then isotonic regression.
 
-    A secret pair i, j moves |i - j| <= theta of the counts by 1, so their L1 sensitivity is theta, and
-    Laplace noise of scale theta / epsilon on each is epsilon-private (He, Machanavajjhala and Ding 2014,
+    A secret pair i, j changes |i - j| <= theta of the counts by 1. So the counts have L1 sensitivity theta,
+    and Laplace noise of scale theta / epsilon on each is epsilon-private (He, Machanavajjhala and Ding 2014,
     Section 7.1). The last count, the number of records, is public.
 
     Args:
         size: number of grid points.
         count: noise of every count, of scale theta / epsilon.
-        reading: what is read off the release.
+        reading: what is computed from the release.
     """
 
     size: int
@@ -68,8 +68,7 @@ class Ordered(Method[Cdf]):
         return InvalidValue(
             "method",
             self.name,
-            "a record more changes every cumulative count, so it needs neighbors replace_one and a distance "
-            "policy",
+            "an added lowest record changes every cumulative count, so neighbors must be replace_one",
         )
 
     @property
@@ -84,7 +83,7 @@ class Ordered(Method[Cdf]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
         round_ = self._round(share)
-        average = 2 * (self.size - 1) / (self.size + 1)  # 2 of size + 1 prefixes are exact
+        average = 2 * (self.size - 1) / (self.size + 1)  # the empty prefix and the whole one are exact
         return promised(round_.reading, average * variance(round_.count.scale))
 
     def charges(self, share: float) -> tuple[Mechanism, ...]:

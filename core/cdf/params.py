@@ -9,11 +9,12 @@ from core.plan import check_failure
 
 @dataclass(frozen=True)
 class Cdf:
-    """How many records have at most each value of a column: its distribution, learned in Kolmogorov distance.
+    """For each value of a column, how many records have at most this value.
 
     Args:
         failure: probability with which a promise may fail, beta.
-        method: `ordered`, `hierarchical` (both use the distance of the policy), or `auto`.
+        method: `ordered` or `hierarchical`, which both use the policy's secret pairs, `hierarchical_whole`,
+            which hides every pair whatever the policy, or `auto`.
         ranges: pairs of lowest and highest value, data units; the records in each are counted.
         fanout: most children of a node of the tree.
 

@@ -1,4 +1,4 @@
-"""What both methods of the cdf read off their release, and promise of it."""
+"""What all methods of the cdf compute from their release, and what they promise."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ def range_ends(setting: Setting[Cdf]) -> list[tuple[float, float, int, int]]:
 def read(
     setting: Setting[Cdf], variances: Sequence[float], largest_error: Callable[[float], float]
 ) -> Reading:
-    """Return what is read off a release; rounding to whole records adds at most half a record.
+    """Return what is computed from a release. Rounding to whole records adds at most half a record of error.
 
     Args:
         setting: what is asked for.
-        variances: of the noise of each range, before inference.
-        largest_error: bounds the error of every count at once, but for a given probability.
+        variances: variance of each range's noise, before inference.
+        largest_error: takes a failure probability and returns a bound on the largest error of all counts.
     """
     failure = setting.params.failure
     whole, half = (math.floor(largest_error(part) + 0.5) for part in (failure, failure / 2))

@@ -6,14 +6,14 @@ from core.cdf.params import Cdf
 from core.errors import InvalidValue
 from core.task import Setting, Task
 
-_LARGEST = 1 << 22  # most grid points: each gets a row, and noise
+_LARGEST = 1 << 22  # most grid points: each gets a row in the table, and noise
 
 
 def check(setting: Setting[Cdf]) -> None:
     """Check that there is one column of few enough values, and a policy that the cdf supports.
 
     Raises:
-        InvalidValue: there is not.
+        InvalidValue: one of these is not so.
     """
     grid, neighbors = setting.grid, setting.neighbors
     if grid.dimension != 1:

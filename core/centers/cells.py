@@ -20,15 +20,16 @@ MOST_LEVELS = -(-_HALVINGS // _STRIDE)
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A few axes through a center, and the box about it that is cut into cells.
+    """A few axes through a center, and the box around the center that is cut into cells.
 
     Args:
         space: the universe.
         center: shape (d,), units about the middle.
         axes: shape (d, q), whole numbers: nearly orthogonal vectors of length AXIS_UNIT; or None for the
             grid's own axes in units (q = d).
-        half: shape (q,), half the box's sides along the axes, in units; records beyond are moved onto it.
-        rest: mean squared distance of the records from the span of the axes, in squared units.
+        half: shape (q,), half the box's sides along the axes, in units. A record outside of the box counts in
+            the nearest cell at the box's border.
+        rest: estimate of the mean squared distance of the records from the span of the axes, squared units.
     """
 
     space: Space
@@ -56,7 +57,7 @@ class Frame:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Axis of every halving, from the coarsest; sides of one grid step are not cut."""
+        """Axis that each halving cuts, from the coarsest. Sides of one grid step are not cut further."""
         side = 2.0 * self.half
         order: list[int] = []
         while len(order) < _HALVINGS and side.max() > 1 << self.space.bits:
@@ -67,7 +68,7 @@ class Frame:
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Numbers of halvings after which cells are counted, ascending; at least one."""
+        """Levels whose cells are counted, as numbers of halvings, ascending; there is at least one."""
         last = len(self.order)
         return (*range(_STRIDE, last, _STRIDE), last)
 
@@ -83,7 +84,7 @@ class Frame:
 
     @cached_property
     def _spread(self) -> list[Ints]:
-        """For every axis, the bits of each index put where the halvings of that axis stand in a key."""
+        """For every axis, a table from a cell's index on the axis to the bits of the key that it sets."""
         tables = []
         for axis in range(self.dimension):
             places = [len(self.order) - 1 - i for i, a in enumerate(self.order) if a == axis][::-1]
@@ -95,9 +96,10 @@ class Frame:
         return tables
 
     def keys(self, points: Points) -> Ints:
-        """Key of the finest cell that holds each record, shape (n,); a cell's key shifted is its parent's.
+        """Key of the finest cell that holds each record, shape (n,).
 
-        Whole numbers below 2^53 throughout, so the keys are the same on any worker.
+        The key of a cell, shifted right by one bit, is the key of its parent. All numbers are whole and below
+        2^53, so the keys are the same on any worker.
         """
         parts = [np.zeros(0, dtype=np.int64)]
         for records in self.space.chunks(points, 2 * points.shape[1]):

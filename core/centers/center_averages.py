@@ -1,4 +1,4 @@
-"""Improve centers: every one moves by a noisy average of how its records pull at it."""
+"""Improve centers: each moves by a noisy average of the vectors from it to its records."""
 
 import math
 from dataclasses import dataclass
@@ -24,20 +24,25 @@ WEIGHT_UNIT = 1 << 10
 class CenterAverages:
     """One step of Lloyd's iteration (power 2) or of Weiszfeld's (power 1) on noisy sums.
 
-    Each record x pulls its nearest center c by x - c, shortened to a length of at most c's radius r. A
-    record pulls one center, so in units of that center's radius the sums change by at most 1 in L2 norm
-    when a record is added, and by at most 2 when one is replaced (two centers: sqrt(2)). Shortened pulls are
-    rounded toward zero, hence no longer.
+    The pull of a record x at its nearest center c is x - c, shortened to a length of at most c's radius r.
 
-    A record also adds 1 to its center's count and at most 1 to its weight, in whole parts of WEIGHT_UNIT:
-    counts and weights change by 1 in L2 norm, or by sqrt(2) when a record is replaced.
+    Sensitivity of the sums of pulls, in units of the radius of each center:
 
-    - Means: the step is the sum of pulls over the count. The weight is the squared length of the pull over
-      r^2, which tells the spread, and so the next radius.
-    - Medians: r is a fraction of the spread, the weight is min(1, r / |x - c|), and the step is the sum of
-      pulls over that of weights. Where it is zero, so is the gradient of the Huber loss: the sum of
-      distances, but for records within r. The radius follows the typical distance down: a smaller one
-      brings no more noise.
+    1. A record pulls one center only. So adding a record changes the sums by at most 1 in L2 norm.
+    2. Replacing a record changes them by at most 2 if both records pull the same center, and by at most
+       sqrt(2) if they pull two centers.
+    3. Shortened pulls are rounded toward zero, so rounding makes no pull longer.
+
+    Sensitivity of counts and weights: a record adds 1 to its center's count, and at most 1 to its center's
+    weight, in whole parts of WEIGHT_UNIT. So the counts change by at most 1 in L2 norm, or by at most
+    sqrt(2) when a record is replaced. The same holds for the weights.
+
+    - Means: the step is the sum of pulls divided by the count. The weight is the squared length of the pull
+      divided by r^2. The weights give the spread of the center's records, and so the next radius.
+    - Medians: r is a fraction of the spread, and the weight is min(1, r / |x - c|). The step is the sum of
+      pulls divided by the sum of weights. Where the step is zero, the gradient of the Huber loss is zero.
+      This loss is the sum of distances, except for records within r. The radius shrinks with the typical
+      distance, because a smaller radius does not increase the noise of the step.
 
     Args:
         space: the universe.
@@ -70,8 +75,8 @@ class CenterAverages:
     def radii(self, state: Centers) -> Ints:
         """Radius of every center, shape (k,), units.
 
-        For medians a third of the spread. For means as wide as keeps the noise at a tenth of the
-        spread, but at least 1.5 and at most 4 spreads.
+        For medians the radius is a third of the spread. For means it is the radius at which the noise of the
+        step is a tenth of the spread, but at least 1.5 and at most 4 spreads.
         """
         factor: float | Floats = 1 / 3
         if self.power == 2:
@@ -109,14 +114,14 @@ class CenterAverages:
         moves = sums / np.maximum(over, 1.0)[:, None]
         longest = np.maximum(np.linalg.norm(moves, axis=1), 1.0)
         moves *= np.minimum(1.0, (radii if self.power == 2 else 3 * radii) / longest)[:, None]
-        # a few records are no more than noise: the center stays
+        # where the count may be noise alone, the center stays
         known = over > 5 * max(self.counts.scale, self.weights.scale)
         moves[~known] = 0.0
         reach, mean_weight = radii.astype(np.float64), weights / np.maximum(counts, 1)
         if self.power == 2:
             squares = mean_weight * reach**2 - (moves**2).sum(axis=1)
             spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, reach**2))
-        else:  # the harmonic mean of the distances beyond the radius
+        else:  # the harmonic mean of max(distance, radius), at most twice the spread before
             spread = np.minimum(reach / np.clip(mean_weight, 1e-9, 1), 2 * state.spread)
         spread = np.where(known, spread, state.spread)
         return Centers(

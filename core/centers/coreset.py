@@ -16,17 +16,18 @@ from core.draws import Charged, Gaussian
 from core.errors import InvalidValue
 from core.task import Accuracy, Method
 
-FEW_COLUMNS = 3  # up to so many, cells are cut along the grid's own axes
+FEW_COLUMNS = 3  # up to so many columns, cells are cut along the grid's own axes
 _SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
-_COUNT = 0.08  # part of an average that is spent on the counts, and as much on the weights
-_MEAN = 0.15  # part of the moments that is spent on the sum and count
+_COUNT = 0.08  # part of an average's rho that is spent on the counts; the weights get the same part
+_MEAN = 0.15  # part of the moments' rho that is spent on the sum and count
 
 
 class Coreset(Method[KCenters]):
     """Centers of the cells of a private tree, improved by noisy averages.
 
-    It knows no policies: its noise hides any replacement, which serves every policy without constraints.
-    The number of records is not used under either relation. A share is the rho that all draws cost together.
+    The method does not use a policy's secret pairs to lower its noise. Its noise hides any replacement, and
+    so serves every policy without constraints. The number of records is not used under either relation.
+    `share` is the zCDP parameter rho that all draws cost together.
     """
 
     name: ClassVar[str] = "coreset"
@@ -35,7 +36,7 @@ class Coreset(Method[KCenters]):
         """Check that `shares` names rounds.
 
         Raises:
-            InvalidValue: it names something else.
+            InvalidValue: a key of `shares` is not the name of a round.
         """
         shares, names = self.setting.params.shares or {}, self._default_shares
         for name in shares:
@@ -54,16 +55,16 @@ class Coreset(Method[KCenters]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        A Gaussian exceeds t times its scale with probability at most 2 exp(-t^2 / 2); k counts share
-        `failure`. How far from a center the rows lie that pull it depends on the data: the error takes it for
-        a third of the domain's radius.
+        A Gaussian exceeds t times its scale with probability at most 2 exp(-t^2 / 2), and k counts share
+        `failure`. The error is the distance within which rows pull a center. It depends on the data, so it is
+        assumed to be a third of the domain's radius.
         """
         setting, last = self.setting, self._averages(share)[-1]
         largest = math.sqrt(2 * math.log(2 * setting.params.k / setting.params.failure))
         smallest_group = math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension))
         notes = [
-            f"The noise moves the center of {smallest_group:,.0f} records by about a tenth of the "
-            "radius within which records pull it, and less for more."
+            f"If {smallest_group:,.0f} records belong to a center, the noise moves it by about a tenth of "
+            "the radius within which records pull it. More records make the noise smaller."
         ]
         if setting.grid.dimension > MAX_DIMENSION:
             notes.append(

@@ -18,8 +18,8 @@ from core.rounds import Block
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_CLEAR = 2.5  # standard deviations of noise that a cell's count must exceed
-_GROWN = 512  # cells of one level that are counted more finely, at most (or 4 for each center)
+_CLEAR = 2.5  # a cell is kept if its noisy count exceeds so many standard deviations of the noise
+_GROWN = 512  # at most so many cells of a level are divided further (or 4 per center, if that is more)
 _PUBLIC_SEED = 0x5EED5
 
 
@@ -27,10 +27,12 @@ _PUBLIC_SEED = 0x5EED5
 class CountedCells:
     """Count the records in nested cells, and find centers of the weighted cells.
 
-    One record is in one cell of every level, so the counts of a level have L2 sensitivity 1 (sqrt(2) when
-    one is replaced), and all levels together cost their number times that of one. A level's noise is
-    added to the children of those cells whose noisy count was clear, empty children too: which these are
-    is known from the noise before, so nothing but the counts costs privacy.
+    A record is in one cell of every level. So the counts of a level have L2 sensitivity 1, or sqrt(2) when a
+    record is replaced. The cost of all levels is the sum of the costs of the levels.
+
+    A level counts the children of those cells of the level before whose noisy count was clearly above the
+    noise. Empty children get noise too. Which cells are divided follows from noisy counts that are released
+    already, so only the counts cost privacy.
 
     Args:
         frame: public axes and cells, or None where the state before is that frame.
@@ -69,9 +71,9 @@ class CountedCells:
         return frame
 
     def grown(self, frame: Frame, aggregate: Counts, noise: Noise) -> tuple[Floats, Floats]:
-        """Grow the tree: middles (m, q) of its last cells, and their weights (m,).
+        """Grow the tree: return the middles (m, q) of its undivided cells, and their weights (m,).
 
-        The weights of a cell's children are scaled to sum to its own.
+        The weights of a cell's children are scaled so that they sum to the cell's own weight.
         """
         last = len(frame.order)
         points, weights = [], []
@@ -103,7 +105,7 @@ class CountedCells:
         return np.concatenate(points), np.concatenate(weights)
 
     def _padded(self, frame: Frame, centers: Floats) -> Floats:
-        """Add public random places in the frame's box where the cells were fewer than k."""
+        """Fill up to k centers with public random places in the frame's box."""
         missing = self.k - len(centers)
         places = np.random.default_rng(_PUBLIC_SEED).uniform(-1, 1, size=(missing, frame.dimension))
         return np.concatenate([centers, places * frame.half / 2])
@@ -115,7 +117,7 @@ class CountedCells:
         total = np.bincount(label, weights, minlength=self.k)
         inside = np.bincount(label, weights * least, minlength=self.k)
         everywhere = inside.sum() / max(1.0, total.sum())
-        # few cells say little about a center's own spread, so it is at least half of what is usual
+        # few cells say little about a center's own spread, so it is at least half of the spread of all
         own = np.maximum(inside / np.maximum(total, 1.0), everywhere / 4)
         finest = float(((frame.centers(np.zeros(1, np.int64), 0) - frame.half) ** 2).sum())
         finest /= 4.0 ** (len(frame.order) / frame.dimension)

@@ -1,4 +1,4 @@
-"""What k-means and k-median answer and promise, and the state that their rounds hand on."""
+"""What k-means and k-median release and promise, and the state that passes between their rounds."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,10 @@ class Promises:
     """What every method of the k-centers promises, in records.
 
     Args:
-        count_error: every count is off by at most that, if each record counts for its nearest center alone.
-        smallest_group: the noise moves the center of so many records by about a tenth of the radius within
-            which records pull it, and less for more; None where the method says nothing of it.
+        count_error: every count is off by at most this, if each record counts only for its nearest center.
+        smallest_group: if so many records belong to a center, the noise moves the center by about a tenth of
+            the radius within which records pull it. More records make the noise smaller. None where the
+            method promises nothing about it.
     """
 
     count_error: int
@@ -36,12 +37,12 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Centers:
-    """Centers, how far from them records may pull, and how many records are nearest to each.
+    """Centers, the spread of the records about them, and how many records are nearest to each.
 
     Args:
         space: the universe.
         positions: shape (k, d), units about the middle.
-        spread: shape (k,), root of the mean squared distance of a center's records, in units, as estimated.
+        spread: shape (k,), estimated root mean square distance of a center's records from it, in units.
         counts: shape (k,), noisy numbers of records nearest to each center.
     """
 

@@ -20,35 +20,46 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SHARE_UNIT = 1 << 10
-_SOFTEST = (0.2, 0.6)  # range of the softness, as parts of the distance between neighboring centers
-_GAIN = 0.8  # it is as small as brings the sums' sensitivity to this part of the hard ones'
-_WORTH = 0.85  # and not used where it cannot reach even this part
-_HARMLESS = 0.05  # nor where the noise of hard ones is so small a part of the centers' distance
+_SOFTEST = (0.2, 0.6)  # least and largest softness, as parts of the distance between neighboring centers
+_GAIN = 0.8  # softness aims to lower the sums' sensitivity to this part of that of hard shares
+_WORTH = 0.85  # shares stay hard where softness cannot lower the sensitivity to this part
+_HARMLESS = 0.05  # or where the noise with hard shares is at most this part of the distance between centers
 _PUBLIC_SEED = 0x110D
 _SCATTERED = 4000
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """How records pull at centers in one iteration: public, and with it all sensitivities.
+    """How records pull at centers in one iteration. It is public, and so are all sensitivities.
 
-    A record x gives center j the share a_j(x), sum 1, and pulls it by a_j(x) g_j(x), where g_j(x) is x - c_j
-    shortened to a length of at most r. Shares are hard (softness 0), or soft: a_j proportional to
-    exp(-|x - c_j| / h).
+    A record x gives center j the share a_j(x); its shares sum to 1. It pulls center j by a_j(x) g_j(x), where
+    g_j(x) is x - c_j shortened to a length of at most r. Hard shares (softness 0) are 1 for the nearest
+    center and 0 for the others. Soft shares are proportional to exp(-|x - c_j| / h).
 
-    Why soft: with hard shares a record that crosses a border moves whole pulls, however short its
-    way (so Lemma 6.1 of He, Machanavajjhala and Ding 2014 does not hold). Let t = |x - y|. Since all
-    |x - c_j| are 1-Lipschitz, the exponents' differences move by at most 2 t / h. Along v, the softmax
-    changes by a_j (v_j - sum a v) = a_j (1 - a_j) (v_j - mean of the others), at most a quarter of v's
-    range for each j, and in sum of absolute values at most half of it: in L2 norm at most range / sqrt(8).
-    Hence |a(x) - a(y)| <= s = min(sqrt(2), t / (sqrt(2) h)). Shortening is 1-Lipschitz, so
+    Why soft shares: with hard shares, a record that crosses the border between two centers moves its whole
+    pull from one to the other, however short the step is. So Lemma 6.1 of He, Machanavajjhala and Ding 2014
+    does not hold.
 
-        |(a_j(x) g_j(x) - a_j(y) g_j(y))_j| <= |a(x)| t + r |a(x) - a(y)| <= t + r s,
+    Sensitivity with soft shares, if a record moves from x to y, with t = |x - y|:
 
-    and at most 2 r, as each side is at most r. Hard shares: two centers' pulls, sqrt(2) r, or one
-    center's, min(t, 2 r). A record added or removed: r, and shares of 1.
+    1. All |x - c_j| are 1-Lipschitz in x. So the differences between the exponents change by at most 2 t / h.
+    2. If the exponents change in direction v, a_j has the derivative a_j (v_j - sum a v) =
+       a_j (1 - a_j) (v_j - weighted mean of the other v). For each j this is at most a quarter of the range
+       of v. The absolute values of all j sum to at most half of the range. So the derivative has L2 norm at
+       most range / sqrt(8).
+    3. With range 2 t / h: |a(x) - a(y)| <= s = min(sqrt(2), t / (sqrt(2) h)).
+    4. Shortening is 1-Lipschitz, so
 
-    Pulls and shares are rounded to whole numbers, which may add 1 to each coordinate's change.
+        |(a_j(x) g_j(x) - a_j(y) g_j(y))_j| <= |a(x)| t + r |a(x) - a(y)| <= t + r s.
+
+    5. This is also at most 2 r, because the pulls of x, and those of y, have L2 norm at most r.
+
+    Sensitivity with hard shares: if x and y pull two centers, at most sqrt(2) r. If both pull the same
+    center, at most min(t, 2 r).
+
+    A record that is added or removed changes the pulls by at most r and the shares by at most 1.
+
+    Pulls and shares are rounded to whole numbers. This may add 1 to the change of each coordinate.
 
     Args:
         centers: shape (k, d), units.
@@ -86,7 +97,7 @@ class Assignment:
         return min(math.sqrt(2), reach / (math.sqrt(2) * self.softness))
 
     def shares(self, records: Floats) -> Floats:
-        """Share of every center, shape (n, k), each row summing to 1."""
+        """Share of every center, shape (n, k); each row sums to 1."""
         if self.softness == 0:
             return np.asarray(np.eye(len(self.centers))[nearest(records, self.centers)])
         # whole numbers below 2^47: exact
@@ -95,7 +106,7 @@ class Assignment:
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def pull(self, records: Floats, j: int) -> tuple[Floats, Floats]:
-        """Shortened pulls (n, d) at center j, and their lengths (n,) over the radius."""
+        """Shortened pulls (n, d) at center j, and their lengths divided by the radius, shape (n,)."""
         pulls = records - self.centers[j]
         length = np.sqrt(np.einsum("ij,ij->i", pulls, pulls))
         shorter = np.minimum(1.0, self.radius / np.maximum(length, 1.0))
@@ -104,14 +115,14 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Iteration:
-    """Move every center by sum of pulls / sum of shares.
+    """Move every center by the noisy sum of pulls divided by the noisy sum of shares.
 
     Args:
         space: the universe.
         neighbors: the relation, perhaps with a policy.
         sums: noise of the sums, per unit of their sensitivity; see `Assignment`.
-        shares: noise of the shares, per unit of theirs.
-        spread: noise of the spread: a record adds at most 1 to it.
+        shares: noise of the sums of shares, per unit of their sensitivity.
+        spread: noise of the spread. A record adds from 0 to 1 to the spread.
         name: of the round.
     """
 
@@ -132,11 +143,14 @@ class Iteration:
 
     @property
     def reach(self) -> int:
-        """Bound on the Euclidean distance of a secret pair, units: their L1 distance."""
+        """Bound on the Euclidean distance of a secret pair: the largest L1 distance of one, in units."""
         return self.neighbors.secrets.reach(self.space.grid.extents) << self.space.bits
 
     def assignment(self, state: Centers) -> Assignment:
-        """Choose radius and softness from the public state: soft shares blur, so only where they pay."""
+        """Choose radius and softness from the public state.
+
+        Soft shares blur the centers, so they are used only where they lower the noise enough.
+        """
         radius = min(self.space.reach, max(1, math.ceil(2 * float(state.spread[0]))))
         hard = Assignment(state.positions, radius, 0.0)
         if self.neighbors.name == "add_or_remove_one" or len(state.positions) == 1:
@@ -192,7 +206,7 @@ def _moved(
     shifts = sums / np.maximum(counts, 1.0)[:, None]
     longest = np.maximum(np.linalg.norm(shifts, axis=1), 1.0)
     shifts *= np.minimum(1.0, assignment.radius / longest)[:, None]
-    shifts[counts <= smallest] = 0.0  # so few records are noise: the center stays
+    shifts[counts <= smallest] = 0.0  # so small a count may be noise alone: the center stays
     share = min(1.0, max(0.0, lengths / max(1.0, float(counts.sum()))))
     spread = assignment.radius * math.sqrt(max(share, 1 / 64))
     return Centers(

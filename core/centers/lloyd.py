@@ -19,16 +19,17 @@ from core.rounds import State
 from core.task import Accuracy, Method
 
 _ITERATIONS = 6
-_COUNT, _SPREAD = 0.15, 0.05  # parts of an iteration
+_COUNT, _SPREAD = 0.15, 0.05  # parts of an iteration's rho
 _SOLVER = Solver(2, starts=4, iterations=50)  # there may be as many parts as records
 
 
 class Lloyd(Method[KCenters]):
-    """Noisy iterations, whose noise a policy's distances and parts make smaller.
+    """Lloyd's iteration on noisy sums. A distance or partition policy makes the noise smaller.
 
-    Under a partition policy the counts of the parts are free: centers of the parts' middles are found
-    without noise, and improved by one noisy average by default. Otherwise 6 iterations start from public
-    centers. A share is the rho that all draws cost together.
+    Under a partition policy the counts of the parts are not secret. So k-means of the parts' middles,
+    weighted by these counts, needs no noise. By default one noisy average improves these centers. Without a
+    partition policy, by default 6 iterations start from public centers. `share` is the zCDP parameter rho
+    that all draws cost together.
     """
 
     name: ClassVar[str] = "lloyd"
@@ -61,11 +62,12 @@ class Lloyd(Method[KCenters]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        Under a partition policy, noise hides a move within a part, whose diameter is the error. Otherwise it
-        is the domain's radius, within which rows pull the public centers of the first iteration.
+        Under a partition policy the noise hides a move within a part, so the error is the diameter of a part.
+        Otherwise the error is the domain's radius, because rows that far away pull the public centers of the
+        first iteration.
         """
         if self._parts is not None:
-            note = "Under this policy the number of records in each part is no secret: it is used as it is."
+            note = "Under this policy the number of records in each part is not secret: it is used exactly."
             return Accuracy(Promises(count_error=0), self._parts.diameter, (note,))
         params = self.setting.params
         changed = 1.0 if self.setting.neighbors.name == "add_or_remove_one" else math.sqrt(2)
@@ -79,7 +81,7 @@ class Lloyd(Method[KCenters]):
 
     @cached_property
     def _parts(self) -> Parts | None:
-        """The parts of a partition policy; None under any other, or where a key can't number them."""
+        """The parts of a partition policy; None under another policy, or if there are too many to number."""
         secrets = self.setting.neighbors.secrets
         if not isinstance(secrets, Partition):
             return None

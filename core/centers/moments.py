@@ -18,7 +18,7 @@ from core.rounds import Block, State
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MAX_DIMENSION = 1024  # of a matrix of second moments
+MAX_DIMENSION = 1024  # most columns for which a matrix of second moments is summed up
 _MOST_AXES = 8
 _SPANS = 2.0  # half the box's side, in standard deviations
 _REACH = 1 << 11  # length of the records in the second moments' own units: 2^40 squares fit into int64
@@ -27,15 +27,23 @@ _PUBLIC_SEED = 0xA4E5  # of axes that do not depend on the data
 
 @dataclass(frozen=True)
 class Moments:
-    """Sum x, count, and sum x x^T over records x about the middle, in coarse units.
+    """Release the sum of x, the count, and the sum of x x^T over records x about the middle, in coarse units.
 
-    Let b be the longest record in these units. One record changes the sum, with b at its end for the
-    count, by at most sqrt(2) b in L2 norm; replacing one, by at most 2 b, as the count stays.
+    Let b be a bound on the length of a record in these units. The count is appended to the sum of x as one
+    more coordinate, in which every record has the value b.
 
-    It changes x x^T by at most b^2 in Frobenius norm; replacing x by y changes it by
-    sqrt(|x|^4 + |y|^4 - 2 (x.y)^2) <= sqrt(2) b^2. Only the upper triangle is released. An entry off the
-    diagonal stands for two of that norm, so its unit is b^2 / sqrt(2) where that of the diagonal is b^2: the
-    L2 norm of the triangle in these units is the Frobenius norm over b^2.
+    Sensitivity of the sum with the count:
+
+    1. An added record changes it by (x, b), which has L2 norm at most sqrt(2) b.
+    2. A replaced record changes it by (y - x, 0), which has L2 norm at most 2 b.
+
+    Sensitivity of the sum of x x^T:
+
+    1. An added record changes it by at most b^2 in Frobenius norm.
+    2. Replacing x by y changes it by sqrt(|x|^4 + |y|^4 - 2 (x.y)^2) <= sqrt(2) b^2.
+    3. Only the upper triangle is released. An entry off the diagonal occurs twice in the Frobenius norm. So
+       the unit of such an entry is b^2 / sqrt(2), and the unit of a diagonal entry is b^2. In these units the
+       L2 norm of the triangle is the Frobenius norm divided by b^2.
 
     Args:
         space: the universe.
@@ -80,7 +88,7 @@ class Moments:
         return Tally(np.concatenate([total, [count], upper]).astype(np.int64))
 
     def release(self, aggregate: Tally, state: State, noise: Noise) -> Frame:
-        """Release the eigenvectors of the noisy covariance that stand out of its noise."""
+        """Release eigenvectors of the noisy covariance: those above the noise, at least 2 and at most 8."""
         d, b = self._d, self.longest
         sums = self.sums.add(aggregate.totals[: d + 1], noise, unit=b)
         rows, columns = np.triu_indices(d)
@@ -93,7 +101,7 @@ class Moments:
         mean = sums[:-1] / count
         values, vectors = np.linalg.eigh(squares / count - np.outer(mean, mean))
         values, vectors = values[::-1], vectors[:, ::-1]
-        # a symmetric Gaussian matrix has norm about scale sqrt(2 d): what is below it is noise
+        # a symmetric Gaussian matrix has norm about scale sqrt(2 d): smaller eigenvalues may be noise alone
         clear = int((values > self.squares.scale * b * b * math.sqrt(2 * d) / count).sum())
         q = min(d, _MOST_AXES, max(2, clear))
         rest = max(0.0, float(values[q:].sum()))
@@ -110,8 +118,8 @@ class Moments:
 def random_frame(space: Space) -> Frame:
     """Return public random axes through the middle: a projection that nearly keeps distances.
 
-    Records lie within the universe's radius r of the middle, so their projections onto q of d axes have
-    norm about r sqrt(q / d) (Johnson and Lindenstrauss 1984), which is r / sqrt(d) an axis.
+    Records lie within the universe's radius r of the middle. So their projections onto q of d axes have norm
+    about r sqrt(q / d) at most (Johnson and Lindenstrauss 1984). Along one axis this is r / sqrt(d).
     """
     d = space.grid.dimension
     q = min(d, _MOST_AXES)

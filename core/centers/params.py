@@ -13,7 +13,7 @@ MAX_K = 1000
 
 @dataclass(frozen=True)
 class KCenters:
-    """What k-means and k-median share; see these.
+    """What the parameters of k-means and k-median share; `KMeans` and `KMedian` describe them.
 
     Raises:
         InvalidValue: a value is out of range.

@@ -1,4 +1,4 @@
-"""Lloyd's iteration under a partition policy: whole parts are assigned, so no secret crosses a border."""
+"""Lloyd's iteration under a partition policy: all records of a part are assigned to the same center."""
 
 import math
 from dataclasses import dataclass
@@ -81,16 +81,16 @@ class Parts:
 class PartCounts:
     """Count the records of every part, and solve k-means on the parts' middles.
 
-    A secret pair lies in one part, so a neighbor has the same counts: their sensitivity is 0, they are
-    released as they are, and so is all that follows from them alone (He, Machanavajjhala and Ding
-    2014, Section 5).
+    Both values of a secret pair lie in the same part. So neighbors have the same counts, and their
+    sensitivity is 0. The counts, and everything that is computed from them alone, are released without noise
+    (He, Machanavajjhala and Ding 2014, Section 5).
 
     Args:
         parts: of the policy.
         solver: what finds centers.
         k: how many centers.
-        start: public centers, which fill up where the parts are fewer than k.
-        counts: the counts of the occupied parts: without noise, as they are no secret.
+        start: public centers that fill up to k where fewer than k parts are occupied.
+        counts: the counts of the occupied parts, at noise scale 0, because they are not secret.
     """
 
     parts: Parts
@@ -124,17 +124,18 @@ class PartCounts:
 
 @dataclass(frozen=True)
 class PartAverage:
-    """Move every center to the noisy mean of the parts that are nearest to it, by the parts' middles.
+    """Move every center to the noisy mean of its records: those in the parts whose middles are nearest to it.
 
-    A secret pair x, y is assigned to one center and changes its sum by x - y, at most the diameter of a
-    part in L2 norm; the counts do not change, and are exact. This is Lemma 6.1 of He, Machanavajjhala and
-    Ding (2014) made true: it fails where an edge joins two clusters, and here none does.
+    Both values x, y of a secret pair lie in the same part, so they are assigned to the same center. Replacing
+    x by y changes the sum of this center by y - x, which has L2 norm at most the diameter of a part. The
+    counts do not change, so they are exact. Lemma 6.1 of He, Machanavajjhala and Ding (2014) fails where a
+    secret pair joins two clusters. It holds here, because no secret pair does.
 
     Args:
         parts: of the policy.
         k: how many centers.
         sums: noise of the sums, units.
-        counts: the numbers of each center's records: without noise, as they are no secret.
+        counts: the number of each center's records, at noise scale 0, because it is not secret.
         name: of the round.
     """
 

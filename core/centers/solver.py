@@ -1,4 +1,4 @@
-"""Weighted k-means and k-median of a few thousand points, without privacy: what runs on a coreset."""
+"""Weighted k-means and k-median of a few thousand released points: no noise is added here."""
 
 import math
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_PUBLIC_SEED = 0xCE27E5  # the points are private outputs already: privacy does not rest on it
+_PUBLIC_SEED = 0xCE27E5  # privacy does not rest on it: the points are private outputs already
 _WEISZFELD = 8
 
 
 @dataclass(frozen=True)
 class Solver:
-    """Several seedings by distance, then Lloyd's iterations; the best of all starts wins.
+    """Several starts: each draws centers by distance, then iterates. The start of the lowest cost wins.
 
-    One code for means and medians, for any weights and fewer points than centers, without a warning:
-    a private stage may neither fail nor say anything that depends on the data.
+    The code serves means and medians, any weights, and fewer points than centers. It never fails and never
+    warns, because a private stage must not do anything observable that depends on the data.
 
     Seeding draws each next center with probability proportional to weight times distance^power and
     keeps the best of a few draws (Arthur and Vassilvitskii 2007). The iterations move a center to the
@@ -34,7 +34,7 @@ class Solver:
     iterations: int = 100
 
     def centers(self, points: Floats, weights: Floats, k: int) -> Floats:
-        """Return at most k centers: as many as there are points of positive weight, if these are fewer.
+        """Return k centers, or fewer: if at most k points have positive weight, these points are returned.
 
         Args:
             points: shape (m, q), distinct.
@@ -81,7 +81,7 @@ class Solver:
         chosen = [int(rng.choice(len(points), p=weights / weights.sum()))]
         least = self._powers(points, points[chosen])[:, 0]
         while len(chosen) < k:
-            # rounding may leave no distance at all: then any point will do
+            # rounding may make all distances 0: then points are drawn by weight alone
             chance = weights * least if (weights * least).sum() > 0 else weights
             tried = rng.choice(len(points), size=draws, p=chance / chance.sum())
             left = np.minimum(least[:, None], self._powers(points, points[tried]))

@@ -23,8 +23,8 @@ _CELLS = 1 << 21  # numbers in the working arrays of a chunk of records
 class Space:
     """The universe about its middle, in units of 2^-bits grid steps.
 
-    Sums of 2^40 records stay below 2^62, and products of two vectors below 2^45, so all sums are exact
-    in int64 and all inner products in float64: the same in any order, on any worker.
+    Sums of 2^40 records stay below 2^62, so they are exact in int64. Inner products of two vectors stay below
+    2^45, so they are exact in float64. So the results are the same in any order and on any worker.
 
     Args:
         grid: the universe.
@@ -53,7 +53,7 @@ class Space:
 
     @cached_property
     def reach(self) -> int:
-        """No record is farther from the middle, in units."""
+        """Largest distance of a record from the middle, in units."""
         return self.grid.bounding_radius << self.bits
 
     @cached_property
@@ -62,7 +62,12 @@ class Space:
         return np.asarray(self.grid.bounding_center, dtype=np.int64)
 
     def chunks(self, points: Points, width: int) -> Iterator[Floats]:
-        """Yield the records in parts, about the middle, in units; `width` numbers a record are in use."""
+        """Yield the records in parts, about the middle, in units.
+
+        Args:
+            points: shape (n, d), grid steps.
+            width: how many numbers per record the caller's working arrays hold.
+        """
         rows = max(1, _CELLS // max(1, width))
         for start in range(0, len(points), rows):
             part = (points[start : start + rows] - self.middle) << self.bits
@@ -76,7 +81,7 @@ class Space:
             -self.middle << self.bits,
             (np.asarray(self.grid.extents) - self.middle) << self.bits,
         )
-        # trunc toward the middle: the ball and the box both contain it, so neither is left
+        # rounding goes toward the middle, which lies in the ball and in the box: the point stays in both
         return np.asarray(np.trunc(np.clip(positions, lowest, highest)), dtype=np.int64)
 
     def restore(self, positions: Ints) -> Floats:
@@ -86,7 +91,7 @@ class Space:
 
 
 def nearest(records: Floats, centers: Ints) -> Ints:
-    """Index of the center nearest to each record; of equally near ones the first.
+    """Index of the center nearest to each record. If several are equally near, the first of them.
 
     Args:
         records: shape (n, d), whole numbers, units about the middle.

@@ -9,10 +9,10 @@ from core.task import Setting, Task
 
 
 def check(setting: Setting[KCenters]) -> None:
-    """Check that the budget, the policy, the shares and the width of the domain are served.
+    """Check that the k-centers tasks support the budget, the policy, the shares and the width of the domain.
 
     Raises:
-        InvalidValue: one of them is not.
+        InvalidValue: they don't support one of these.
     """
     grid, neighbors = setting.grid, setting.neighbors
     grid.check_distances()
@@ -24,13 +24,13 @@ def check(setting: Setting[KCenters]) -> None:
     if setting.budget.delta <= 0:
         raise InvalidValue("delta", 0, "Gaussian noise needs a delta above 0")
     Space(grid)
-    if setting.params.method != "lloyd":  # which takes none
+    if setting.params.method != "lloyd":  # lloyd refuses all shares itself
         Coreset(setting).check_shares()
 
 
 _COMPARED_BY = (
-    "the length that the noise of a center's sum must hide at first; where that depends on the data, it is "
-    "taken for a third of the domain's radius"
+    "the most that one row can move a center's sum in the first iteration; where this depends on the data, "
+    "it is assumed to be a third of the domain's radius"
 )
 
 K_MEANS: Task[KCenters] = Task(KMeans, (Lloyd, Coreset), _COMPARED_BY, check)

@@ -1,4 +1,4 @@
-"""Minimum spanning forests, and how much changed weights move their cost."""
+"""Minimum spanning forests, and how much a changed weight can change their cost."""
 
 import math
 from dataclasses import dataclass
@@ -12,21 +12,22 @@ from core.graphs.edges import Edges, labels
 
 Ints = NDArray[np.int64]
 
-_EXACT = 100  # nodes up to which cuts are minimized exactly
+_EXACT = 100  # up to so many nodes, the local sensitivity within k changes is exact
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """A weighted graph, its minimum spanning forest, and how light its cuts are.
+    """A weighted graph, its minimum spanning forest, and the weights of the lightest edges of its cuts.
 
-    For a cut U of a component let w_t(U) be its t-th lightest edge, `cap` where it has fewer. The largest
-    local sensitivity within k weights is
+    For a cut U of a component let w_t(U) be the weight of its t-th lightest edge, or `cap` if the cut has
+    fewer than t edges. The largest local sensitivity within k changed weights is
 
         A(k) = max over U of max(w_(k+1)(U), w_(k+2)(U) - w_1(U))
 
-    (Nissim, Raskhodnikova and Smith 2007, Section 3.2). With W_e(k) the least w at which more than k
-    edges of weight at most w must be cut to part the ends of the tree edge e, this is the maximum over e of
-    W_e(k) and W_e(k+1) - w(e), as every cut parts some tree edge.
+    (Nissim, Raskhodnikova and Smith 2007, Section 3.2). For a tree edge e let W_e(k) be the least w for which
+    every cut that separates the ends of e has more than k edges of weight at most w; `cap` if there is no
+    such w. Every cut separates the ends of some tree edge. So A(k) is the maximum over all e of W_e(k) and
+    W_e(k+1) - w(e).
 
     Args:
         u: shape (m,), one end of each edge, 0, ..., nodes - 1.
@@ -60,36 +61,47 @@ class Cuts:
         return self._forest(np.arange(len(self.u)))
 
     def _forest(self, edges: Ints) -> Ints:
-        """Minimum spanning forest of some edges; unique, as their order is total."""
+        """Minimum spanning forest of some edges. It is unique, because equal weights are ordered too."""
         shape = (self.nodes, self.nodes)
         ranks = scipy.sparse.csr_array((edges + 1.0, (self.u[edges], self.v[edges])), shape=shape)
         return np.sort(scipy.sparse.csgraph.minimum_spanning_tree(ranks).data.astype(np.int64) - 1)
 
     def local(self, changes: int, enough: float) -> float:
-        """Return A(changes), or a bound of it; see `core.mechanisms.smooth_bound`.
+        """Return A(k) for k = `changes`, or a bound of it; see `core.mechanisms.smooth_bound`.
 
-        Exact within no change, and on graphs of up to 100 nodes. Otherwise the bound is the heaviest edge
-        of the spanning forest number k + 2, `cap` where that spans less than the graph: forest number i is
-        the minimum spanning forest of what i - 1 forests leave. Nodes that k + 2 forests of weight at most
-        w connect have k + 2 disjoint paths, so w_(k+2)(U) <= w. Removing an edge from a graph changes each of
-        what is left by at most one edge, hence lowers the number of forests that connect two nodes by at
-        most 1; a changed weight is one removal and one addition: the bound within k + 1 changes of a
-        neighbor is no less than this one.
+        For k = 0, and on graphs of up to 100 nodes, the value is A(k), or at most `enough`. Otherwise it is a
+        bound: the weight of the heaviest edge of forest number k + 2, or `cap` if that forest does not
+        connect all that the graph connects. Forest number i is the minimum spanning forest of the edges that
+        are in none of the i - 1 forests before.
+
+        The bound is at least A(k):
+
+        1. If k + 2 forests of weights at most w connect two nodes, there are k + 2 edge-disjoint paths
+           between these nodes, of edges of weight at most w.
+        2. So every cut U between them has w_(k+2)(U) <= w.
+
+        The bound for k is at most the bound of any neighbor for k + 1:
+
+        1. Removing an edge from the graph changes the edges that remain after each forest by at most one. So
+           it lowers the number of forests that connect two nodes by at most 1.
+        2. Changing a weight is one removal and one addition.
         """
         if changes == 0:
             return self._within_none()
         return self._by_cuts(changes, enough) if self.nodes <= _EXACT else self._by_forests(changes)
 
     def _within_none(self) -> float:
-        """Return the max over tree edges e of w(e), and of its replacement's weight minus w(e)."""
+        """Return the maximum over tree edges e of w(e), and of the weight of e's replacement minus w(e)."""
         weights = self.weights[self.tree]
         return int(max(weights.max(initial=0), (self._replacements() - weights).max(initial=0)))
 
     def _replacements(self) -> Ints:
-        """Lightest edge outside of the forest that joins what each tree edge does, or `cap`: shape (tree,).
+        """Weight of each tree edge's replacement, or `cap` if it has none: shape (tree,).
 
-        Edges outside are taken from the lightest on; each closes a cycle with the path between its ends,
-        whose edges are contracted once they have their replacement.
+        If a tree edge is removed, its tree splits into two parts. The replacement is the lightest edge
+        outside of the forest that connects these parts. Edges outside are taken from the lightest up. Each
+        closes a cycle with the tree path between its ends. It is the replacement of those edges of the path
+        that have none yet. Edges that have their replacement are contracted.
         """
         here, roots = self.tree, np.unique(labels(self.u, self.v, self.nodes), return_index=True)[1]
         top = self.nodes  # a node above one root of each component
@@ -140,7 +152,7 @@ class Cuts:
         return best
 
     def _reaches(self, edge: int, cut: int, start: int) -> int:
-        """W_e(cut), or `start` where that is no more."""
+        """The larger of W_e(cut) and `start`."""
         distinct = np.unique(np.append(self.weights, self.cap))
         if start >= self.cap or self._connectivity(edge, start) > cut:
             return start
@@ -152,7 +164,7 @@ class Cuts:
         return int(distinct[low])
 
     def _connectivity(self, edge: int, heaviest: int) -> int:
-        """Fewest edges of weight at most `heaviest` to cut to part the ends of an edge."""
+        """Fewest edges in a cut between the ends of an edge, counting only weights up to `heaviest`."""
         some = int(np.searchsorted(self.weights, heaviest, side="right"))
         rows, columns = np.append(self.u[:some], self.v[:some]), np.append(self.v[:some], self.u[:some])
         shape = (self.nodes, self.nodes)

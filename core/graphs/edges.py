@@ -15,8 +15,8 @@ Ints = NDArray[np.int64]
 class Edges:
     """The distinct edges of an undirected graph, each with its least weight; 16 bytes per edge.
 
-    An edge of nodes u < v has key u 2^31 + v. One row more, fewer or other changes at most one edge more,
-    fewer or other, whatever rows repeat.
+    An edge between nodes u < v has key u 2^31 + v. Adding or removing a row adds, removes or reweights at
+    most one edge, even where rows repeat. Replacing a row is a removal and an addition.
 
     Args:
         keys: shape (m,), int64, sorted and distinct.

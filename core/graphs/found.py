@@ -1,4 +1,4 @@
-"""What the tasks on graphs answer and promise."""
+"""What the tasks on graphs release and promise."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Promises:
     """What every method promises.
 
     Args:
-        error: the value is off by at most that, data units; None where it depends on the data.
+        error: the value is off by at most this, in data units. None where the error depends on the data.
     """
 
     error: float | None = None
@@ -18,7 +18,7 @@ class Promises:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer: the value in data units, and the scale of its noise, None where it is kept secret."""
+    """The answer: the value in data units, and the scale of its noise; None where the scale stays secret."""
 
     value: float
     scale: float | None

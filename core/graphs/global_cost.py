@@ -17,7 +17,7 @@ from core.task import Accuracy
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalCost(SpanningCost):
-    """Release the cost with discrete Laplace noise: one weight moves it by at most `cap`.
+    """Release the cost with discrete Laplace noise. Changing one weight changes the cost by at most `cap`.
 
     Args:
         total: noise of the cost, grid steps.
@@ -42,7 +42,7 @@ class GlobalCost(SpanningCost):
 class GlobalSensitivity(SpanningMethod):
     """Laplace noise by the upper bound of a weight.
 
-    A node with a single edge alone makes the smooth sensitivity at least half of the global one.
+    A single node with only one edge suffices to make the smooth sensitivity at least half of the global one.
     """
 
     name: ClassVar[str] = "global"

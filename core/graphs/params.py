@@ -37,11 +37,11 @@ class MstCost:
     """The cost of a minimum spanning tree of a graph whose rows are edges with a weight.
 
     Args:
-        change: what a row may change: `edge` (its nodes and weight; a missing edge weighs the upper bound and
-            every id of the domain is a node) or `weight` (its weight alone; nodes and edges are public).
+        change: what of a row is private. `edge`: its nodes and its weight; every id of the domain is a node,
+            and a missing edge weighs the upper bound. `weight`: only its weight; nodes and edges are public.
         failure: probability with which a promise may fail, beta.
         method: `global` (Laplace noise by the upper bound of a weight), `smooth` (noise by smooth
-            sensitivity, less where every node has several light edges), or `auto`.
+            sensitivity, which is small where every node has several light edges), or `auto`.
         noise: density of the noise, `cauchy`, `student`, `laplace` (needs delta), or `auto`.
         scale_share: part of epsilon spent on releasing the scale of the noise; 0 keeps it secret.
 

@@ -18,7 +18,7 @@ _DOUBLING = 10.0  # weights to change until the local sensitivity doubles
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothCost(SpanningCost):
-    """Release the cost with noise by its smooth sensitivity, one weight changed.
+    """Release the cost with noise by its smooth sensitivity, where neighbors differ in one weight.
 
     Args:
         smooth: the draws.

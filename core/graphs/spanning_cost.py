@@ -1,4 +1,4 @@
-"""The cost of a minimum spanning tree of a graph whose rows are weighted edges, whatever noise it gets."""
+"""What both methods for the cost of a minimum spanning tree share; rows are weighted edges."""
 
 import math
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from core.task import Accuracy, Method
 
 @dataclass(frozen=True, kw_only=True)
 class SpanningCost:
-    """Collect the edges, and the cost of their minimum spanning tree.
+    """Collect the edges, and compute the cost of their minimum spanning tree.
 
-    With `public`, nodes and edges are public, and the cost is that of a spanning forest. Otherwise every id
-    is a node and a missing edge weighs `cap`: an edge more or less is a changed weight.
+    With `public`, nodes and edges are public, and the cost is that of a minimum spanning forest. Otherwise
+    every id is a node and a missing edge weighs `cap`. So adding or removing an edge changes one weight.
 
     Args:
         grid: of u, v and weight.
@@ -39,12 +39,15 @@ class SpanningCost:
         return Edges.of(block.points)
 
     def missing(self, cuts: Cuts) -> int:
-        """Edges that join what the edges at hand leave apart; none where the edges are public."""
+        """How many missing edges connect the components to one tree; 0 where the edges are public."""
         ids = self.grid.extents[0] + 1
         return 0 if self.public else ids - cuts.nodes + cuts.components - 1
 
     def cost(self, cuts: Cuts) -> tuple[int, int]:
-        """Cost of the spanning tree above its edges' lower bounds, grid steps, and their public number."""
+        """Cost of the spanning tree, where a weight counts from the lower bound, and its number of edges.
+
+        The cost is in grid steps. The number of edges is public.
+        """
         missing = self.missing(cuts)
         return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree) + missing
 
@@ -55,10 +58,11 @@ class SpanningCost:
 
 
 class SpanningMethod(Method[MstCost]):
-    """What both methods share: one round, for which the edge list is brought to one node.
+    """What both methods share: one round, for which the edge list is brought to one machine.
 
-    Under `add_or_remove_one` neighbors differ in one edge more or less, hence in one weight that becomes or
-    was the upper bound. A replaced edge is two such changes. Under `change: weight` a replaced row is one.
+    Under `add_or_remove_one` neighbors differ in one added or removed row. So at most one weight differs,
+    where a missing edge has the upper bound as its weight. A replaced row is two such changes. With
+    `change: weight` a replaced row is one changed weight.
     """
 
     def hides(self) -> str | None:
@@ -79,11 +83,11 @@ class SpanningMethod(Method[MstCost]):
     def promised(self, error: float | None) -> Accuracy:
         """Return the accuracy of a cost within `error` of the truth, data units; None where it is unknown."""
         if self.public:
-            means = "Nodes and edges are taken for public, and released through the cost."
+            means = "Nodes and edges are treated as public: the cost may reveal them."
         else:
             means = (
-                "An edge is hidden, not a node with all of its edges; every id is a node, and a missing edge "
-                "weighs the upper bound."
+                "The release hides one edge, not a node with all of its edges. Every id is a node, and a "
+                "missing edge weighs the upper bound."
             )
-        notes = (means, "The edge list is brought to one node: 16 bytes an edge.")
+        notes = (means, "The edge list is brought to one machine: 16 bytes an edge.")
         return Accuracy(Promises(error), math.inf if error is None else error, notes)

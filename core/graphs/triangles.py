@@ -16,20 +16,23 @@ from core.rounds import Block
 from core.task import Accuracy, Method
 
 _MOST = 2**62
-_DOUBLING = 50.0  # edges that a pair with many common neighbors takes to have twice as many
+_DOUBLING = 50.0  # edges to change until a pair with many common neighbors has twice as many
 
 
 @dataclass(frozen=True)
 class CountTriangles:
-    """Release the number of triangles with noise by its smooth sensitivity, one edge more or less.
+    """Release the number of triangles with noise by its smooth sensitivity. Neighbors differ in one edge.
 
-    For a pair of nodes let a be the number of their common neighbors and b the number of nodes that neighbor
-    exactly one of them. Changing the edge between them changes a triangles, and s other edges can raise a by
-    floor((s + min(s, b)) / 2), at most to nodes - 2:
+    For a pair of nodes let a be the number of their common neighbors, and b the number of nodes that are
+    neighbors of exactly one of them.
+
+    1. Adding or removing the edge between the pair changes the number of triangles by a.
+    2. s other changed edges can raise a by floor((s + min(s, b)) / 2), up to nodes - 2.
+    3. So the largest local sensitivity within s changes is
 
         A(s) = max over pairs of min(a + floor((s + min(s, b)) / 2), nodes - 2)
 
-    (Nissim, Raskhodnikova and Smith 2007, Claim 3.13). Exact; per distinct a only the largest b matters.
+    (Nissim, Raskhodnikova and Smith 2007, Claim 3.13). This is exact. For each a only the largest b matters.
 
     Args:
         nodes: number of possible nodes, public.
@@ -67,9 +70,9 @@ class CountTriangles:
 
 
 class SmoothTriangles(Method[Triangles]):
-    """Noise by smooth sensitivity: one round; workers collect distinct edges, one node counts.
+    """Noise by smooth sensitivity, in one round: workers collect distinct edges, one machine counts.
 
-    Neighbors differ in one edge more or less; a replaced edge is two such changes. How large the noise is
+    Neighbors differ in one added or removed edge. A replaced edge is two such changes. The size of the noise
     depends on the data, so nothing is promised.
     """
 
@@ -90,8 +93,9 @@ class SmoothTriangles(Method[Triangles]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
         notes = (
-            "A row more or less is an edge more or less: an edge is hidden, not a node with all its edges.",
-            "The edge list is brought to one node, which counts: 16 bytes an edge on the way, some hundred "
-            "there. Millions of edges take seconds, unless nodes have edges to a good part of all others.",
+            "A row is an edge: the release hides one edge, not a node with all of its edges.",
+            "The edge list is brought to one machine, which counts: 16 bytes an edge on the way, some "
+            "hundred there. Millions of edges take seconds, unless nodes have edges to a good part of all "
+            "others.",
         )
         return Accuracy(Promises(), math.inf, notes)

@@ -1,4 +1,4 @@
-"""Count the triangles of a graph, and what a changed edge does to their number."""
+"""Count the triangles of a graph, and how much a changed edge can change their number."""
 
 from dataclasses import dataclass
 
@@ -22,8 +22,8 @@ class Wedges:
         triangles: number of triangles.
         common: distinct numbers a of common neighbors of a pair of nodes, ascending.
         half: for each a, the largest number b of nodes that neighbor exactly one of such a pair, apart
-            from the pair. Left out are pairs that another equals in both a and 2 a + b: no A(s) is
-            theirs alone.
+            from the pair itself. An entry is left out if another has at least the same a and the same
+            2 a + b, because then every A(s) is the same without it.
     """
 
     triangles: int
@@ -39,9 +39,9 @@ class Wedges:
 def count_wedges(edges: Edges, nodes: int) -> Wedges:
     """Count triangles and, for all pairs of the `nodes` possible nodes, common and half-common neighbors.
 
-    Memory is some hundred bytes an edge and a constant. Time is the number of paths of length two in the
-    worst case, where nodes have edges to a good part of all others; but paths between nodes of few edges are
-    left out where they cannot matter (`_count_common`).
+    Memory is some hundred bytes an edge, plus a constant. In the worst case the time is proportional to the
+    number of paths of length two. This happens where nodes have edges to a good part of all others. Otherwise
+    paths between nodes of few edges are left out where they cannot matter (`_count_common`).
     """
     u, v, here = edges.compact()
     degrees = np.bincount(np.append(u, v), minlength=here)
@@ -58,7 +58,7 @@ def count_wedges(edges: Edges, nodes: int) -> Wedges:
 
 
 def _count_triangles(u: Ints, v: Ints, here: int) -> int:
-    """Count triangles from their lightest corner: by falling degree, few of its neighbors come before it."""
+    """Count each triangle at its corner of lowest degree, where the fewest neighbors are compared."""
     light, heavy = np.maximum(u, v), np.minimum(u, v)
     upward = scipy.sparse.csr_array((np.ones(len(u), dtype=np.int64), (light, heavy)), shape=(here, here))
     start, closed = 0, 0
@@ -71,11 +71,14 @@ def _count_triangles(u: Ints, v: Ints, here: int) -> int:
 
 
 def _count_common(graph: "scipy.sparse.csr_array", degrees: Ints) -> Ints:
-    """Find for each number a > 0 of common neighbors the largest 2 a + b, where these two matter; else -1.
+    """For each number a > 0 of common neighbors, find the largest 2 a + b of a pair that can matter; else -1.
 
-    2 a + b is d_i + d_j, less 2 where i and j are joined; and a is at most the smaller degree. So once a pair
-    has a of at least d_j and some 2 a + b, a lighter node j of a pair matters only beside an i that exceeds
-    it, d_i + d_j > 2 a + b. Nodes come by falling degree, each as the lighter one of its pairs.
+    For a pair of nodes i, j of degrees d_i >= d_j:
+
+    1. 2 a + b is d_i + d_j, or 2 less if i and j are joined by an edge. a is at most d_j.
+    2. Let M be the largest 2 a + b of the pairs found so far whose a is at least d_j. The pair i, j matters
+       only if d_i + d_j > M: otherwise it is at most equal to one of those in both a and 2 a + b.
+    3. Nodes come by falling degree, each as node j. So only the first nodes have a d_i that is large enough.
 
     Args:
         graph: adjacency matrix, nodes by falling degree, shape (nodes, nodes).
@@ -109,12 +112,15 @@ def _count_common(graph: "scipy.sparse.csr_array", degrees: Ints) -> Ints:
 
 
 def _largest_from(best: Ints) -> Ints:
-    """Return, for each a, the largest entry from a on."""
+    """Return, for each a, the largest of the entries at a and above."""
     return np.maximum.accumulate(best[::-1])[::-1]
 
 
 def _fitting(left: "scipy.sparse.csr_array", right: "scipy.sparse.csr_array", start: int, end: int) -> int:
-    """Return up to where rows of `left` from `start` on go on in `right` by `_WEDGES` paths; at least one."""
+    """Return the end of a range of rows of `left` with at most `_WEDGES` paths through `right`.
+
+    The range begins at `start` and has at least one row.
+    """
     paths = np.cumsum(left[start:end] @ np.diff(right.indptr).astype(np.int64))
     return start + max(1, int(np.searchsorted(paths, _WEDGES, side="right")))
 
@@ -122,8 +128,8 @@ def _fitting(left: "scipy.sparse.csr_array", right: "scipy.sparse.csr_array", st
 def _sum_without_common(graph: "scipy.sparse.csr_array", degrees: Ints, enough: int, spare: bool) -> int:
     """Find the largest 2 a + b, above `enough`, of a pair without common neighbors (a = 0); else -1.
 
-    Pairs are tried by descending sum of degrees, which is at most the number of nodes where none is common;
-    `spare` tells of a node without edges.
+    Pairs are tried by descending sum of degrees. A pair without common neighbors has a sum of at most the
+    number of nodes, so larger sums are skipped. `spare` says whether there is a node without edges.
     """
     best = int(degrees.max(initial=0)) if spare else -1
     for i in range(len(degrees) - 1):

@@ -16,10 +16,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Cells:
-    """Equal cells over a grid: cell i of an axis reaches from i to i + 1 (excluded) cells-ths of its range.
+    """Equal cells over a grid, numbered in row-major order; a cell's number is its key.
 
-    The last cell of an axis holds the upper end too; as many cells as grid points are one point each.
-    A key is the cell's number in row-major order.
+    Let an axis have c cells. Cell i reaches from i / c of the axis' range, included, to (i + 1) / c,
+    excluded. The last cell includes the upper end. If an axis has as many cells as grid points, each cell is
+    one grid point.
 
     Args:
         grid: the universe.
@@ -60,7 +61,7 @@ class Cells:
     def table(self, keys: Ints, counts: Ints) -> dict[str, NDArray[Any]]:
         """Return columns: number and bounds of each cell per axis, in data units, and its count.
 
-        Of a wide grid the bounds are grid points: a cell's first, and the next one's first.
+        On a wide grid the bounds are grid points: the first of the cell, and the first of the next cell.
         """
         columns: dict[str, NDArray[Any]] = {}
         places = np.unravel_index(keys, self.shape)

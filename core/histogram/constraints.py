@@ -1,4 +1,4 @@
-"""Count constraints of a Blowfish policy: what they add to sensitivity, and a table that keeps them."""
+"""Known counts of a Blowfish policy: a histogram's sensitivity under them, and a table that keeps them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Region = tuple[slice | EllipsisType, ...]
 
-_SEARCHED = 12  # most constraints whose policy graph is searched for its longest cycle and path
-_ATOMS = 2048  # most boxes that the constraints may cut the grid into, where it has to be cut
-_SWEEPS, _CLOSE = 1000, 1e-3  # most passes over overlapping constraints, and what is close enough, in records
+_SEARCHED = 12  # most distinct boxes whose policy graph is searched for its longest cycle and path
+_ATOMS = 2048  # most atoms into which the grid is cut; beyond, nothing is computed from them
+_SWEEPS, _CLOSE = 1000, 1e-3  # most passes over overlapping constraints; change that ends them
 _INFEASIBLE = 2  # what scipy's milp calls it
 
 
@@ -27,8 +27,9 @@ _INFEASIBLE = 2  # what scipy's milp calls it
 class PolicyGraph:
     """How one change of a record can move the known counts (Blowfish, Section 8).
 
-    Vertices are the q constraints, then v+ and v-. An edge leads from the count that a secret pair
-    lowers to the one that it lifts; v+ stands for lowering none and v- for lifting none.
+    Vertices are the q constraints, then v+ and v-. A change of a record from one value of a secret pair to
+    the other gives an edge. It leads from the known count that the change lowers to the one it lifts. It
+    starts at v+ if the change lowers none, and ends at v- if it lifts none.
 
     Args:
         edges: shape (q + 2, q + 2).
@@ -37,10 +38,12 @@ class PolicyGraph:
     edges: Bools
 
     def longest(self) -> int:
-        """Most records in which constrained neighbors differ: longest cycle or path v+ to v-, in edges.
+        """Most records in which constrained neighbors differ.
 
-        Changes that leave every count as it was form a circulation on this graph (v+ and v- taken as
-        one); a minimal one is a single simple cycle, through v+ or not (Theorem 8.2).
+        Take v+ and v- as one vertex. Changes that together leave every known count the same form a
+        circulation on this graph. A minimal circulation is a single simple cycle, which may pass through that
+        vertex (Theorem 8.2). So the result is the number of edges of the longest simple cycle, or of the
+        longest simple path from v+ to v-.
         """
         return max(self.longest_cycle(), self.longest_path())
 
@@ -76,7 +79,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def _simple_paths(rows: Sequence[int], starts: int, allowed: int) -> Iterator[tuple[int, int]]:
-    """Yield every vertex set that some simple path from `starts` visits, and the set of its possible ends."""
+    """Yield the vertex sets of simple paths from `starts`, each with the possible last vertices."""
     level = {1 << start: 1 << start for start in _bits(starts & allowed)}
     while level:
         following: dict[int, int] = {}
@@ -91,7 +94,7 @@ def _simple_paths(rows: Sequence[int], starts: int, allowed: int) -> Iterator[tu
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Distinct boxes of the constraints, and the atoms into which their faces cut the grid."""
+    """Distinct boxes of the constraints. Their faces cut the grid into smaller boxes, the atoms."""
 
     low: Ints
     high: Ints
@@ -126,7 +129,7 @@ class _Boxes:
         return _corners(starts), _corners(ends)
 
     def members(self, atom_low: Ints) -> Bools:
-        """Which atoms lie in which boxes, shape (atoms, q)."""
+        """Say which atoms lie in which boxes, shape (atoms, q)."""
         inside = (self.low <= atom_low[:, None]) & (atom_low[:, None] <= self.high)
         return np.asarray(inside.all(axis=-1))
 
@@ -143,7 +146,7 @@ def _corners(axes: Sequence[Ints]) -> Ints:
 def policy_graph(
     secrets: Secrets, constraints: Sequence[KnownCount], extents: GridPoint
 ) -> PolicyGraph | None:
-    """Build the policy graph of distinct boxes, or None where some change lifts or lowers two of them.
+    """Build the policy graph of distinct boxes; None if one change of a record can lift or lower two of them.
 
     Args:
         secrets: the changes that a record may make.
@@ -174,8 +177,8 @@ def marginal(
     """Return the constraints that make a marginal table public.
 
     Args:
-        answers: its counts, one dimension per axis in `axes`.
-        axes: the axes that it keeps.
+        answers: the counts of the table, one dimension per axis in `axes`.
+        axes: the axes that the table keeps.
         cuts: cells of all axes of the grid; only those of `axes` matter.
         extents: largest coordinate of each axis, grid steps.
 
@@ -204,13 +207,18 @@ def marginal(
 def constrained_sensitivity(policy: Policy, cuts: Cuts, extents: GridPoint) -> int:
     """L1 sensitivity of a histogram between neighbors under the policy's constraints.
 
-    Twice the most records in which neighbors differ. Under `edge_moves` every change is a secret pair:
-    the policy graph's longest cycle or path, by search up to 12 constraints, and at most one more than
-    their number beyond. Under `literal` the changes that complete a secret pair's may be any, so the
-    graph is that of the complete secret graph: again a minimal set of changes is one simple cycle, as
-    any cycle through a changed secret pair is a smaller neighbor by itself. Where no edge of the secret
-    graph changes a known count, one record changes. Nothing changes where all changes are secret pairs,
-    and none of these lies in two cells.
+    The sensitivity is twice the largest number of records in which neighbors differ. This number is:
+
+    1. If no secret pair changes a known count: one record. The sensitivity is 0 if, besides, no secret pair
+       lies in two cells.
+    2. Under `edge_moves` every change is a secret pair. The number is the length of the policy graph's
+       longest cycle or path. Here too the sensitivity is 0 if no secret pair lies in two cells.
+    3. Under `literal` one change is a secret pair, and the changes that restore the known counts may be any.
+       So the policy graph is that of the complete secret graph. Again a minimal set of changes is one simple
+       cycle, because a cycle through the changed secret pair is by itself a neighbor with fewer changes.
+
+    The longest cycle or path is searched for up to 12 distinct boxes and 2,048 atoms. Beyond, the number of
+    distinct boxes plus one bounds it.
 
     Args:
         policy: with at least one constraint.
@@ -218,7 +226,8 @@ def constrained_sensitivity(policy: Policy, cuts: Cuts, extents: GridPoint) -> i
         extents: largest coordinate of each axis, grid steps.
 
     Raises:
-        InvalidValue: one change can lift or lower two known counts at once, for which no bound is known.
+        InvalidValue: one change can lift or lower two known counts at once, for which no bound is known. Also
+            raised for overlapping boxes that make more than 2,048 atoms, for which this is not examined.
     """
     secrets, boxes = policy.secrets, _Boxes.of(policy.constraints, extents)
     tied = any(secrets.crosses(_inside(known.cuts, extents)) for known in policy.constraints)
@@ -249,13 +258,14 @@ def _inside(cuts: Cuts, extents: GridPoint) -> Cuts:
 
 
 def check_satisfiable(constraints: Sequence[KnownCount], extents: GridPoint) -> None:
-    """Refuse answers that no database has.
+    """Refuse known counts that no database has, as far as this can be found out.
 
-    Boxes are cut into atoms; a database exists if and only if whole numbers of records in the atoms
-    add up to the answers.
+    Two answers for one box are compared. Overlapping boxes are cut into atoms: a database with these counts
+    exists if and only if there are whole numbers of records in the atoms that add up to the answers.
+    Overlapping boxes that make more than 2,048 atoms are not examined.
 
     Raises:
-        InvalidValue: there is none.
+        InvalidValue: no database has these counts.
     """
     impossible = InvalidValue(
         "constraints",
@@ -316,12 +326,19 @@ class Consistency:
     def keep(self, counts: Ints, total: int) -> Ints:
         """Return the nearest non-negative table that has the known counts, rounded to whole records.
 
-        Least squares: projections onto one known count after another, each onto the non-negative values
-        with that sum. Disjoint regions, and what they leave, are met exactly in one pass. Of overlapping
-        ones Dykstra's algorithm finds the nearest table, and rounding may leave each off by its cells.
-        With noise of at most m in every cell, a cell of a disjoint table is off by at most 2 m + 1: the
-        projection subtracts one number t from all cells of a region and clips at 0, and |t| <= m, as the
-        true counts, which have the same sum, are within m of the noisy ones.
+        Nearest means least squares. A region is projected onto the non-negative values whose sum is its known
+        count.
+
+        - Disjoint regions: one projection of each region, and one of the cells outside of all regions. The
+          table then has the known counts exactly.
+        - Overlapping regions: Dykstra's algorithm repeats the projections and finds the nearest table.
+          Rounding may change the count of a region by up to its number of cells.
+
+        Error for disjoint regions, if the noise of every cell is at most m:
+
+        1. The projection subtracts one number t from all cells of a region, and clips at 0.
+        2. |t| <= m, because the true counts have the same sum and are within m of the noisy ones.
+        3. So a cell is off by at most 2 m, and rounding adds at most 1.
 
         Args:
             counts: noisy counts, the table's shape.
@@ -343,7 +360,7 @@ class Consistency:
         regions = (*self.regions, (...,))
         moved = [np.zeros_like(table[region]) for region in regions]
         for _ in range(_SWEEPS):
-            change = 0.0  # of the corrections: the table itself may stand still for a while before it is done
+            change = 0.0  # of the corrections: the table may stand still for some passes before it converges
             for i, region in enumerate(regions):
                 wanted = table[region] + moved[i]
                 known = i < len(self.answers)
@@ -367,7 +384,7 @@ def _simplex(values: Floats, total: int) -> Floats:
 
 
 def _rounded(values: Floats, total: int) -> Ints:
-    """Whole numbers with the sum `total`, each less than 1 from its value: largest remainders go up."""
+    """Round to whole numbers with the sum `total`: the largest remainders are rounded up, the others down."""
     down = np.floor(values).astype(np.int64)
     missing = int(np.clip(total - down.sum(), 0, values.size))
     up = np.argsort(down - values, axis=None, kind="stable")[:missing]

@@ -24,15 +24,15 @@ _MOST = 1 << 22  # most cells that are all given noise
 class DenseHistogram:
     """Release the count of every cell.
 
-    One record is in one cell. So the counts have L1 sensitivity 1 where a record is added or removed, and
-    2 where it is replaced. Under a policy whose secret pairs never lie in two cells the sensitivity is 0,
-    and the counts are released as they are. Under constraints see `core.histogram.constraints`.
+    A record is in one cell. So the counts have L1 sensitivity 1 if a record is added or removed, and 2 if a
+    record is replaced. Under a policy whose secret pairs never lie in two cells the sensitivity is 0, and the
+    counts are released exactly. For known counts see `core.histogram.constraints`.
 
     Args:
         cells: the cells.
         count: noise of every count.
-        consistency: known counts that the table shall keep, or None; only where the number of records
-            is public.
+        consistency: known counts that the released table keeps, or None. It may be given only where the
+            number of records is public.
     """
 
     cells: Cells

@@ -1,4 +1,4 @@
-"""What a histogram answers and promises: the released counts of cells."""
+"""What a histogram releases, the counts of cells, and what it promises."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,9 @@ class Promises:
     """What every method of the histogram promises, in records.
 
     Args:
-        cell_error: every released count is off by at most that; None where overlapping known counts are kept.
-        released_from: every cell with at least so many records is released; None where all cells are.
-        standard_error: of a released count, before known counts are kept.
+        cell_error: every released count is off by at most this; None where overlapping known counts are kept.
+        released_from: every cell with at least this many records is released; None if all cells are released.
+        standard_error: standard error of a count before the table is adjusted to the known counts.
     """
 
     cell_error: int | None
@@ -29,7 +29,7 @@ class Promises:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer: cells of every axis, how many of all cells were released, and the sum of their counts."""
+    """The answer: cells per axis, how many cells were released, and the sum of the released counts."""
 
     cells: tuple[int, ...]
     released: int
@@ -42,7 +42,7 @@ class Table:
 
     Args:
         cells: the cells.
-        keys: which were released, ascending, shape (m,).
+        keys: keys of the released cells, ascending, shape (m,).
         counts: shape (m,).
     """
 
@@ -51,7 +51,7 @@ class Table:
     counts: Ints
 
     def result(self, grid: Grid) -> Result | None:
-        """Return how many cells were released, of which, and their sum; None where there are none."""
+        """Return the summary of the released cells; None where no cell was released."""
         if not len(self.keys):
             return None
         return Result(self.cells.shape, len(self.keys), int(self.counts.sum()))

@@ -67,7 +67,7 @@ class CountCells(Method[Histogram]):
         which = (
             "any minimal set of changes that keeps the known counts and holds a secret pair"
             if policy.semantics == "literal"
-            else "minimal sets of changes that keep the known counts and are secret pairs, each of them"
+            else "any minimal set of changes that keeps the known counts, where every change is a secret pair"
         )
         note = (
             f"Neighbors under the {len(policy.constraints)} known counts differ by {which}; "
@@ -76,4 +76,7 @@ class CountCells(Method[Histogram]):
         )
         if len(self.consistency.answers) == len(policy.constraints):
             return (note,)
-        return note, "Known counts of boxes that are not made of whole cells cost noise, but are not kept."
+        return note, (
+            "Known counts of boxes that are not made of whole cells may raise the noise, but the released "
+            "table does not keep them."
+        )

@@ -14,7 +14,7 @@ class Histogram:
         cells: cells per column: one number, or one for each.
         failure: probability with which a promise may fail, beta.
         method: `dense` (every cell), `sparse` (cells with enough records, needs delta), or `auto`.
-        floor: sparse only: cells with at most so many records never appear, which saves memory.
+        floor: for `sparse` only: cells with at most this many records never appear, which saves memory.
 
     Raises:
         InvalidValue: a value is out of range.

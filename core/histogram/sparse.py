@@ -18,10 +18,10 @@ from core.task import Accuracy
 
 @dataclass(frozen=True)
 class SparseHistogram:
-    """Release the cells whose noisy count reaches a threshold: empty cells are never looked at.
+    """Release the cells whose noisy count reaches a threshold. Only cells that hold records are considered.
 
-    One record is in one cell: see `StabilityHistogram` for what that costs. Clipping at the floor is
-    1-Lipschitz in every count, so that the clipped counts have the same sensitivity.
+    A record is in one cell. `StabilityHistogram` gives the cost. Clipping at the floor is 1-Lipschitz in
+    every count, so the clipped counts have the same sensitivity.
 
     Args:
         cells: the cells.
@@ -50,7 +50,7 @@ class SparseHistogram:
 
 
 class Sparse(CountCells):
-    """The counts of the cells that hold enough records, of any number of cells."""
+    """The counts of the cells that hold enough records. The number of all cells may be any."""
 
     name: ClassVar[str] = "sparse"
 

@@ -9,10 +9,10 @@ from core.task import Setting, Task
 
 
 def check(setting: Setting[Histogram]) -> None:
-    """Check that the cells suit the grid, and that some database has the known counts.
+    """Check that the cells suit the grid, and that the known counts don't contradict each other.
 
     Raises:
-        InvalidValue: they don't, or none has.
+        InvalidValue: the cells don't suit, or no database has the known counts.
     """
     grid, neighbors = setting.grid, setting.neighbors
     if neighbors.policy is not None:

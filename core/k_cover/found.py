@@ -1,4 +1,4 @@
-"""What the cover answers and promises: balls, one after the other."""
+"""What the cover by k balls releases and promises."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +10,19 @@ from core.one_cluster.found import Found, NotFound
 
 @dataclass(frozen=True)
 class Promises:
-    """What is promised of all balls together; None where nothing is.
+    """What is promised of all balls together; a figure is None where nothing is promised.
+
+    The records left are those that no earlier ball holds.
 
     Args:
-        missing: every ball holds at least target - missing records of those left before it, where so many lie
-            close together; None for a `coverage`.
-        radius_factor: its radius is at most this times that of the smallest ball that holds the target among
-            the records left,
-        resolution: or at most this, in data units, where that is larger.
-        count_error: each ball's count is off by at most that.
-        rows_error: the number of all records is off by at most that; None for a `target`.
+        missing: every ball holds at least target - missing of the records left, if at least `target` of them
+            are left; None where the job gives `coverage`.
+        radius_factor: let r be the radius of the smallest ball that holds `target` of the records left. The
+            released radius is at most the larger of radius_factor times r and `resolution`.
+        resolution: see `radius_factor`; data units.
+        count_error: each ball's count is off by at most this.
+        rows_error: the released number of all records is off by at most this; None where the job gives
+            `target`.
     """
 
     missing: int | None
@@ -39,13 +42,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Cover:
-    """The balls so far, and how far the search for the next one is: public.
+    """The balls released so far, and the state of the search for the next one. All of it is public.
 
     Args:
-        balls: those released, in order; each one's count leaves out what the earlier ones hold.
-        rows: noisy number of all records, where the targets follow from it.
-        search: state of the 1-cluster that looks for the next ball; None before its first round, NotFound
-            once one has found nothing, which ends the search for all.
+        balls: the released balls, in order. The count of a ball leaves out the records in earlier balls.
+        rows: noisy number of all records, where the targets are computed from it; else None.
+        search: state of the 1-cluster that looks for the next ball. None before its first round. NotFound
+            once a search has found nothing; then no further ball is looked for.
     """
 
     balls: tuple[Found, ...] = ()

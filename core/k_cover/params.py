@@ -18,15 +18,15 @@ class KCover:
 
     Args:
         k: how many balls, at most.
-        target: how many records that are in no earlier ball each ball should hold.
+        target: how many records each ball should hold, not counting those in earlier balls.
         coverage: share of all records that the balls should hold together.
         failure: probability with which a promise may fail, beta.
         method: `practical` (k times the practical 1-cluster), or `auto`, which is the same.
-        shares: weights of the rounds of each ball in epsilon, named as in one_cluster; those not named keep
-            their defaults.
+        shares: how each ball's epsilon is split among its rounds: weights by the names that one_cluster uses.
+            Rounds that are not named keep their default weights.
 
     Raises:
-        InvalidValue: a value is out of range, or not one of `target` and `coverage` is given.
+        InvalidValue: a value is out of range, or `target` and `coverage` are both given or both missing.
     """
 
     k: int

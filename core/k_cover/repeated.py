@@ -19,20 +19,24 @@ from core.one_cluster.practical.refine import FitRadius
 from core.task import Accuracy, Method, Setting
 
 _NOMINAL = 1000
-"""Target for which noise is planned where the true one follows from a count: no round samples it."""
+"""Target for which noise is planned where the true target is computed from a count.
 
-_RATIO = 1.02  # of neighboring candidate radii: the edge of a cover decides what is an outlier
-_LARGER = 4  # samples are so many times as large where the target follows from a count
+It is so small that the plan samples no round: every rate is 1.
+"""
 
-_COUNT = 0.03  # part of epsilon that counts all records, where they are counted
+_RATIO = 1.02  # of neighboring candidate radii: fine, because records outside of the cover are outliers
+_LARGER = 4  # factor by which samples are larger where the target is computed from a count
+
+_COUNT = 0.03  # part of epsilon that is spent on counting all records, where they are counted
 
 
 @dataclass(frozen=True)
 class AnyTarget(BudgetSplit):
     """A split whose noise is planned before its target is known.
 
-    No sampling can be planned, so its amplification is not counted on, which larger samples make up for.
-    There is no floor: the size of the sample bounds the number of boxes.
+    The sampling rates are unknown then, so the noise is planned without amplification by sampling. Larger
+    samples make up for the larger noise. Counts have no floor: the size of the sample bounds the number of
+    boxes.
     """
 
     def rate(self, sample: int) -> float:
@@ -49,9 +53,9 @@ class BallSearch:
     """One round of the practical 1-cluster that looks for one ball.
 
     Args:
-        split: what the noise was planned for; the target may be another.
-        draws: the noise, whatever the target.
-        ball: number of the ball, from 0: the rounds of each ball see samples of their own.
+        split: the split for which the noise was planned. The target of the round may be another.
+        draws: the noise, which is the same for every target.
+        ball: number of the ball, from 0. The rounds of each ball see samples of their own.
         number: number of the round.
     """
 
@@ -65,8 +69,9 @@ class BallSearch:
         split = self.split.for_target(target)
         step = rounds_of(split, self.draws, guarantee(split, self.draws))[self.number]
         if isinstance(step, FitRadius):
-            # A cover wants the target's records rather than a small radius. The 1-cluster aims lower by four
-            # noise scales or more, which its promise keeps: more than the further candidates cost here.
+            # A cover should hold the full target, even at a larger radius. So the fit aims at the target
+            # itself, where the 1-cluster aims at least four noise scales lower. Aiming higher gains more
+            # records than the larger number of candidate radii loses, so `missing` still holds.
             return replace(step, target=target, ratio=_RATIO)
         if isinstance(step, FindRadius | FindBox):
             return replace(step, sample=replace(step.sample, tweak=step.sample.tweak + 2 * self.ball))
@@ -74,11 +79,11 @@ class BallSearch:
 
 
 class Repeated(Method[KCover]):
-    """The practical 1-cluster k times, each time of the records that no earlier ball holds.
+    """The practical 1-cluster k times, each time on the records that no earlier ball holds.
 
-    The noise of all balls is composed as a whole. With `coverage` the first round counts the records; under
-    `replace_one` their number is public and released as it is. The noise of the other rounds is planned
-    before that and doesn't depend on the count; their thresholds and samples do.
+    The budget is calibrated for the composition of all draws of all balls. With `coverage` the first round
+    counts the records; under `replace_one` their number is public and released exactly. The noise of the
+    other rounds is planned beforehand and doesn't depend on this count. Their thresholds and samples do.
     """
 
     name: ClassVar[str] = "practical"
@@ -129,13 +134,14 @@ class Repeated(Method[KCover]):
 
     @property
     def _failure(self) -> float:
-        """What each ball, and the count, may fail with (union bound)."""
+        """Failure probability of each ball, and of the count of all records (union bound)."""
         return self.setting.params.failure / (self.setting.params.k + self._counts)
 
     def _split(self, share: float, target: int | None = None) -> BudgetSplit:
-        """Return the split for one ball: at share 1, epsilon / sqrt(k), about that of a k-fold composition.
+        """Return the split for one ball.
 
-        Nissim, Stemmer and Vadhan 2016, Observation 3.5.
+        At share 1 a ball gets epsilon / sqrt(k), about what k-fold advanced composition allows (Nissim,
+        Stemmer and Vadhan 2016, Observation 3.5).
         """
         setting, params = self.setting, self.setting.params
         budget = Budget(share * setting.budget.epsilon / math.sqrt(params.k), setting.budget.delta / params.k)
@@ -166,19 +172,19 @@ class Repeated(Method[KCover]):
     def _notes(self, promises: Promises, smallest: int | None) -> tuple[str, ...]:
         params = self.setting.params
         notes = [
-            f"Up to {params.k} balls are looked for one after the other, and the first search that finds "
-            "nothing ends it. The budget is that of all of them, whether or not they are found.",
+            f"The run looks for up to {params.k} balls, one after the other, and stops at the first search "
+            "that finds nothing. It always spends the budget of all of them.",
             "Each ball's count leaves out the rows that earlier balls hold.",
         ]
         if params.coverage is not None and smallest is not None:
             needed = math.ceil(smallest * params.k / params.coverage)
             notes.append(
-                f"A full promise needs about {smallest:,} rows a ball, so {needed:,} rows in all; with fewer "
+                f"A promise needs about {smallest:,} rows a ball, so {needed:,} rows in all. With fewer rows "
                 "the run may find fewer balls."
             )
         if params.coverage is None and promises.missing is None:
             notes.append(
                 f"The target {params.target} is too small for a promise at this budget: the run may "
-                "find fewer balls, or wider ones. What is released is as private as ever."
+                "find fewer balls, or wider ones. The privacy guarantee is the same."
             )
         return tuple(notes)

@@ -1,4 +1,4 @@
-"""Cover the records by k balls: the 1-cluster again and again, each time of what is not yet covered."""
+"""Cover the records by k balls: repeat the 1-cluster on the records that are not yet covered."""
 
 import math
 from dataclasses import dataclass, replace
@@ -23,8 +23,9 @@ class Target:
 
     Args:
         k: how many balls in all.
-        each: the same target for all of them.
-        coverage: share of all records: what is missing from it is spread over the balls that are left.
+        each: the target of every ball.
+        coverage: share of all records that the balls should hold together. The next target is the number of
+            records still missing from it, divided by the number of balls still to be found.
     """
 
     k: int
@@ -32,7 +33,7 @@ class Target:
     coverage: float | None
 
     def of(self, state: Cover) -> int:
-        """Return the target after `state`, 0 where nothing is missing."""
+        """Return the target of the next ball after `state`; 0 where the coverage is reached."""
         if self.coverage is None or state.rows is None:
             return self.each or 0
         missing = self.coverage * state.rows - sum(ball.count for ball in state.balls)
@@ -41,9 +42,9 @@ class Target:
 
 @dataclass(frozen=True)
 class CountRows:
-    """Count all records: the coverage asked for is a share of them.
+    """Count all records, because `coverage` is a share of them.
 
-    One record more or less changes the count by 1; where one is replaced it is public.
+    Adding or removing one record changes the count by 1. Under `replace_one` the count is public.
 
     Args:
         count: noise of the count.
@@ -78,11 +79,17 @@ class Search(Protocol):
 class CoverRound:
     """One round of the search for one ball, which sees only records that no earlier ball holds.
 
-    The balls are public, so the records that they hold are left out without a look at the other records.
-    Neighbors stay neighbors or become equal. Where a record is replaced, the records left may instead differ
-    by one that is added or removed, which is half a replacement. So this round is as private as the round of
-    the 1-cluster that gets the records left, at any target made from public values (adaptive composition).
-    Once nothing was found, no more noise is drawn.
+    Privacy:
+
+    1. The balls are public. So whether a record is left out depends on this record alone.
+    2. If neighbors differ in one added or removed record, the records left differ in that record or not at
+       all.
+    3. If neighbors differ in one replaced record, the records left differ in a replaced record, in one added
+       or removed record, or not at all. An added or removed record is half a replacement.
+    4. So this round costs no more than the round of the 1-cluster on the records left. The target is made
+       from public values, so this holds for any target (adaptive composition).
+
+    Once a search has found nothing, no more noise is drawn.
 
     Args:
         search: makes the round.
@@ -107,11 +114,11 @@ class CoverRound:
         return self.drawn
 
     def summarize(self, block: Block, state: Cover) -> Any:
-        """Aggregate the records of the block that are left."""
+        """Aggregate the records of the block that no earlier ball holds."""
         return self._step(state).summarize(_left(block, state), state.search)
 
     def release(self, aggregate: Any, state: Cover, noise: Noise) -> Cover:
-        """Pass the aggregate on; after the last round there is one ball more, or an end."""
+        """Run the 1-cluster's round; its last round adds a ball, or ends the search for all balls."""
         if state.ended or self.target.of(state) < 1:
             return replace(state, search=NotFound())
         search = self._step(state).release(aggregate, state.search, noise)
@@ -124,7 +131,7 @@ class CoverRound:
 
 
 def _left(block: Block, state: Cover) -> Block:
-    """Return the records that are in no ball; none where nothing more is looked for."""
+    """Return the records that are in no ball; no records once the search has ended."""
     if state.ended:
         return Block(block.points[:0], block.ids[:0])
     if not state.balls:
@@ -133,4 +140,4 @@ def _left(block: Block, state: Cover) -> Block:
         np.stack([ball.center for ball in state.balls]), np.array([ball.radius for ball in state.balls])
     )
     left = ~balls.hold(block.points)
-    return Block(block.points.T[:, left].T, block.ids[left])  # keeps its axes together in memory
+    return Block(block.points.T[:, left].T, block.ids[left])  # each axis stays contiguous in memory

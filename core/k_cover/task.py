@@ -9,10 +9,10 @@ def check(setting: Setting[KCover]) -> None:
     """Check that distances fit into integers, and that neighbors differ in one record.
 
     Raises:
-        ValueError: they don't.
+        InvalidValue: distances don't fit, or neighbors may differ in more than one record.
     """
     setting.grid.check_distances()
     setting.neighbors.count()  # refuses known counts, under which neighbors differ in more than one record
 
 
-K_COVER = Task(KCover, (Repeated,), "the smallest target that it promises", check)
+K_COVER = Task(KCover, (Repeated,), "the smallest target for which it promises a ball", check)

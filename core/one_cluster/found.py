@@ -1,4 +1,4 @@
-"""What the 1-cluster answers and promises: a ball, or nothing."""
+"""What the 1-cluster releases, a ball or nothing, and what it promises."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,14 @@ from core.domain import Grid
 
 @dataclass(frozen=True)
 class Promises:
-    """What a method promises; None where it promises nothing.
+    """What a method promises; a figure is None where nothing is promised.
 
     Args:
         missing: the ball holds at least target - missing records.
-        radius_factor: its radius is at most this times that of the smallest ball that holds the target,
-        resolution: or at most this, in data units, where that is larger.
-        count_error: the released count is off by at most that.
+        radius_factor: let r be the radius of the smallest ball that holds `target` records. The released
+            radius is at most radius_factor times r, or at most `resolution` if that is larger.
+        resolution: see `radius_factor`; data units.
+        count_error: the released count is off by at most this.
     """
 
     missing: int | None
@@ -42,7 +43,7 @@ class Result:
 
 @dataclass(frozen=True)
 class NotFound:
-    """No answer: nothing was dense enough."""
+    """No ball was found: no place showed enough records."""
 
     def result(self, grid: Grid) -> Result | None:
         """Return None: the outcome is not_found."""

@@ -8,24 +8,24 @@ from core.errors import InvalidValue
 from core.plan import check_failure
 
 SHARES = ("good_radius", "good_center", "average_1", "average_2", "fit_radius", "count")
-"""What a part of epsilon may be given to: the practical method's rounds, and the released count."""
+"""Keys of `shares`: the rounds of the practical method, and its released count."""
 
 
 def check_target(target: int) -> None:
     """Check how many records a ball should hold.
 
     Raises:
-        InvalidValue: it is out of range.
+        InvalidValue: the target is out of range.
     """
     if not 1 <= target < 2**53:
-        raise InvalidValue("target", target, "it must be a whole number from 1 to 2^53")
+        raise InvalidValue("target", target, "it must be a whole number from 1 to 2^53 - 1")
 
 
 def check_shares(shares: Mapping[str, float] | None) -> None:
     """Check the weights of the practical method's rounds.
 
     Raises:
-        InvalidValue: a name is unknown, or a weight is no finite number above 0.
+        InvalidValue: a name is unknown, or a weight is not a finite number above 0.
     """
     for name, share in (shares or {}).items():
         if name not in SHARES:
@@ -42,7 +42,8 @@ class OneCluster:
         target: how many records the ball should hold, t.
         failure: probability with which a promise may fail, beta.
         method: `practical`, `paper` (the published constants), or `auto`.
-        shares: weights of the rounds' epsilon; those not named keep their defaults.
+        shares: how epsilon is split: weights by the names in `SHARES`. Names that are left out keep their
+            default weights.
 
     Raises:
         InvalidValue: a value is out of range.

@@ -10,10 +10,10 @@ def check(setting: Setting[OneCluster]) -> None:
     """Check that distances fit into integers, and that neighbors differ in one record.
 
     Raises:
-        ValueError: they don't.
+        InvalidValue: distances don't fit, or neighbors may differ in more than one record.
     """
     setting.grid.check_distances()
     setting.neighbors.count()  # refuses known counts, under which neighbors differ in more than one record
 
 
-ONE_CLUSTER = Task(OneCluster, (Practical, Paper), "the smallest target that they promise", check)
+ONE_CLUSTER = Task(OneCluster, (Practical, Paper), "the smallest target for which they promise a ball", check)

@@ -1,4 +1,4 @@
-"""Noisy counts of neighboring cells, tied together by counts of groups of them."""
+"""Noisy counts of neighboring cells, made more accurate by noisy counts of groups of cells."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class CellScales:
     size: int = 1
 
     def histograms(self, counts: Ints) -> tuple[Ints, ...]:
-        """Return what is counted: the cells, shape (k,), and their groups where these are counted too."""
+        """Return the counts of the cells, shape (k,), and those of the groups if groups are counted."""
         if math.isinf(self.group):
             return (counts,)
         return counts, np.add.reduceat(counts, self._firsts(len(counts)))
@@ -38,8 +38,9 @@ class CellScales:
     def fit(self, noisy: Sequence[Ints], known: int | None = None) -> Floats:
         """Estimate the counts of the cells, shape (k,), consistently with those of the groups.
 
-        A group's total is the average of its noisy count and the sum of its cells, weighted by their
-        precision; its cells share the difference (least squares: Hay, Rastogi, Miklau and Suciu 2010).
+        A group's total is the average of its noisy count and the sum of its cells' noisy counts, weighted by
+        their precision. The difference from that sum is spread evenly over the cells (least squares: Hay,
+        Rastogi, Miklau and Suciu 2010).
 
         Args:
             noisy: the noisy `histograms`.
@@ -65,14 +66,15 @@ class CellScales:
         return np.asarray(cells / (cells + self.group**2))
 
     def largest_error(self, cells: int, log: float) -> float:
-        """Bound the error of a sum of the first counts, less p times all, but for probability exp(-log).
+        """Bound the error of a centered rank: a sum of the first counts minus p times the sum of all.
 
-        In such a sum a cell's noise has weight at most 1 in the group that the sum ends in and in the last,
-        smaller group, and at most 1 - weight(size) in the others; a group's has at most 1.
+        The noise of a cell has weight at most 1 in the group where the sum of the first counts ends, and in
+        the last group, which may be smaller. In other groups it has weight at most 1 - weight(size). The
+        noise of a group has weight at most 1.
 
         Args:
-            cells: their number.
-            log: see above.
+            cells: number of cells.
+            log: the bound fails with probability exp(-log).
         """
         if math.isinf(self.group):
             return largest_sum((float(cells),), (self.cell,), log)
@@ -85,8 +87,8 @@ class CellScales:
 class CellCounts:
     """Draws of the cells' counts, and of the counts of groups of neighboring cells.
 
-    A record is in one cell and one group: both are histograms, so that the counts of each change by 1 in
-    L1 norm where a record comes or goes, and by 2 where one is replaced.
+    A record is in one cell and one group. So the counts of cells are a histogram, and those of groups too.
+    Each histogram changes by 1 in L1 norm if a record is added or removed, and by 2 if one is replaced.
 
     Args:
         cell: noise of each cell.
@@ -104,7 +106,7 @@ class CellCounts:
 
     @property
     def scales(self) -> CellScales:
-        """Their scales."""
+        """The scales of these draws."""
         return CellScales(self.cell.scale, self.group.scale if self.group else math.inf, self.size)
 
     def release(self, counts: Ints, known: int | None, noise: Noise) -> Floats:
@@ -122,12 +124,12 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class Groups:
-    """How cells are counted: `share` of the counts' epsilon on groups of `size`.
+    """How cells are counted: groups of `size` cells get the part `share` of the counts' epsilon.
 
     Args:
         size: cells per group; 1 where groups are not counted.
-        share: of epsilon, on groups.
-        variance: of the rank at which a quantile's cell lies, at epsilon 1; average over the quantiles.
+        share: part of epsilon that is spent on groups.
+        variance: variance at epsilon 1 of the rank of a quantile's cell, averaged over the quantiles.
     """
 
     size: int
@@ -153,11 +155,12 @@ class Groups:
 def best_groups(probabilities: Floats, cells: Ints, count: int) -> Groups:
     """Find the grouping with the smallest average variance of the ranks.
 
-    A rank, centered by n, weighs each cell's count by 1, 1/2 or 0 (below, own, above), less p.
+    The centered rank of a quantile p is a weighted sum of the cells' counts. The weight of a cell is 1 - p
+    below the quantile's cell, 1/2 - p for this cell, and -p above it.
 
     Args:
         probabilities: shape (m,), of the quantiles.
-        cells: shape (m,), where they are supposed to lie.
+        cells: shape (m,), the cells in which the quantiles are assumed to lie.
         count: number of cells.
     """
     own, columns = cells[:, None], np.arange(count)
@@ -180,24 +183,24 @@ def best_groups(probabilities: Floats, cells: Ints, count: int) -> Groups:
 def ranks_of(counts: Floats) -> tuple[Floats, float]:
     """Return the rank at which each cell starts and the last one ends, ascending, and the sum of all counts.
 
-    Isotonic regression (as Hay, Rastogi, Miklau and Suciu 2010 do for sorted counts): least squares among the
-    ascending sequences. Its largest error is at most that of the sums, and it evens out noise where cells
-    are empty.
+    The ranks are the ascending sequence closest to the sums of the counts in least squares (isotonic
+    regression, as Hay, Rastogi, Miklau and Suciu 2010 use it for sorted counts). The largest error is at most
+    that of the sums. Where cells are empty, noise is averaged out.
     """
     sums = np.append(0.0, np.cumsum(counts))
     return np.asarray(scipy.optimize.isotonic_regression(sums).x), float(sums[-1])
 
 
 def largest_sum(amounts: tuple[float, ...], scales: tuple[float, ...], log: float) -> float:
-    """Bound a weighted sum of Laplace variables from above, but for probability exp(-log).
+    """Bound a weighted sum of Laplace variables from above, except with probability exp(-log).
 
-    Chernoff: a variable of scale b and weight w has moments 1 / (1 - (w b s)^2) <= exp(1.151 (w b s)^2) for
-    s <= 1 / (2 w b), and those of the discrete one are no larger.
+    Chernoff bound: for s <= 1 / (2 w b), a variable of scale b and weight w has the moment generating
+    function 1 / (1 - (w b s)^2) <= exp(1.151 (w b s)^2). That of the discrete Laplace variable is no larger.
 
     Args:
-        amounts: sum of the squares of the weights, each at most 1, of the variables of each scale.
-        scales: of the variables.
-        log: see above.
+        amounts: for each scale, the sum of the squares of the weights of its variables. No weight exceeds 1.
+        scales: scales of the variables.
+        log: the bound fails with probability exp(-log).
     """
     load = 1.151 * sum(amount * scale**2 for amount, scale in zip(amounts, scales, strict=True))
     rate = min(math.sqrt(log / load), 1 / (2 * max(scales)))

@@ -18,7 +18,7 @@ from core.rounds import Block
 from core.task import Accuracy, Method
 
 UNIT = 1 << 28
-"""Ranks and probabilities are whole multiples of 1 / UNIT of a record; 2^34 records fit into int64."""
+"""Ranks and probabilities are whole multiples of 1 / UNIT. Up to `MOST_RECORDS` records fit into int64."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Aim:
     """The rank w(n) at which one quantile of n records is sought.
 
     - For 0 < p < 1, w(n) = p n.
-    - For p = 0, w(n) = min(inside, n / 2): all points below the records have the same ranks, so a minimum
-      that shall not be one of them is sought inside of the records, or in the middle of few.
+    - For p = 0, w(n) = min(inside, n / 2). All points below all records have the same rank. So that none of
+      these is chosen, a minimum is sought `inside` records above the smallest one, or in the middle if there
+      are few records.
     - For p = 1, w(n) = n - min(inside, n / 2).
 
     A grid point v has all ranks from #{x < v} to #{x <= v}. Its score is minus the distance of w(n) from
@@ -91,16 +92,16 @@ def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> 
 
 
 def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
-    """Bound the distance of a chosen point from its aim, in records, but for probability `failure`.
+    """Bound the distance of a chosen point from its aim, in records; the bound fails with `failure`.
 
-    Some point is at distance 0, and at most `size` are further than the bound, each of them less likely than
-    it by a factor of failure / size.
+    Some point is at distance 0. At most `size` points are farther than the bound. Each of them is less likely
+    than that point by a factor of at most failure / size.
 
     Args:
         aim: where it is sought.
         size: number of grid points.
-        scale: of the draw, per unit of half the larger weight of a record.
-        failure: see above.
+        scale: half of the draw's scale, per unit of the larger weight of a record.
+        failure: probability with which the bound may fail.
     """
     return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
 
@@ -114,12 +115,14 @@ def typical_distance(aim: Aim, scale: float) -> float:
 class ChooseByRank:
     """Release one quantile: the exponential mechanism over all grid points (Smith 2011).
 
-    The points between two neighboring records have equal scores and are one run, so that time and memory
-    depend on the distinct values of the records, and not on the number of points.
+    The points between two neighboring records have equal scores and are one run. So time and memory depend
+    on the number of distinct values of the records, not on the number of points.
 
-    Neighbors, sensitivity: see `Aim`; the changes of the scores have a range of at most twice the larger
-    weight of a record where one is added or removed. Cost: epsilon where the draw's scale is twice the larger
-    weight / epsilon, and twice that scale where a record is replaced, which is a removal and an addition.
+    Sensitivity: if a record is added or removed, the changes of the scores have a range of at most twice the
+    larger weight of a record (see `Aim`).
+
+    Cost: the release spends epsilon if the scale is twice the larger weight / epsilon. A replacement is a
+    removal and an addition, so under `replace_one` the scale is twice as large.
 
     Args:
         aim: the rank.
@@ -163,11 +166,14 @@ class OneQuantile(ChooseByRank):
 class ExponentialByRank(Method[OneValue]):
     """The exponential mechanism on ranks; it promises a rank.
 
-    An extreme is sought `inside` of it. A point beyond all of n >= 2 inside records is at distance `inside`,
-    and the bound E of the distance fails with probability `failure`. So `inside` = floor(E) + 1 is enough for
-    the value not to be beyond the extreme but for that probability, and then at most inside + floor(E)
-    records are beyond the value. No smaller rank does for all data: where all records have one value and all
-    other points are beyond it, the released one is beyond it with probability size e^(-inside / scale).
+    A minimum or maximum is sought `inside` records away from the extreme, toward the other records:
+
+    1. Let there be n >= 2 inside records. A point beyond all of them is at distance `inside` from the aim.
+    2. The chosen point is farther from the aim than a bound E with probability at most `failure`.
+    3. So with `inside` = floor(E) + 1 the value is not beyond the extreme, except with that probability.
+    4. Then at most inside + floor(E) records are beyond the value.
+    5. No smaller rank suffices for all data. If all records have one value and all other points are beyond
+       it, the released point is beyond it with probability about size e^(-inside / scale).
     """
 
     name: ClassVar[str] = "exponential"

@@ -1,4 +1,4 @@
-"""What quantiles, a median or a minimum answer and promise."""
+"""What the tasks quantiles, median and minimum release and promise."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ class Promises:
     """What every method promises, in records; None for smooth sensitivity, whose error depends on the data.
 
     Args:
-        rank_error: no released point is further from its rank, on any data. The rank of the quantile p of n
-            records is p n, and a point has all ranks from the number of records below it to that of those
-            below or at it.
-        typical_rank_error: root mean square error of a rank where records lie densely and the quantiles
-            anywhere.
+        rank_error: every released point is within so many records of its rank, on any data. The rank of the
+            p-quantile of n records is p n. A point has all ranks from the number of records below it to the
+            number of records below or at it.
+        typical_rank_error: root mean square error of a rank if the records are dense, averaged over where the
+            quantiles may lie.
     """
 
     rank_error: int | None
@@ -79,7 +79,7 @@ class FoundValue:
 
 
 def in_order(probabilities: tuple[float, ...], steps: Sequence[int]) -> FoundQuantiles:
-    """Return the quantiles in their order; sorting brings none further from its rank."""
+    """Return the quantiles in ascending order. Sorting does not increase the largest error of a rank."""
     return FoundQuantiles(probabilities, tuple(sorted(steps)))
 
 

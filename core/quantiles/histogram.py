@@ -23,7 +23,8 @@ from core.task import Accuracy, Method
 class CountsOfPoints:
     """All quantiles from noisy counts of every grid point and of groups of neighboring points.
 
-    Sensitivity: a record is at one point and in one group, so both are histograms; see `CellCounts`.
+    Sensitivity: a record is at one point and in one group, so both kinds of counts are histograms; see
+    `CellCounts`.
 
     Args:
         probabilities: ascending, in (0, 1).
@@ -70,7 +71,7 @@ class Histogram(Method[Quantiles]):
         return InvalidValue(
             "method",
             self.name,
-            f"the domain has {self._size:,} grid points, and may have {MOST_POINTS:,}",
+            f"the domain has {self._size:,} grid points, and may have at most {MOST_POINTS:,}",
         )
 
     def rounds(self, share: float) -> tuple[Charged, ...]:

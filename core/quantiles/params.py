@@ -16,8 +16,9 @@ class Quantiles:
 
     Args:
         probabilities: of the quantiles, ascending, each between 0 and 1.
-        method: `recursive` (cuts, counts of cells, then a look into each), `histogram` (counts of every grid
-            point, of which there may be 8,192), `tree` (counts down a tree), or `auto`.
+        method: `recursive` (cuts, counts of the cells between them, then a search inside the cells),
+            `histogram` (counts of every grid point, of at most 8,192), `tree` (counts down a tree), or
+            `auto`.
         failure: probability with which a promise may fail.
 
     Raises:

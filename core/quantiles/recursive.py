@@ -1,4 +1,4 @@
-"""Several quantiles: cells by rough cuts, noisy counts of the cells, then a look into each."""
+"""Several quantiles: rough cuts make cells, the cells are counted, then each cell is searched."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _FAR = 2.0**61
-_CUTS = 0.1  # part of epsilon for the cuts: what they get wrong, the counts know
+_CUTS = 0.1  # part of epsilon for the cuts: small, because the counts make up for errors of the cuts
 MOST_POINTS = 1 << 13
 """Most grid points that are counted one by one in a run: their noise takes a third of a second."""
 
@@ -35,20 +35,26 @@ MOST_POINTS = 1 << 13
 class CutsAndChoices:
     """Two quantiles or more in one pass.
 
-    1. Cuts between neighboring quantiles, by recursive halving: the exponential mechanism on the
-       records between two cuts, cheap, as it need only separate (Kaplan, Schnapp and Stemmer 2022 place
-       the quantiles themselves so).
-    2. Noisy counts of the cells between the cuts: they say which cell holds each quantile and at what
-       rank, so errors of the cuts do not matter any more.
-    3. In each cell that holds quantiles, noisy counts of its points where these are few, and otherwise one
-       exponential mechanism per quantile on its records, which share the budget.
+    1. Place cuts between neighboring quantiles by recursive halving, with the exponential mechanism on the
+       records between two cuts. This is cheap, because a cut need only separate quantiles (Kaplan, Schnapp
+       and Stemmer 2022 place the quantiles themselves in this way).
+    2. Count the cells between the cuts, with noise. The counts tell which cell holds each quantile, and at
+       which rank. So errors of the cuts no longer matter.
+    3. Search each cell that holds quantiles. If it has few points, count its points with noise. Otherwise use
+       one exponential mechanism per quantile on the cell's records; these mechanisms share the budget.
 
-    Sensitivity, adding or removing a record: each level of 1 and each cell of 3 sees disjoint sets of
-    records, so that one mechanism per level, and those of one cell, see the change. In 1 a record weighs
-    t below and 1 - t above: the scores' change has range at most 2 max(t, 1 - t). In 3 it weighs 1/2 both
-    ways: range 1, which is why the count of the quantile's own cell is used too; and it changes the count of
-    one point by 1. Which of both is used depends on the cuts and the counts of 2, which are noisy already. In
-    2 histograms have L1 sensitivity 1 each. A replacement is one removal and one addition: all of it doubles.
+    Sensitivity, if a record is added or removed:
+
+    - Step 1: the mechanisms of one level see disjoint sets of records, so one of them per level sees the
+      change. A record has weight t on one side and 1 - t on the other. So the changes of the scores have a
+      range of at most 2 max(t, 1 - t).
+    - Step 2: each histogram has L1 sensitivity 1.
+    - Step 3: the cells are disjoint, so only the mechanisms of one cell see the change. In a choice a record
+      has weight 1/2 on both sides, which gives range 1. This is why the rank is measured from the middle of
+      the cell's two ends. In counts of points a record changes one count by 1. Whether a cell's points are
+      counted depends only on the cuts and the counts of step 2, which are released already.
+
+    A replacement is one removal and one addition, so all sensitivities double.
 
     Args:
         probabilities: ascending, in (0, 1), two or more.
@@ -103,7 +109,7 @@ class CutsAndChoices:
     def _count_points(
         self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
     ) -> list[int]:
-        """Read ranks off noisy counts of the cell's points, moved alike so that they fit between its ends."""
+        """Find the ranks in noisy counts of the cell's points, shifted evenly to sum to the cell's count."""
         below = np.array([order.below(point) for point in range(low, high + 1)])
         scales = scales_of_points(high - low, self.inside.scale)
         counts = scales.fit(self.inside.histograms(scales.histograms(np.diff(below)), noise))
@@ -123,7 +129,7 @@ class CutsAndChoices:
 
 
 def scales_of_points(width: int, scale: float) -> CellScales:
-    """Noise of the counts of a cell's points, drawn by a `WithinCell`: by groups too, if they are many."""
+    """Noise of the counts of a cell's points, drawn by a `WithinCell`; above 64 points by groups too."""
     if width <= 64:
         return CellScales(scale)
     return CellScales(2 * scale, 2 * scale, math.isqrt(width))
@@ -132,9 +138,10 @@ def scales_of_points(width: int, scale: float) -> CellScales:
 def points_suffice(width: int, sharing: int) -> bool:
     """Whether counts of `width` points serve better than exponential mechanisms for so many quantiles.
 
-    Between known ends, counts of scale 1 give ranks of variance width / 3 (8 sqrt(width) / 3 by groups);
-    choices have 2 sharing^2 where records lie densely, and many times that where gaps between the records
-    hold many points. Counts are taken up to four times the former.
+    Let the ranks of the cell's ends be known, and let the scale be 1. Counts give ranks of variance
+    width / 3, or 8 sqrt(width) / 3 with groups. Choices give variance 2 sharing^2 where records are dense,
+    and many times that where gaps between records hold many points. So counts are used if their variance is
+    at most four times 2 sharing^2.
     """
     return min(width / 3, 8 * math.sqrt(width) / 3) <= 8 * sharing**2
 
@@ -151,7 +158,8 @@ def _cuts(
     up = UNIT - target
     here = order.within(low, high)
     runs = Runs.between(here, low + 1, high)
-    # A cut lies before its point: only the records below it count. Cut off, counts still move by 1 at most.
+    # A cut lies before its point, so only the records below the point count as below the cut. Counts are cut
+    # off at `MOST_RECORDS`; a record still moves them by at most 1.
     below = up * np.minimum(runs.below, MOST_RECORDS)
     scores = -np.abs(below - target * np.minimum(here.total - runs.below, MOST_RECORDS))
     cut = levels[0].point(runs.starts, runs.lengths, scores, noise, unit=max(up, target))
@@ -164,10 +172,10 @@ def _cuts(
 
 
 class Recursive(Method[Quantiles]):
-    """Cuts, counts of cells and a look into each; one quantile alone is one exponential mechanism.
+    """Cuts, counts of cells and a search inside the cells. A single quantile is one exponential mechanism.
 
-    Counts and choices share epsilon so that the sum of their variances, V / e^2 and 2 / e^2 for a choice
-    among dense records, is smallest: in proportion to the cube roots.
+    At epsilon e, counts have the variance V / e^2, and a choice among dense records has 2 / e^2. The sum of
+    both is smallest if epsilon is split in proportion to the cube roots of V and 2.
     """
 
     name: ClassVar[str] = "recursive"

@@ -23,9 +23,9 @@ from core.task import Accuracy, Method
 class SmoothQuantile:
     """Release an order statistic with noise by its smooth sensitivity.
 
-    Neighbors, sensitivity: see `smooth_sensitivity`, which holds for either relation, so that neighbors are
-    one change apart. Cost: see `SmoothNoise`. Order statistic and sensitivity are computed from the distinct
-    values of all records, and so need no bound on the number of grid points.
+    Sensitivity: see `smooth_sensitivity`. It covers both neighbor relations, so neighbors are one change
+    apart under either. Cost: see `SmoothNoise`. Order statistic and sensitivity are computed from the
+    distinct values of all records.
 
     Args:
         size: number of grid points.
@@ -60,7 +60,7 @@ class SmoothQuantile:
 
 
 class Smooth(Method[OneValue]):
-    """Noise by smooth sensitivity; its error depends on the data, so that nothing is promised."""
+    """Noise by smooth sensitivity. The error depends on the data, so nothing is promised."""
 
     name: ClassVar[str] = "smooth"
     calibrated: ClassVar[bool] = False
@@ -91,11 +91,11 @@ class Smooth(Method[OneValue]):
 
     @cached_property
     def _round(self) -> SmoothQuantile:
-        """The round that spends the budget; calibrated only where the method runs, as that takes a while."""
+        """The round that spends the budget. It is calibrated on first use, because that takes a while."""
         return self._with(calibrate(self.setting.budget, lambda share: charged((self._with(share),))))
 
     def _with(self, share: float) -> SmoothQuantile:
-        """Return the round of a share; a gap grows by itself per change where records are evenly spread."""
+        """Return the round of a share. One change doubles a gap of evenly spread records."""
         setting, budget = self.setting, self.setting.budget
         smooth = calibrate_smooth(
             setting.params, share * budget.epsilon, budget.delta, changes=1, doubling=1.0

@@ -14,7 +14,7 @@ def check(setting: Setting[Quantiles] | Setting[OneValue]) -> None:
     """Check that there is one column, and that neighbors differ in one record.
 
     Raises:
-        InvalidValue: there are more.
+        InvalidValue: there are more columns, or known counts.
     """
     dimension = setting.grid.dimension
     if dimension != 1:

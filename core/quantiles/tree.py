@@ -1,4 +1,4 @@
-"""Several quantiles read off noisy counts of ever finer cells, down a tree."""
+"""Several quantiles from noisy counts of ever finer cells, down a tree."""
 
 import math
 from dataclasses import dataclass
@@ -27,14 +27,16 @@ Nodes = dict[int, tuple[float, float | None]]
 
 @dataclass(frozen=True)
 class CountsDownTheTree:
-    """All quantiles from noisy counts of ever finer cells, read off their sums.
+    """All quantiles from noisy counts of ever finer cells.
 
-    The grid points are the leaves of a tree of equal fan-out. From the root down, the children of every
-    node that holds a quantile are counted, moved alike so that they add up to their parent, and each
-    quantile goes on into the child where the sum of the counts passes its rank.
+    The grid points are the leaves of a tree of equal fan-out. From the root down:
 
-    Sensitivity: the children counted on one level are disjoint, so their counts are a histogram: a record
-    more or less changes one of them by 1, and a replacement two.
+    1. Count the children of every node that holds a quantile, with noise.
+    2. Shift the counts of a node's children evenly, so that they sum to the node's count.
+    3. Move each quantile to the child where the sum of the counts reaches the quantile's rank.
+
+    Sensitivity: the children counted on one level are disjoint, so their counts are a histogram. Adding or
+    removing a record changes one of them by 1. Replacing a record changes up to two of them by 1.
 
     Args:
         probabilities: ascending, in (0, 1).
@@ -127,9 +129,10 @@ class Tree(Method[Quantiles]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        A leaf is chosen where the noisy centered rank changes its sign: the error is at most the noise at
-        its edges. An edge's noise is between those of its parent's edges, plus that of a bridge over
-        the children, whose weights are at most 1/2 in the mean square; the root's are at most 1.
+        A leaf is chosen where the noisy centered rank changes its sign. So the error is at most the noise at
+        the leaf's edges. The noise at an edge lies between the noise at its parent's two edges, plus the
+        noise of a bridge over the parent's children. The squares of the bridge's weights sum to at most a
+        quarter of the fan-out. At the root the weights are at most 1.
         """
         tree, params = self._best, self.setting.params
         amount = tree.fan_out * (1 + (len(tree.counts) - 1) / 4)
@@ -159,9 +162,10 @@ class Tree(Method[Quantiles]):
 
 
 def _typical(tree: CountsDownTheTree) -> float:
-    """Return the standard deviation of a rank, in the mean over edges.
+    """Return the standard deviation of a rank, from the average variance over all edges.
 
-    A level adds 1/6 per child to the variance, and the root 1/3, where an edge may be any quantile.
+    In units of the variance of one count, a level adds 1/6 per child to the variance, and the root 1/3 per
+    child, if every edge may be any quantile.
     """
     levels = len(tree.counts)
     return tree.counts[0].scale * math.sqrt(2 * tree.fan_out * (1 / 3 + (levels - 1) / 6))

@@ -1,4 +1,4 @@
-"""What all aggregators share: the blocks that agree, the radius about them, and what is promised of both."""
+"""What all aggregators share: how many blocks agree, the radius about their answers, and the promises."""
 
 import math
 from dataclasses import replace
@@ -18,8 +18,8 @@ RADIUS_SHARE = 0.2
 class Aggregator(Method[SampleAndAggregate]):
     """One round on the answers of all blocks, which are its records.
 
-    Each unit is in one block, by its identity, so one more or less changes one answer. A replaced one may
-    fall into another block, and changes two answers.
+    A privacy unit falls into one block, by its identity. So adding or removing a unit changes one answer. A
+    replaced unit may fall into another block than before, so it changes up to two answers.
     """
 
     @property
@@ -39,9 +39,11 @@ class Aggregator(Method[SampleAndAggregate]):
         return Cost(share * budget.epsilon, budget.delta).per_change(self.changes)
 
     def radius(self, share: float) -> StableRadius:
-        """Return how the radius is released: no wider than what holds the stable answers.
+        """Return how the radius is released: no wider than needed to hold the stable answers.
 
-        All others may be anywhere, so it aims at fewer answers by as many as it may hold in excess.
+        The answers that are not stable may be arbitrarily far away, so a radius that holds more than the
+        stable answers may be arbitrarily large. The mechanism may miss its target by its rank error. So its
+        target is the number of stable answers minus the rank error.
         """
         epsilon = RADIUS_SHARE * self.per_answer(share).epsilon
         choice = Exponential.of("radius", epsilon, 2, changes=self.changes)
@@ -49,9 +51,9 @@ class Aggregator(Method[SampleAndAggregate]):
         return replace(aimed, target=max(1, self.stable - self._rank_error(aimed)))
 
     def promised(self, part: float, radius: StableRadius) -> Accuracy:
-        """Return the accuracy where `part` of the widest axis is left over; see `Promises`.
+        """Return the accuracy of a method whose `Promises.leftover` is `part` of the widest axis.
 
-        The error is what is left over, at least a step.
+        The error is this leftover, or one grid step if that is larger.
         """
         leftover = self.width(part)
         promises = Promises(leftover, 2 * self._rank_error(radius))
@@ -66,14 +68,17 @@ class Aggregator(Method[SampleAndAggregate]):
 
 
 def vanishing(noise: Admissible, spare: int, failure: float, widths: float) -> float:
-    """Return the noise of a center, as a part of the widest axis, whatever the answers that are not stable.
+    """Bound the part of a center's noise that remains even where all stable answers are equal.
 
     Args:
-        noise: of the center.
-        spare: how many answers may change before the center leaves the stable ones; below 0 where it need not
-            be among them.
-        failure: probability that the noise is larger.
-        widths: the largest sensitivity, in widths of the widest axis.
+        noise: the noise of the center.
+        spare: how many answers may change before the center can leave the stable answers. Below 0, the center
+            may be outside of them already.
+        failure: probability that the noise is larger than the bound.
+        widths: the largest possible sensitivity, in widths of the widest axis.
+
+    Returns:
+        The bound, as a part of the widest axis; at most 1.
     """
     if spare < 0:
         return 1.0

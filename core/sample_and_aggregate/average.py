@@ -22,11 +22,12 @@ QUARTILES = (Rank(1, 4), Rank(3, 4))
 
 @dataclass(frozen=True, kw_only=True)
 class ClampedAverage(Aggregation):
-    """Release the mean of the answers, clamped per axis to a range, by discrete Laplace noise on their sum.
+    """Release the mean of the answers, clamped per axis to a range, with discrete Laplace noise on their sum.
 
-    One answer moves the clamped sum of an axis by at most the width of the range. The range is the axis, or
-    with `quartile` the private quartiles of the answers (`choose_by_rank`), so that noise follows the
-    answers' spread; then the mean is one of answers moved to the quartiles.
+    Changing one answer moves the clamped sum of an axis by at most the width of the range. Without `quartile`
+    the range is the whole axis. With `quartile` its ends are private quartiles of the answers
+    (`choose_by_rank`). Then the noise follows the spread of the answers, but the mean is biased: answers
+    outside of the quartiles count as the nearer quartile.
 
     Args:
         sum: noise of a sum, per step of the range's width.
@@ -62,7 +63,7 @@ class ClampedAverage(Aggregation):
 
 
 class AverageOfAnswers(Aggregator):
-    """The mean of all answers, which need not agree: those that are not stable move it by their part."""
+    """The mean of all answers. No agreement is needed, but every answer that is not stable moves the mean."""
 
     name: ClassVar[str] = "average"
 

@@ -21,28 +21,44 @@ from core.task import Accuracy
 Ints = NDArray[np.int64]
 
 _DISTANCES = 1 << 22  # distances held at a time
-_VANISHED = 12.0  # e^-12 of the domain is as good as none
+_VANISHED = 12.0  # e^-12 of the domain is negligible
 
 
 def majority(answers: int) -> int:
-    """t0 = floor((m + 1) / 2) + 1: two sets of t0 answers share one even after one answer changed."""
+    """Return t0 = floor((m + 1) / 2) + 1 for m answers.
+
+    Any two sets of t0 of the m answers share at least two. So if one answer changes, a set of t0 answers
+    before and a set of t0 answers after share at least one answer that did not change.
+    """
     return (answers + 1) // 2 + 1
 
 
 def attention(points: Points, diameter: int) -> tuple[Ints, Ints]:
-    """Find the center of attention, and a bound of its local sensitivity within 0, 1, ... changes.
+    """Find the center of attention, and bounds A(0), A(1), ... of its local sensitivity within k changes.
 
-    Distances are L1, in grid steps. With r_i(t) the distance of answer i to its t-th nearest (itself first)
-    and rho_j(t) the j-th smallest of these, the center is the answer of radius rho_1(t0), and
+    Distances are L1, in grid steps. Let r_i(t) be the distance of answer i to its t-th nearest answer, where
+    the nearest is i itself. Let rho_j(t) be the j-th smallest of all r_i(t). The center is the answer of
+    radius rho_1(t0), and
 
-        A(k) = min(diameter, 2 rho_(k+2)(t0 + k + 1)),   diameter where there are too few answers.
+        A(k) = min(diameter, 2 rho_(k+2)(t0 + k + 1)).
 
-    Proof. Let z' differ from z in one answer. Of the k + 2 answers with the smallest r(t + 1) in z, k + 1
-    stay, and lose at most one of t + 1: rho_(k+1) of z' at t is at most rho_(k+2) of z at t + 1. So
-    A(k)(z') <= A(k + 1)(z). The balls about both centers hold t0 answers each, share an unchanged one, and
-    have radii of at most rho_2(t0 + 1) of z: the center moves by at most A(0). On a line the center may be
-    any grid point: the middle of the shortest interval of t0 answers, and rho(t) half the shortest
-    interval of t, rounded up, for every j; the same proof holds.
+    A(k) is the diameter where there are fewer than t0 + k + 1 answers.
+
+    Proof. Let z' differ from z in one answer.
+
+    1. Take the j + 1 answers with the smallest r(t + 1) in z. At least j of them are answers of z' too.
+    2. Each ball about one of these that holds t + 1 answers of z holds at least t answers of z'. So
+       rho_j(t) in z' is at most rho_(j+1)(t + 1) in z.
+    3. Step 2 with j = k + 2 and t = t0 + k + 1 gives A(k)(z') <= A(k + 1)(z).
+    4. Step 2 with j = 1 and t = t0 bounds the radius about the center of z' by rho_2(t0 + 1) of z. The
+       radius about the center of z, rho_1(t0), is no larger.
+    5. The balls of these radii about both centers hold t0 answers each, so they share an unchanged answer
+       (`majority`). So the center moves by at most 2 rho_2(t0 + 1) = A(0).
+
+    On a line the center may be any grid point. It is the middle of the shortest interval that holds t0
+    answers. rho_j(t) is, for every j, half the length of the shortest interval that holds t answers, rounded
+    up. The same proof holds.
+
     Source: Nissim, Raskhodnikova and Smith 2007, Section 5, with centers at answers.
 
     Args:
@@ -50,7 +66,7 @@ def attention(points: Points, diameter: int) -> tuple[Ints, Ints]:
         diameter: L1 diameter of the universe.
 
     Returns:
-        Center (d,) and A(0), A(1), ..., until the answers run out.
+        Center (d,), and A(k) for all k with t0 + k + 1 <= m.
     """
     t0, answers = majority(len(points)), len(points)
     if points.shape[1] == 1:
@@ -78,7 +94,7 @@ def attention(points: Points, diameter: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, kw_only=True)
 class CenterOfAttention(Aggregation):
-    """Release the center of attention, each axis with noise by its smooth sensitivity in L1.
+    """Release the center of attention, with noise on each axis by the center's smooth L1 sensitivity.
 
     Args:
         noise: of all axes.
@@ -118,7 +134,7 @@ class CenterOfAttention(Aggregation):
 
 
 class CenterOfAnswers(Aggregator):
-    """The center of attention, which stays among the stable answers where these are a clear majority."""
+    """The center of attention. It stays near the stable answers where these are a clear majority."""
 
     name: ClassVar[str] = "center_of_attention"
 
@@ -143,8 +159,8 @@ class CenterOfAnswers(Aggregator):
 
     def _round(self, share: float) -> CenterOfAttention:
         grid, one = self.setting.grid, self.per_answer(share)
-        # As smooth as it takes for the domain to vanish within the spare changes, and hardly more:
-        # the radius that holds a majority grows slowly.
+        # beta is so large that e^(-beta spare) times the domain is negligible, and hardly larger. A small
+        # beta would do for the rest, because the radius that holds a majority grows slowly with k.
         doubling = max(1.0, self._spare / _VANISHED)
         noise = calibrate_noise(
             "center of attention",

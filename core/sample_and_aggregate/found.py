@@ -1,4 +1,4 @@
-"""What sample and aggregate answers and promises: a stable point, and how far the answers are from it."""
+"""What sample and aggregate releases and promises: a stable point, and how far the answers are from it."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,12 @@ class Promises:
     """What every aggregator promises.
 
     Args:
-        leftover: if the `stable_fraction` of the blocks answer within some distance of a point, the value is
-            within a small multiple of that distance plus `leftover` of it, in data units per axis, whatever
-            the other blocks answer.
-        radius_blocks: the radius, to 10%, is no wider than what holds the `stable_fraction` of the answers,
-            and holds all of these but so many.
+        leftover: suppose that a fraction `stable_fraction` of the blocks answers within distance D of a point
+            c. Then the released value is within a small multiple of D, plus `leftover`, of c, whatever the
+            other blocks answer. Data units per axis.
+        radius_blocks: the released radius holds all but at most `radius_blocks` of the stable answers. It is
+            at most 10% larger than the smallest radius about the value that holds a fraction
+            `stable_fraction` of the answers.
     """
 
     leftover: float

@@ -25,7 +25,7 @@ class Outputs:
 
     @classmethod
     def of(cls, blocks: NDArray[np.uint64], points: Points) -> "Outputs":
-        """Order answers by block; of several for one block the first in lexicographic order stays."""
+        """Order answers by block. If a block has several answers, keep the lexicographically first."""
         order = np.lexsort((*points.T[::-1], blocks))
         blocks, points = blocks[order], points[order]
         first = np.append(True, blocks[1:] != blocks[:-1])[: len(blocks)]
@@ -42,7 +42,7 @@ class Outputs:
         )
 
     def table(self, blocks: int, default: Ints) -> Points:
-        """Return one answer for each of the blocks 0, ..., blocks - 1, `default` where it is missing."""
+        """Return one answer for each of the blocks 0, ..., blocks - 1; `default` for a block without one."""
         table = np.tile(default, (blocks, 1))
         known = self.blocks < blocks
         table[self.blocks[known].astype(np.int64)] = self.points[known]
@@ -51,10 +51,10 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregation:
-    """Collect the answers; each aggregator releases what it makes of them.
+    """Collect the answers. Each aggregator defines what it releases from them.
 
-    A record of this round is one block's answer, a grid point whose identity is the number of the block. The
-    database of answers has a public size, and neighbors differ in one answer.
+    A record of this round is one block's answer: a grid point whose identity is the number of the block. The
+    database of answers has a public size. Its neighbors differ in one answer.
 
     Args:
         grid: the universe of the answers.

@@ -13,12 +13,13 @@ _MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True)
 class SampleAndAggregate:
-    """Release what most blocks of the data answer.
+    """Release the answer that most blocks of the data agree on.
 
     Args:
         blocks: number of disjoint subsamples, k; each gives one answer.
-        aggregator: `smooth_median` (per axis) and `center_of_attention` need a stable majority,
-            `one_cluster` serves a stable minority, `average` needs no agreement; or `auto`.
+        aggregator: `smooth_median` (per axis) and `center_of_attention` need a majority of blocks that agree.
+            `one_cluster` also works where only a minority agrees. `average` needs no agreement. `auto` takes
+            the one with the smallest error.
         stable_fraction: part of the blocks expected to answer nearly the same.
         ranges: what `average` clamps answers to: `tight` (the domain) or `loose` (private quartiles).
         failure: probability with which a promise may fail, beta.

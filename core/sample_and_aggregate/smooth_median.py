@@ -23,7 +23,9 @@ MEDIAN = Rank(1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothMedian(Aggregation):
-    """Release the median of each axis; another answer is one replaced value per axis, each axis is charged.
+    """Release the median of each axis, with noise by its smooth sensitivity.
+
+    Changing one answer replaces one value on every axis. So every axis is charged.
 
     Args:
         noise: of one axis, drawn for each.
@@ -52,7 +54,7 @@ class SmoothMedian(Aggregation):
 
 
 class MedianOfAnswers(Aggregator):
-    """The median of each axis, which stays among the stable answers where these are a clear majority."""
+    """The median of each axis. It stays within the stable answers where these are a clear majority."""
 
     name: ClassVar[str] = "smooth_median"
 

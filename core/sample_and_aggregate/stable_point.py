@@ -1,4 +1,4 @@
-"""A small ball that holds a part of the blocks' answers, even a minority: the 1-cluster of the answers."""
+"""The 1-cluster of the blocks' answers: a small ball that holds a part of them, even a minority."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from core.sample_and_aggregate.found import Promises, Stable
 from core.sample_and_aggregate.outputs import Aggregation, Outputs
 from core.task import Accuracy, Setting, planned
 
-# Few answers: what finds the cluster needs nearly all of epsilon, what refines it next to nothing.
+# There are few answers, so the rounds that find the cluster get nearly all of epsilon.
 _SHARES = {
     "good_radius": 0.4,
     "good_center": 0.3,
@@ -35,8 +35,8 @@ _SHARES = {
 class StablePoint(Aggregation):
     """Release center and radius of the 1-cluster of the answers (Nissim, Stemmer and Vadhan 2016, Section 6).
 
-    The published algorithm samples records first, so that the stable point speaks of the distribution they
-    come from; privacy does not need it, as one record is in one block.
+    The published algorithm samples records first, so that the stable point holds for the distribution that
+    the records come from. Privacy does not need this step, because a record is in one block only.
 
     Args:
         rounds: of the 1-cluster, which start without a state.
@@ -57,7 +57,7 @@ class StablePoint(Aggregation):
 
 
 class ClusterOfAnswers(Aggregator):
-    """The 1-cluster of the answers, the only aggregator that finds what a minority agrees on."""
+    """The 1-cluster of the answers. No other aggregator finds a point that only a minority agrees on."""
 
     name: ClassVar[str] = "one_cluster"
     calibrated: ClassVar[bool] = False
@@ -76,8 +76,9 @@ class ClusterOfAnswers(Aggregator):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        The error is what is left over, at least a step. For a stable fraction of at most 1/2 it is 0, found
-        or not: no other aggregator can find what so few agree on.
+        The error is `Promises.leftover`, or one grid step if that is larger. If the stable fraction is at
+        most 1/2, the error is 0, even where no ball is promised. So `auto` then takes this aggregator: no
+        other one can find a point that so few blocks agree on.
         """
         grid, params, missing = self.setting.grid, self.setting.params, self._inner.promises["missing"]
         leftover = self.width(1.0) if missing is None else 0.0
@@ -87,7 +88,7 @@ class ClusterOfAnswers(Aggregator):
 
     @cached_property
     def _inner(self) -> Plan:
-        """The plan of the 1-cluster, for a database of answers of which one is replaced."""
+        """The plan of the 1-cluster on the database of answers, whose neighbors replace one answer."""
         setting, one_replaced = self.setting, Neighbors("replace_one")
         target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
         inner = Setting(setting.grid, target, setting.budget, one_replaced, setting.salt)

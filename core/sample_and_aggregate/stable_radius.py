@@ -19,9 +19,10 @@ _RATIO = 1.1  # of neighboring candidate radii
 class StableRadius:
     """Choose the radius about a released point that holds about `target` answers.
 
-    The exponential mechanism over candidate radii that grow by 10%. The score of a radius is minus how far
-    the target is from the ranks of the answers between it and the next smaller one; another answer moves
-    these by at most 1.
+    The radius is chosen by the exponential mechanism over candidate radii that grow by 10%. Sort the answers
+    by their distance from the point. The ranks of a candidate are those of the answers beyond the next
+    smaller candidate and within this one. The score of a candidate is minus the distance of `target` from
+    its ranks. Changing one answer moves the ends of the ranks by at most 1.
 
     Args:
         grid: the universe of the answers.
@@ -42,7 +43,7 @@ class StableRadius:
         return np.unique(np.append(ladder, [0, widest]))
 
     def rank_error(self, failure: float) -> int:
-        """Bound, with probability 1 - failure, how many answers the radius misses or holds in excess."""
+        """Bound by how many answers the radius misses or exceeds `target`, with probability 1 - failure."""
         return math.ceil(self.choice.scale * math.log(len(self.radii) / failure))
 
     def release(self, points: Points, center: Ints, noise: Noise) -> int:

@@ -9,10 +9,10 @@ from core.task import Setting, Task
 
 
 def check(setting: Setting[SampleAndAggregate]) -> None:
-    """Check that distances between answers are served.
+    """Check that squared distances between answers fit into integers.
 
     Raises:
-        ValueError: they are not.
+        InvalidValue: they don't.
     """
     setting.grid.check_distances()
 
@@ -20,7 +20,8 @@ def check(setting: Setting[SampleAndAggregate]) -> None:
 SAMPLE_AND_AGGREGATE = Task(
     SampleAndAggregate,
     (MedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
-    "what is left over, at least a step; one_cluster is preferred where only a minority agrees",
+    "the leftover that they promise, at least one grid step; one_cluster is preferred where only a minority "
+    "agrees",
     check,
     choice="aggregator",
 )

@@ -49,17 +49,17 @@ class CenterScales:
         return math.log(2 * records / self.beta)
 
     def image(self, records: int) -> int:
-        """Dimension k of the boxes: 46 ln(2 n / beta), or d where that is no larger.
+        """Dimension k of the boxes' space: the smaller of 46 ln(2 n / beta) and d.
 
-        The identity map distorts nothing, so it serves as the projection whenever it is allowed.
+        Where k = d, the identity map replaces the random projection, because it distorts no distance.
         """
         return min(self.dimension, math.ceil(46 * self.log(records)))
 
     def shifts(self, records: int) -> int:
-        """How many random shifts may be tried: 2 n ln(1 / beta) / beta, or as many as are needed.
+        """How many random shifts are tried at most: the smaller of two sufficient numbers.
 
-        A shift keeps the cluster whole with probability .99^k, so ln(1 / beta) / .99^k of them suffice; the
-        published number bounds this by .99^k >= beta / (2 n).
+        A shift cuts no part off the cluster with probability .99^k. So ln(1 / beta) / .99^k shifts suffice.
+        The published number, 2 n ln(1 / beta) / beta, follows from .99^k >= beta / (2 n).
         """
         enough = math.log(1 / self.beta) / 0.99 ** self.image(records)
         return math.ceil(min(enough, 2 * records * math.log(1 / self.beta) / self.beta))
@@ -108,23 +108,27 @@ class CenterScales:
 
 @dataclass(frozen=True)
 class GoodCenter:
-    """Find a ball about most records of some ball of the released radius r.
+    """Find a ball that holds most records of some ball of the released radius r.
 
-    AboveThreshold looks for a random shift at which some box of side 300 r holds nearly the expected
-    number; a stability histogram chooses the box; on each axis of a random rotation another one chooses
-    an interval of length 900 r sqrt(k ln(d n / beta) / d); the noisy average inside a ball about their
-    intersection is the center.
+    1. AboveThreshold looks for a random shift at which some box of side 300 r holds nearly the expected
+       number of records.
+    2. A stability histogram chooses one of the boxes of this shift.
+    3. On each axis of a random rotation, another stability histogram chooses an interval of length
+       900 r sqrt(k ln(d n / beta) / d).
+    4. The intersection of these intervals is the center of a bounding ball. The released center is the
+       noisy average of the box's records inside the bounding ball.
 
-    `replace_one`: the fullest box's count has sensitivity 1, not monotone, so AboveThreshold takes
-    2 / epsilon' and 4 / epsilon' (epsilon' = epsilon / 4). The boxes' counts, and the counts of the chosen
-    box's records in the intervals of one axis, are histograms. Shifts, projection and rotation are public
-    randomness: privacy holds for any value of them. n is public.
+    Sensitivity under `replace_one`: the count of the fullest box has sensitivity 1 and is not monotone. So
+    AboveThreshold takes the scales 2 / epsilon' and 4 / epsilon' with epsilon' = epsilon / 4. The counts of
+    the boxes are a histogram. The counts of the chosen box's records in the intervals of one axis are a
+    histogram too. Shifts, projection and rotation are public randomness: privacy holds for any value of
+    them. n is public.
 
-    With radius 0 the cells are the single grid points, and one stability histogram suffices.
+    If r = 0, the cells are the single grid points, and one stability histogram suffices.
 
     Args:
         grid: the universe.
-        target: number of records that some ball of the released radius about a record holds.
+        target: number of records that some ball of the released radius, centered at a record, holds.
         scales: constants.
         seed: public seed of the shifts, the projection and the rotation.
     """
@@ -169,7 +173,7 @@ class GoodCenter:
         return Found(point, 0, max(0, int(count[0])))
 
     def _fullest(self, data: Weighted, cells: Ints, noise: Noise) -> tuple[Ints, Weighted] | None:
-        """Release nearly the fullest cell; return it and its records.
+        """Release a cell whose count is close to the largest; return the cell and its records.
 
         Args:
             data: the records.
@@ -212,7 +216,8 @@ class GoodCenter:
     def _products(self, data: Weighted, columns: Floats) -> Floats:
         """Inner products (m, c) of the points with columns (d, c), in integers.
 
-        Floating-point sums may depend on how many points there are, and one record would move others.
+        Floating-point sums may depend on the number of points. Then one record could change the cells of
+        other records, which the sensitivity argument excludes.
         """
         bits = 59 - sum(self.grid.extents).bit_length()
         products = data.points @ np.rint(columns * 2.0**bits).astype(np.int64)
@@ -230,7 +235,7 @@ class GoodCenter:
         d = self.grid.dimension
         length = self.scales.reach(records) / 3 * r / math.sqrt(d)
         axes, triangle = np.linalg.qr(self._random(_ROTATION, 0).normal(size=(d, d)))
-        axes = axes * np.sign(np.diagonal(triangle))  # without the signs it would not be uniform
+        axes = axes * np.sign(np.diagonal(triangle))  # without the signs the rotation would not be uniform
         intervals = np.floor(self._products(box, axes) / length).astype(np.int64)
         found = self.scales.intervals.fullest((box.tallied(of) for of in intervals.T), noise)
         if found is None:
@@ -238,7 +243,7 @@ class GoodCenter:
         return self._on_grid((np.array(found) + 0.5) * length @ axes.T)
 
     def _on_grid(self, point: Floats) -> Ints:
-        """Nearest grid point: closer to every record than `point`, but for the rounding."""
+        """Nearest grid point. Apart from rounding, it is no farther from any record than `point` is."""
         extents = np.asarray(self.grid.extents)
         return np.rint(np.clip(point, 0, extents)).astype(np.int64)
 

@@ -68,13 +68,14 @@ class RadiusScales:
     def gamma(self) -> int:
         """Gamma = 8^log*|F| 144 log*|F| / epsilon ln(24 log*|F| / (beta delta)), rounded up.
 
-        What RecConcave needs with alpha 1/2 at (epsilon / 2, delta) and failure beta / 2.
+        This is the quality that RecConcave needs with alpha = 1/2, privacy (epsilon / 2, delta) and failure
+        probability beta / 2.
         """
         return math.ceil(quality_promise(self.solutions, 0.5, self.epsilon / 2, self.delta, self.beta / 2))
 
     @property
     def zero(self) -> Laplace:
-        """Noise of L(0), which has sensitivity 2: epsilon / 2."""
+        """Noise of L(0), at epsilon / 2 and sensitivity 2."""
         return Laplace.of("records at one point, L(0)", self.epsilon / 2, 2)
 
     @property
@@ -91,8 +92,8 @@ class RadiusScales:
     def search(self) -> Search:
         """The draws inside RecConcave, which spends (epsilon / 2, delta) in all.
 
-        The theorem allows 3 log*|F| draws; those really made, 3 levels + 1, share the epsilon, and the
-        2 levels that are A_dist the delta.
+        The theorem provides for 3 log*|F| draws. The draws that are really made are 3 levels + 1, and they
+        share epsilon. 2 levels of them are draws of A_dist, and these share delta.
         """
         levels = self.levels
         return Search.of(self.epsilon / 2 / (3 * levels + 1), self.delta / max(1, 2 * levels), levels)
@@ -102,18 +103,22 @@ class RadiusScales:
 class GoodRadius:
     """Find a radius z such that some ball of radius z holds nearly the target and z <= 4 r_opt.
 
-    With B_r(p) the number of records within r of p, capped at the target t, let
+    Let B_r(p) be the number of records within r of p, capped at the target t. Let
 
         L(r) = 1/t max over t distinct records of the sum of their B_r.
 
-    Replacing one record moves the B_r of each other record by at most 1 and its own by at most t: the sum
-    over any t records moves by at most (t - 1) + t, so L has sensitivity below 2, and so has floor(L): the
-    floors of two numbers at most 2 apart are at most 2 apart. Adding a record can only raise L. Hence
-    Q(r) = floor(1/2 min{t - floor(L(r / 2)), floor(L(r)) - t + 4 Gamma}) has sensitivity 1; it is
-    quasi-concave, as L grows with r. `replace_one` only: n >= t is checked, and n is public there.
+    Sensitivity, under `replace_one` only:
+
+    1. Replacing one record changes the B_r of each other record by at most 1, and its own by at most t.
+    2. So the sum over any t records changes by at most (t - 1) + t, and L has sensitivity below 2.
+    3. floor(L) has sensitivity at most 2, because the floors of two numbers less than 2 apart are at most 2
+       apart.
+    4. So Q(r) = floor(1/2 min{t - floor(L(r / 2)), floor(L(r)) - t + 4 Gamma}) has sensitivity 1.
+    5. L grows with r, so Q is quasi-concave.
+    6. The round checks n >= t. n is public.
 
     With probability 1 - beta some ball of radius z about a record holds t - 3 Gamma records, and
-    z <= 4 r_opt (Lemma 4.6; rounding down Q loses nothing, as Gamma is an integer).
+    z <= 4 r_opt (Lemma 4.6). Rounding Q down loses nothing, because Gamma is an integer.
 
     Args:
         target: t.
@@ -137,7 +142,7 @@ class GoodRadius:
     def release(self, aggregate: Weighted, state: object, noise: Noise) -> Radius | NotFound:
         """Release the radius; NotFound where RecConcave does, or where there are fewer records than t."""
         t, scales = self.target, self.scales
-        if aggregate.total < t:  # public: the number of records is
+        if aggregate.total < t:  # reveals nothing: the number of records is public
             return NotFound()
         averages = ball_averages(aggregate, t)
         zero = int(scales.zero.add(averages.values[:1], noise)[0])
@@ -151,7 +156,7 @@ class GoodRadius:
 def ball_averages(data: Weighted, target: int) -> Steps:
     """Compute floor(L(r)) for all r, as a step function of the squared radius in grid steps.
 
-    Time O(m^3 log m) for m distinct points: every distance between two of them is a step.
+    The time is O(m^3 log m) for m distinct points, because every distance between two points is a step.
 
     Args:
         data: at least `target` records.
@@ -179,7 +184,7 @@ def _ball_counts(sorted_squares: Ints, within: Ints, radii: Ints) -> Ints:
 
 
 def _average(counts: Ints, balls: Ints, target: int) -> Ints:
-    """Average the t largest capped ball counts, each point as often as its multiplicity, rounded down.
+    """Average the t largest capped ball counts, rounded down. A point counts as often as its multiplicity.
 
     Args:
         counts: shape (m,).
@@ -187,7 +192,7 @@ def _average(counts: Ints, balls: Ints, target: int) -> Ints:
         target: t.
 
     Returns:
-        Shape (u,); exact, in limbs, as the sums may exceed int64.
+        Shape (u,). The result is exact: sums may exceed int64, so they are added up in limbs.
     """
     capped = np.minimum(balls, target)
     order = np.argsort(-capped, axis=0, kind="stable")
@@ -205,7 +210,8 @@ def _average(counts: Ints, balls: Ints, target: int) -> Ints:
 def radius_quality(averages: Steps, target: int, gamma: int, last: int) -> Steps:
     """Q of GoodRadius as a step function of the radius in half steps, 0, ..., last.
 
-    Radius i / 2 reaches squared distance s from i = ceil(sqrt(4 s)) on, half of it from ceil(sqrt(16 s)).
+    The radius i / 2 is at least sqrt(s) from i = ceil(sqrt(4 s)) on. Half of this radius, i / 4, is at least
+    sqrt(s) from i = ceil(sqrt(16 s)) on.
     """
     whole = _reached(averages.starts, 4)
     half = _reached(averages.starts, 16)

@@ -1,4 +1,4 @@
-"""The published 1-cluster: GoodRadius with RecConcave, then GoodCenter, literal constants."""
+"""The published 1-cluster with its published constants: GoodRadius with RecConcave, then GoodCenter."""
 
 import hashlib
 import math
@@ -15,8 +15,8 @@ from core.one_cluster.params import OneCluster
 from core.task import Accuracy, Method
 
 _EVENTS = 9  # GoodRadius fails with beta, GoodCenter with at most 8 beta
-_MOST_EPSILON = 16  # Theorem 4.7 and the Gaussian then stay within their shares for any delta
-_MOST_RECORDS = 2**45  # promises hold for any table up to here; n enters by its logarithm
+_MOST_EPSILON = 16  # up to here Theorem 4.7 and the Gaussian stay within their shares for any delta
+_MOST_RECORDS = 2**45  # promises hold for tables of at most so many records; they depend on ln(n)
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class _Guarantee:
     """What holds with probability 1 - failure for every table of at most 2^45 records.
 
     Args:
-        missing: the released ball holds at least target - missing records,
-        smallest_target: if target is at least this.
-        radius_factor: and its radius is at most this times the best one.
+        missing: if the target is at least `smallest_target`, the ball holds target - missing records or more.
+        smallest_target: smallest target for which anything is promised.
+        radius_factor: the released radius is at most this times that of the smallest ball.
     """
 
     missing: int
@@ -38,8 +38,8 @@ class Paper(Method[OneCluster]):
     """The published 1-cluster (Nissim, Stemmer and Vadhan 2016, Theorem 3.2).
 
     GoodRadius and GoodCenter get half of epsilon and delta each. The number of records n is public under
-    `replace_one`, so the constants that need it are computed when the data are there. The public seed of the
-    shifts and rotations is hashed from the salt; privacy does not rest on it.
+    `replace_one`, so the rounds compute the constants that depend on n from the data. The seed of the shifts
+    and rotations is a hash of the salt; privacy does not rest on its secrecy.
     """
 
     name: ClassVar[str] = "paper"
@@ -90,8 +90,8 @@ class Paper(Method[OneCluster]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        The error is infinite, so that only who asks for this method gets it: its time and memory grow with
-        powers of the number of distinct points.
+        The error is infinite, so a job gets this method only if it names it: time and memory grow with the
+        cube and the square of the number of distinct points.
         """
         holds = self._guarantee
         promises = Promises(missing=None, radius_factor=None)
@@ -117,13 +117,14 @@ class Paper(Method[OneCluster]):
     def _guarantee(self) -> _Guarantee:
         """Follow the proofs of Lemmas 4.6 and 4.12 with the noise really drawn.
 
-        - GoodRadius: some ball of radius z about a record holds t - 3 Gamma, and z <= 4 r_opt.
-        - AboveThreshold stops, as its margin 100 / epsilon ln(2 n / beta) exceeds its error, at a shift where
-          the fullest box holds t - 3 Gamma less margin and error.
-        - The chosen box loses twice the largest noise of n cells.
-        - The records of that box lie within 450 z sqrt(k) of each other, hence in at most two intervals of
-          any axis, hence all in the bounding ball if every axis finds an interval.
-        - So all of them are within 450 z sqrt(k) of their mean.
+        1. GoodRadius: some ball of radius z about a record holds t - 3 Gamma records, and z <= 4 r_opt.
+        2. AboveThreshold stops, because its margin 100 / epsilon ln(2 n / beta) exceeds its error. At the
+           shift where it stops, the fullest box holds at least t - 3 Gamma - margin - error records.
+        3. The chosen box holds fewer than the fullest by at most twice the largest noise of n cells.
+        4. Any two records of the chosen box are within 450 z sqrt(k) of each other. So they lie in at most
+           two neighboring intervals of any axis. If an interval is found on every axis, the bounding ball
+           holds all of these records.
+        5. So all of them are within 450 z sqrt(k) of their mean, which is what the average estimates.
         """
         n, d, beta, scales = _MOST_RECORDS, self.setting.grid.dimension, self._beta, self._center_scales
         margin = 100 / scales.epsilon * scales.log(n)
@@ -153,15 +154,15 @@ class Paper(Method[OneCluster]):
         target, smallest = self.setting.params.target, self._guarantee.smallest_target
         notes = [
             "These are the published constants, meant for proofs: a promise needs a target of at least "
-            f"{smallest:.3g} at this budget, and they leave part of it unspent.",
-            "Every pair of distinct points is compared, in time that grows with the cube of their number and "
-            "memory that grows with its square: made for about a thousand at most. Time, and failure for "
-            "want of memory, are not covered by the guarantee.",
-            "The count is that of the records averaged, not of all records inside the ball.",
+            f"{smallest:.3g} at this budget, and part of the budget stays unspent.",
+            "Every pair of distinct points is compared. Time grows with the cube of the number of distinct "
+            "points, memory with its square, so use the method for at most about a thousand. The guarantee "
+            "does not cover the running time, nor a failure for lack of memory.",
+            "The count is the number of records that were averaged, not of all records inside the ball.",
         ]
         if target < smallest:
             notes.append(
                 f"The target {target} is too small for a promise: expect not_found, or a wide "
-                "ball. What is released is as private as ever."
+                "ball. The privacy guarantee is the same."
             )
         return tuple(notes)

@@ -29,7 +29,7 @@ class AverageScales:
 
     @property
     def count(self) -> Laplace:
-        """Noise of the count, of scale 2 / epsilon: epsilon / 2."""
+        """Noise of the count, at epsilon / 2: its scale is 2 / epsilon."""
         return Laplace.of("count", self.epsilon / 2, 1)
 
     @property
@@ -53,7 +53,7 @@ class ReleasedMean:
     Args:
         mean: shape (d,), grid steps from the ball's center.
         count: noisy number of records.
-        error: but for probability 2 beta, the mean is this close to the true one, grid steps.
+        error: with probability 1 - 2 beta the mean is within this of the true mean, grid steps.
     """
 
     mean: NDArray[np.float64]
@@ -66,23 +66,25 @@ def noisy_average(
 ) -> ReleasedMean | None:
     """Release the mean of the records within `radius` of `center`.
 
-    The published Gaussian is continuous and added to the mean. Here the sum of x - center gets discrete
-    Gaussian noise of scale (published scale times m), which no longer depends on the data, and is divided
-    by the released count. One record adds a vector of norm at most R to the sum, so under `replace_one`
-    the sum has L2 sensitivity 2 R, half of the 4 R that the published scale allows for. The count has
-    sensitivity 1. Where n R could exceed 2^60, x - center is first rounded to a multiple of a public unit.
+    The published algorithm adds a continuous Gaussian to the mean. Here discrete Gaussian noise is added to
+    the sum of x - center, and the noisy sum is divided by the released count. The scale of the noise is the
+    published one times m, which does not depend on the data.
+
+    One record adds a vector of norm at most R to the sum. So under `replace_one` the sum has L2 sensitivity
+    2 R, half of the 4 R for which the published scale is made. The count has sensitivity 1. Where n R could
+    exceed 2^60, x - center is first rounded to a multiple of a public unit.
 
     Args:
-        data: the records; n of all records, not of these, is public.
+        data: the records to average. Their number is private; only the number n of all records is public.
         center: public, shape (d,), grid steps.
         radius: R, public, grid steps.
         records: n, public.
         scales: noise scales.
-        beta: failure probability of each half of the error bound.
+        beta: failure probability of each of the two parts of the error bound: sum and count.
         noise: where randomness comes from.
 
     Returns:
-        The mean, or None where the count is too small to be told from 0.
+        The mean, or None where the noisy count is too small to be distinguished from 0.
     """
     dimension = len(center)
     moved = data.points - center

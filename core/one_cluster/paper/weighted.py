@@ -1,4 +1,4 @@
-"""Distinct points with multiplicities: the whole database, compressed where many records agree."""
+"""The whole database as distinct points with multiplicities."""
 
 from dataclasses import dataclass
 

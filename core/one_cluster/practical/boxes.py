@@ -11,8 +11,8 @@ from core.domain import Grid, Points
 
 Ints = NDArray[np.int64]
 
-MAX_DIMENSION = 6  # beyond it, boxes live in a random projection
-PROJECTED = 4  # to so many dimensions
+MAX_DIMENSION = 6  # with more dimensions, the boxes cover a random projection of the grid
+PROJECTED = 4  # dimensions of that projection
 _UNIT = 1 << 10  # projected units per grid step
 _INDEX_BITS = 51
 _OFFSET_BITS = 6
@@ -25,8 +25,8 @@ _PUBLIC_SEED = 0x5110A1  # projection and offsets are public: privacy does not r
 class Boxes:
     """All boxes of side 2^level at many offsets, over a grid or its projection.
 
-    A key names one box: level, offset and the index of the box packed into 63 bits, without
-    collisions. One record is in exactly one box of every (level, offset).
+    A key names one box. It packs level, offset and index of the box into 63 bits without collisions. Every
+    record is in exactly one box of every (level, offset).
 
     Args:
         grid: the universe.
@@ -36,12 +36,12 @@ class Boxes:
 
     @property
     def dimension(self) -> int:
-        """Number of axes k of the space the boxes live in."""
+        """Number of axes k of the boxes' space: the grid or its projection."""
         return PROJECTED if self.projected else self.grid.dimension
 
     @property
     def projected(self) -> bool:
-        """Whether the boxes live in a projection."""
+        """Whether the boxes cover a projection of the grid."""
         return self.grid.dimension > MAX_DIMENSION
 
     @property
@@ -103,8 +103,8 @@ class Boxes:
     def offsets(self, *, fine: bool) -> NDArray[np.float64]:
         """Offsets of the boxes as fractions of their side, shape (s, k); the fine ones include the coarse.
 
-        Up to three dimensions a lattice of m^k offsets. Beyond, the k + 1 diagonal offsets and then
-        public random ones.
+        In up to three dimensions the offsets are a lattice of m^k points. In more dimensions they are k + 1
+        points on the diagonal, and then public random points.
         """
         k = self.dimension
         if k in _LATTICE:
@@ -120,8 +120,9 @@ class Boxes:
     def fits(self) -> float:
         """Largest f such that any set of diameter f * side fits into some box of the coarse offsets.
 
-        On a lattice 1 - 1/m per axis; on the diagonal 1 / (k + 1), as every axis of the set is cut
-        by at most one of the k + 1 offsets (Chan 1998).
+        With a lattice f = 1 - 1/m. With the diagonal f = 1 / (k + 1): on each of the k axes, at most one of
+        the k + 1 offsets has a box face that cuts the set, so one offset is left that cuts it on no axis
+        (Chan 1998).
         """
         k = self.dimension
         return 1 - 1 / _LATTICE[k][0] if k in _LATTICE else 1 / (k + 1)

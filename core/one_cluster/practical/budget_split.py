@@ -12,17 +12,17 @@ from core.one_cluster.practical.boxes import Boxes
 from core.task import Setting
 
 RADIUS_SAMPLE, CENTER_SAMPLE = 2000, 8000
-"""How many records of the target the samples of the first and the second round keep, expected."""
+"""Of `target` records, the expected number that the samples of the first and the second round keep."""
 
 AVERAGES = ("average_1", "average_2")
 """Names of the rounds that move the center to a mean."""
 
-_SUM = 0.85  # an average spends this part on the sum and the rest on the count
+_SUM = 0.85  # part of an average's epsilon that is spent on the sum; the rest is spent on the count
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Every draw of a run; see the rounds for the sensitivities."""
+    """Every draw of a run. The docstrings of the rounds give the sensitivities."""
 
     level: AboveThreshold
     box: Choosing
@@ -38,7 +38,7 @@ class BudgetSplit:
 
     Args:
         setting: what is asked for.
-        changes: how many changes of its relation lie between neighbors.
+        changes: how many changes of the neighbor relation lead from a database to its neighbor.
     """
 
     setting: Setting[OneCluster]
@@ -50,7 +50,7 @@ class BudgetSplit:
         return self.setting.params.target
 
     def for_target(self, target: int) -> "BudgetSplit":
-        """Return the same for another target."""
+        """Return the same split for another target."""
         return replace(
             self, setting=replace(self.setting, params=replace(self.setting.params, target=target))
         )
@@ -65,12 +65,12 @@ class BudgetSplit:
         return min(1.0, sample / self.target)
 
     def floor(self, sample: int) -> int:
-        """Records in a box below which a round does not send it on."""
+        """Clipping floor of box counts: an eighth of the target's expected number in the sample."""
         return int(self.rate(sample) * self.target / 8)
 
     @property
     def choice_delta(self) -> float:
-        """What choosing a box spends of delta."""
+        """Part of delta that is spent on choosing a box."""
         return self.setting.budget.delta / 4
 
     @property
@@ -83,7 +83,11 @@ class BudgetSplit:
         return math.sqrt(2 * self.setting.grid.dimension) > self._gaussian_factor
 
     def shares(self) -> dict[str, float]:
-        """Shares of epsilon; by default the fit gets what makes its error a 20th of the target."""
+        """Shares of epsilon, by name; they sum to 1.
+
+        By default the fit gets as much as makes its error about a 20th of the target, but at least 0.2 and
+        at most 0.45.
+        """
         fit = min(0.45, max(0.2, 200 / (self.target * self.setting.budget.epsilon)))
         average = (1 - 0.15 - 0.10 - 0.06 - fit) / 2
         shares = dict(zip(SHARES, (0.15, 0.10, average, average, fit, 0.06), strict=True))
@@ -94,8 +98,8 @@ class BudgetSplit:
     def draws(self, share: float) -> Draws:
         """Return the draws that `share` of the budget pays for.
 
-        A replacement is 2 additions or removals, so what is calibrated for one of these gets
-        epsilon / 2 (group privacy: (2 epsilon, (1 + e^epsilon) delta)).
+        A replacement is an addition and a removal. So a draw that is calibrated for a single addition or
+        removal gets epsilon / 2 (group privacy: two such changes cost (2 epsilon, (1 + e^epsilon) delta)).
         """
         epsilon = {k: v * self.setting.budget.epsilon * share for k, v in self.shares().items()}
         changes, one = self._between, self.changes * self.setting.neighbors.count()
@@ -132,11 +136,11 @@ class BudgetSplit:
 
     @property
     def _between(self) -> int:
-        """How many additions or removals lie between neighbors."""
+        """How many additions or removals of a record lead from a database to its neighbor."""
         return self.changes * self.setting.neighbors.changes
 
     def _sum(self, name: str, epsilon: float) -> Additive:
-        """Return the noise of a sum, Gaussian or Laplace, for a share of about `epsilon`."""
+        """Return the noise of a sum, Gaussian or Laplace, that spends about `epsilon`."""
         what, changes = f"sum of {name}, per step of the ball's radius", self._between
         if self.gaussian:
             return Gaussian.of(what, (epsilon / self._gaussian_factor) ** 2 / 2, changes)

@@ -1,4 +1,4 @@
-"""What the practical 1-cluster promises: thresholds of its rounds, and what then holds."""
+"""Thresholds of the practical 1-cluster's rounds, and the promises that follow from them."""
 
 import math
 from bisect import bisect_left
@@ -12,14 +12,14 @@ from core.one_cluster.practical.refine import candidate_radii
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Thresholds of the rounds, and what then holds with probability 1 - failure.
+    """Thresholds of the rounds, and what holds under them with probability 1 - failure.
 
     Args:
-        threshold: count, in the sample of the first round, at which a level is good.
-        target: count at which the fitted radius is good.
-        missing: the ball holds at least target - missing records, where `found`.
+        threshold: count in the first round's sample that some box of a level must reach.
+        target: count that the ball of the fitted radius must reach.
+        missing: if `found`, the ball holds at least t - missing records, where t is the target of the job.
         found: whether it is promised that a ball is found.
-        count_error: the released count is off by at most that.
+        count_error: the released count is off by at most this.
     """
 
     threshold: int
@@ -29,7 +29,7 @@ class Guarantee:
     count_error: int
 
     def promises(self, split: BudgetSplit) -> Promises:
-        """Return what is promised of the rounds of `split`; in a projection, nothing of the radius."""
+        """Return what the rounds of `split` promise. In a projection they promise no radius."""
         boxes, grid = split.boxes, split.setting.grid
         root = math.sqrt(grid.dimension)
         radius = self.found and not boxes.projected
@@ -42,13 +42,16 @@ class Guarantee:
 
 
 def _at_least(count: float, rate: float, log: float) -> float:
-    """Return how many of `count` records a sample keeps, but for probability e^-log (Chernoff)."""
+    """Return a lower bound on how many of `count` records a sample keeps; fails with e^-log (Chernoff)."""
     mean = max(0.0, count * rate)
     return mean if rate >= 1 else mean - math.sqrt(2 * mean * log)
 
 
 def _fewest(sampled: float, rate: float, log: float) -> float:
-    """Return the fewest records of which `sampled` are kept, but for probability e^-log (Bernstein)."""
+    """Return how many records there are at least if a sample keeps `sampled` of them.
+
+    The bound fails with probability e^-log (Bernstein).
+    """
     if rate >= 1:
         return sampled
     half = math.sqrt((1 - rate) * log / 2)
@@ -59,18 +62,20 @@ def _fewest(sampled: float, rate: float, log: float) -> float:
 def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
     """Derive thresholds and promises by a union bound over nine events, each of failure / 9.
 
-    Let t be the target and a the finest level whose boxes hold every ball of radius r_opt(t).
+    Let t be the target. Let B be the smallest ball that holds t records, and let a be the finest level at
+    which some box holds any ball of the radius of B.
 
-    - The sample of `FindRadius` keeps enough of that ball for the round to stop by level a. At the level
-      where it stops, some box shows at least the threshold less the error, hence truly holds `first`.
-    - The sample of `FindBox` keeps enough of that box. The chosen box shows less by at most the mechanism's
-      loss, hence truly holds `second`.
-    - `FitRadius` tries radii up to the diameter of that box, so its ball holds the fitted target less the
-      error, or `second`.
+    1. The sample of `FindRadius` keeps enough records of B for the round to stop at level a or a finer one.
+    2. At the level where the round stops, some box has a count in the sample of at least the threshold minus
+       the error. So this box holds at least `first` records.
+    3. The sample of `FindBox` keeps enough records of this box. The chosen box has a count in the sample that
+       is smaller by at most the error of the choice. So the chosen box holds at least `second` records.
+    4. `FitRadius` tries radii up to the diameter of the chosen box. So the released ball holds at least the
+       fitted target minus the error, or the whole chosen box and with it `second` records.
     """
     t, boxes = split.target, split.boxes
     log = math.log(9 / split.setting.params.failure)
-    # Every box of every level, or of one level and all offsets, at most.
+    # Union bound over every box of every level, or over every box of one level at all offsets.
     every_box = log + math.log(2.0) * (boxes.index_bits + 1) + math.log(len(boxes.offsets(fine=True)))
     q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
     failure = math.exp(-log)
@@ -100,7 +105,7 @@ def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
 
 
 def serves(split: BudgetSplit, draws: Draws) -> bool:
-    """Say whether the target is promised, with at least half of it in the ball."""
+    """Say whether it is promised that a ball is found, and that it holds at least half of the target."""
     holds = guarantee(split, draws)
     return holds.found and holds.missing <= split.target / 2
 
@@ -109,7 +114,7 @@ def smallest_target(works: Callable[[int], bool]) -> int | None:
     """Return the smallest target below 2^40 that works; None where there is none.
 
     Args:
-        works: says whether a target works; all targets above one that works do too.
+        works: says whether a target works. If a target works, all larger ones must work too.
     """
     targets = range(1, 1 << 40)
     at = bisect_left(targets, True, key=works)

@@ -32,7 +32,7 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Located:
-    """A ball that bounds the next average, whatever the data.
+    """The ball whose records the next average sums up. It bounds a record's influence for any data.
 
     Args:
         center: shape (d,), grid steps.
@@ -72,9 +72,9 @@ class PoissonSample:
 class FindRadius:
     """Find the smallest dyadic side at which some box holds the target.
 
-    One record is in one box of every level and offset, so the largest count of a level has
-    sensitivity 1, and all of them grow with the database: AboveThreshold, monotone, from the
-    finest level up. Clipping at the floor keeps both properties.
+    A record is in one box of every level and offset. So the largest count of a level has sensitivity 1, and
+    an added record lowers none of these counts. AboveThreshold with monotone queries goes through them from
+    the finest level up. Clipping at the floor keeps both properties.
 
     Args:
         boxes: the family of boxes.
@@ -122,8 +122,8 @@ class FindRadius:
 class FindBox:
     """Choose one box of the released side, among many offsets.
 
-    A record is in one box per offset, every count moves by at most 1 and all up when a record is
-    added: the choosing mechanism over the boxes above the floor.
+    A record is in one box of every offset. So every count changes by at most 1, and an added record lowers
+    none. The choosing mechanism chooses among the boxes above the floor.
 
     Args:
         boxes: the family of boxes.
@@ -152,7 +152,10 @@ class FindBox:
         return Counts.joined([Counts.of(keys) for keys in self.boxes.keys(coordinates, state.level, offsets)])
 
     def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Noise) -> Located | NotFound:
-        """Release one box, and the ball about it that holds everything projected into it."""
+        """Release one box, and a ball that contains every grid point of the box.
+
+        In a projection, this ball is the one that bounds the universe.
+        """
         if isinstance(state, NotFound):
             return state
         chosen = self.box.choose(aggregate.keys, aggregate.counts, noise)

@@ -24,7 +24,7 @@ from core.task import Accuracy, Method
 PracticalRound = FindRadius | FindBox | MoveToMean | FitRadius
 
 _UNKNOWN = Guarantee(threshold=1, target=1, missing=0, found=False, count_error=0)
-"""Stands in where only the draws matter, which don't depend on thresholds."""
+"""A placeholder where only the draws matter: they don't depend on the thresholds."""
 
 
 def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[PracticalRound, ...]:
@@ -54,11 +54,11 @@ def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[Pract
 
 @dataclass(frozen=True)
 class Practical(Method[OneCluster]):
-    """The practical 1-cluster, which uses the number of records under no relation.
+    """The practical 1-cluster. It never uses the number of records, not even where this is public.
 
     Args:
         setting: what is asked for.
-        changes: how many changes of its relation lie between neighbors.
+        changes: how many changes of the neighbor relation lead from a database to its neighbor.
     """
 
     name: ClassVar[str] = "practical"
@@ -101,18 +101,18 @@ class Practical(Method[OneCluster]):
         if not holds.found:
             notes.append(
                 f"The target {setting.params.target} is too small for a promise at this budget: the run may "
-                "find nothing, or a wider ball. What is released is as private as ever."
+                "find nothing, or a wider ball. The privacy guarantee is the same."
             )
         if self._split.boxes.projected:
             notes.append(
-                f"With {setting.grid.dimension} columns the boxes live in a random projection: the number of "
-                "records in the ball is promised, its radius is not."
+                f"With {setting.grid.dimension} columns the boxes cover a random projection of the records: "
+                "the number of records in the ball is promised, but its radius is not."
             )
         for what, sample in (("radius", RADIUS_SAMPLE), ("center", CENTER_SAMPLE)):
             rate = self._split.rate(sample)
             if rate < 1:
                 notes.append(
-                    f"The {what} round's box counts see a secret Poisson sample of rate {rate:.4g}; its "
-                    "amplification is accounted."
+                    f"The {what} round counts a secret Poisson sample of rate {rate:.4g}. The accounting "
+                    "includes the amplification by sampling."
                 )
         return tuple(notes)

@@ -26,15 +26,15 @@ RATIO = 1.05
 class MoveToMean:
     """Move the center to the noisy mean of the records inside the ball.
 
-    Per record the sum of x - center has L2 norm at most the ball's radius R, L1 norm at most
-    sqrt(d) R, and adds 1 to the count; both sums are integers.
+    A record x inside the ball adds x - center to the sum: a vector of L2 norm at most R, the ball's radius,
+    and of L1 norm at most sqrt(d) R. It adds 1 to the count. Sum and count are integers.
 
     Args:
         boxes: the family of boxes.
         in_box: whether only records of the chosen box count.
         sum: noise of the sum, per step of radius.
         count: noise of the count.
-        smallest: a count at or below it is taken for noise: the center stays.
+        smallest: where the noisy count is at most this, it may be noise alone, and the center stays.
     """
 
     boxes: Boxes
@@ -64,7 +64,7 @@ class MoveToMean:
         return Tally(np.append(moved.sum(axis=0), len(moved)))
 
     def release(self, aggregate: Tally, state: Located | NotFound, noise: Noise) -> Located | NotFound:
-        """Release the mean, kept inside the ball, and a smaller ball about it."""
+        """Release the mean, moved into the ball if it is outside, and a ball about it that is no larger."""
         if isinstance(state, NotFound):
             return state
         total = self.sum.add(aggregate.totals[:-1], noise, unit=state.radius)
@@ -89,10 +89,10 @@ class MoveToMean:
 
 
 def candidate_radii(boxes: Boxes, level: int, ratio: float = RATIO) -> Ints:
-    """Return the candidate radii in grid steps, ascending, after boxes of side 2^level: public.
+    """Return the public candidate radii for a chosen box of side 2^level, in grid steps, ascending.
 
-    The widest is the box's diameter (the universe's after a projection), the narrowest what a ball that no
-    box of half the side could hold may have.
+    The widest is the box's diameter, or about the universe's diameter in a projection. The narrowest is
+    about a 24th of the box's diameter, at least one step. At the finest level it is 0.
 
     Args:
         boxes: the family of boxes.
@@ -112,14 +112,15 @@ def candidate_radii(boxes: Boxes, level: int, ratio: float = RATIO) -> Ints:
 
 @dataclass(frozen=True)
 class FitRadius:
-    """Fit the smallest radius that holds the target about the released center, and count it.
+    """Find the smallest radius about the released center that holds the target, and count the records inside.
 
-    The counts within growing radii have sensitivity 1 and grow with the database: AboveThreshold,
-    monotone. A ball's count has sensitivity 1.
+    The count within a radius has sensitivity 1, and an added record never lowers it. AboveThreshold with
+    monotone queries goes through the radii from the smallest up. The count of the released ball has
+    sensitivity 1.
 
     Args:
         boxes: the family of boxes.
-        target: count at which the radius is good.
+        target: count that the ball must reach.
         radius: chooses the radius.
         count: noise of the released count.
         ratio: ratio of neighboring candidate radii.
@@ -149,7 +150,7 @@ class FitRadius:
         return Tally(np.bincount(ring, minlength=len(radii) + 1)[: len(radii)])
 
     def release(self, aggregate: Tally, state: Located | NotFound, noise: Noise) -> Found | NotFound:
-        """Release a radius (the widest where none reaches the target) and the count inside."""
+        """Release a radius and the count inside; the widest radius where none reaches the target."""
         if isinstance(state, NotFound):
             return state
         radii = candidate_radii(self.boxes, state.level, self.ratio)

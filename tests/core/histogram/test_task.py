@@ -105,7 +105,7 @@ def test_constraints_cost_what_their_longest_change_moves():
     assert "any minimal set of changes" in " ".join(plan.notes)
     assert "change by at most 6 in all" in " ".join(plan.notes)
     edges = under(Attribute(), *known, semantics="edge_moves")
-    assert "each of them" in " ".join(
+    assert "every change is a secret pair" in " ".join(
         HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, edges, bytes(16)).notes
     )
 
@@ -122,7 +122,7 @@ def test_known_counts_are_kept():
         HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(2), *known), bytes(16))
     part = KnownCount((1, 1), (1, 1), 0)
     plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), part), bytes(16))
-    assert "not kept" in " ".join(plan.notes)
+    assert "does not keep them" in " ".join(plan.notes)
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
