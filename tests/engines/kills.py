@@ -190,7 +190,7 @@ def main() -> None:
     for line in sys.stdin:
         order = json.loads(line)
         task = TASKS[load_job(order["job"], []).task]
-        _ = task.answers, task.plan  # imports what the task needs
+        _ = task.answers, task.core  # imports what the task needs
         if threading.active_count() > 1:
             raise RuntimeError("a thread was started before a fork")
         sys.stdout.write(f"{fork(order)}\n")

@@ -132,7 +132,8 @@ class Generator:
             return
         kind = pick.choice(("params",) * 4 + ("budget", "domain", "domain", "policy", "task", "columns"))
         if kind == "params":
-            fields = params_model(TASKS[self._task].params).model_fields
+            task = TASKS[self._task]
+            fields = params_model(task.params, task.core.choice, task.core.choices).model_fields
             name = pick.choice(list(fields))
             usual = _literals(fields[name].annotation) or (USUAL if pick.random() < 0.6 else ())
             params[name] = pick.choice(usual) if usual else self._value()
