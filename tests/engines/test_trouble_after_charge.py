@@ -147,7 +147,7 @@ def test_a_network_that_is_cut(bench, connect, monkeypatch):  # noqa: F811
         after_charge(monkeypatch, lambda: connect("http://127.0.0.1:9"))
         failed = bench.run()
         assert failed.exit_code == 1, failed.output
-        assert "bucket cut did not answer in 2 s" in failed.stderr
+        assert "bucket cut did not respond within 2 s" in failed.stderr
         connect(server.url)
         assert [blob.name for blob in bucket.list_blobs()] == ["out/output.id"]
         again = bench.run()
