@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.table import Table
 from scipy.spatial import cKDTree
 
-from core.aggregate import Tally
 from core.budget import Budget
 from core.domain import Grid
+from core.draws import Laplace
+from core.mechanisms.above_threshold import AboveThreshold
 from core.neighbors import Neighbors
 from core.one_cluster.found import Found
 from core.one_cluster.params import OneCluster
@@ -94,12 +95,13 @@ def _fitted(row: Row, points: NDArray[np.int64], center: NDArray[np.int64], epsi
     plan = ONE_CLUSTER.plan(row.grid, OneCluster(target=row.t), BUDGET, NEIGHBORS, bytes(16))
     fit = plan.rounds[-1]
     assert isinstance(fit, FitRadius)
-    alone = FitRadius(fit.boxes, row.t, 2 / epsilon, 1 / epsilon)
+    fitted = AboveThreshold(
+        what="radius", threshold_scale=2 / epsilon, query_scale=2 / epsilon, monotone=True
+    )
+    alone = replace(fit, target=row.t, radius=fitted, count=Laplace.of("count", epsilon, 1))
     everywhere = Located(center, row.grid.bounding_radius, fit.boxes.top, center)
-    moved = points - center
-    rings = np.searchsorted(alone.radii(fit.boxes.top) ** 2, (moved**2).sum(axis=1))
-    totals = np.bincount(rings, minlength=len(alone.radii(fit.boxes.top)) + 1)[:-1]
-    found = alone.release(Tally(totals), everywhere, SecureNoise())
+    block = Block(points, np.arange(len(points), dtype=np.uint64))
+    found = alone.release(alone.summarize(block, everywhere), everywhere, SecureNoise())
     assert isinstance(found, Found)
     return row.grid.restore(found.center), found.radius * STEP
 

@@ -88,11 +88,17 @@ def without_noise(step: Round) -> Round:
     """Return the round with noise scales of zero, and the thresholds that follow from them."""
     if not (isinstance(step, CoverRound) and isinstance(step.search, BallSearch)):
         return step
+    draws = step.search.draws
     none = replace(
-        step.search.scales, good_radius=_NONE, good_center=_NONE, bar=1, sums=(_NONE,) * 2,
-        counts=(_NONE,) * 2, fit=_NONE, count=_NONE,
-    )  # fmt: skip
-    return replace(step, search=replace(step.search, scales=none))
+        draws,
+        level=replace(draws.level, threshold_scale=_NONE, query_scale=_NONE),
+        box=replace(draws.box, scale=_NONE, nothing=1),
+        sums=tuple(replace(draw, scale=_NONE) for draw in draws.sums),
+        counts=tuple(replace(draw, scale=_NONE) for draw in draws.counts),
+        radius=replace(draws.radius, threshold_scale=_NONE, query_scale=_NONE),
+        count=replace(draws.count, scale=_NONE),
+    )
+    return replace(step, search=replace(step.search, draws=none))
 
 
 def shares(points: NDArray[np.int64], outlier: NDArray[np.bool_], cover: Cover) -> tuple[float, float]:
