@@ -149,5 +149,5 @@ def report(root: Path, mutants: Sequence[Mutant]) -> int:
         print(error, file=sys.stderr)
         return 1
     took = (time.monotonic() - began) / 60
-    print(f"{len(mutants)} mutants in {took:.0f} minutes; {bad or 'no'} not as they should be.")
+    print(f"{len(mutants)} mutants in {took:.0f} minutes; {bad or 'none'} survived or could not be run.")
     return 1 if bad else 0
