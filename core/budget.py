@@ -125,19 +125,6 @@ class Spend:
     accountant: str
 
 
-def laplace(round_: str, what: str, epsilon: float, l1: float) -> Mechanism:
-    """Discrete Laplace noise of scale l1 / epsilon on integers of L1 sensitivity `l1`: epsilon-private."""
-    return Mechanism(round_, f"discrete Laplace: {what}", l1 / epsilon, l1, epsilon=epsilon)
-
-
-def gaussian(round_: str, what: str, rho: float, l2: float) -> Mechanism:
-    """Discrete Gaussian noise on integers of L2 sensitivity `l2`: l2^2 / (2 scale^2) = rho zCDP.
-
-    Source: Canonne, Kamath and Steinke 2020, Theorem 4; exactly the rho of the continuous Gaussian.
-    """
-    return Mechanism(round_, f"discrete Gaussian: {what}", l2 / math.sqrt(2 * rho), l2, rho=rho)
-
-
 def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     """Compose what the mechanisms spend, adaptively, by the tightest accountant that fits.
 

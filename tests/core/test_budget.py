@@ -10,11 +10,20 @@ from core.budget import (
     Mechanism,
     before_sampling,
     calibrate,
-    gaussian,
-    laplace,
     sampled,
     spend,
 )
+from core.draws import Gaussian, Laplace
+
+
+def laplace(round_, what, epsilon, l1):
+    (mechanism,) = Laplace.of(what, epsilon, l1).mechanisms(round_)
+    return mechanism
+
+
+def gaussian(round_, what, rho, l2):
+    (mechanism,) = Gaussian.of(what, rho, l2).mechanisms(round_)
+    return mechanism
 
 
 def exact_pure(epsilons, delta):

@@ -9,7 +9,8 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from scipy.stats import norm
 
 from core import privacy_filter
-from core.budget import Budget, Mechanism, gaussian
+from core.budget import Budget, Mechanism
+from core.draws import Gaussian
 from core.privacy_filter import (
     Charge,
     allowed_divergence,
@@ -123,7 +124,7 @@ def test_what_a_renyi_filter_admits_of_gaussians_is_below_their_exact_loss_and_n
     """Gaussian draws are one of the sum of their rho, whose delta is known exactly."""
     budget = Budget(1.0, 1e-6)
     order = best_order(budget)
-    charge = Charge(Budget(0.5, 1e-7), (gaussian("r", "m", 0.0005, 1.0),))
+    charge = Charge(Budget(0.5, 1e-7), Gaussian.of("m", 0.0005, 1.0).mechanisms("r"))
     cost = filter_spend([charge], budget, order).epsilon
     shift = math.sqrt(2 * 0.0005 * math.floor(1.0 / cost))
     exact = norm.cdf(shift / 2 - 1 / shift) - math.exp(1) * norm.cdf(-shift / 2 - 1 / shift)
