@@ -22,11 +22,12 @@ class ShoalError(Exception):
 
 
 def add_mark(error: ShoalError) -> ShoalError:
-    """Append the mark that `error_in` reads to the text of a worker's error, and return the error.
+    """Append the mark that `error_in` reads to the text of a worker's error, once, and return the error.
 
     An engine passes a worker's error to the submitter as text. Beam raises a new error with that text.
     """
-    error.args = (f"{error} {_MARK}{json.dumps(error.of_worker())}",)
+    if error_in(str(error)) is None:
+        error.args = (f"{error} {_MARK}{json.dumps(error.of_worker())}",)
     return error
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
-from core.errors import add_mark
 from core.noise import Noise
 from core.rounds import Block, Round, State
 from transforms.plain_errors import RoundError, plain_errors
@@ -64,9 +63,7 @@ class Made:
 
 def _check_marks(one: bytes, other: bytes) -> None:
     if one != other:
-        raise add_mark(
-            RoundError("The engine gave two different draws of one state to the workers of a round.")
-        )
+        raise RoundError("The engine gave two different draws of one state to the workers of a round.")
 
 
 @dataclasses.dataclass

@@ -74,6 +74,13 @@ def test_a_step_tells_its_cause_and_it_arrives(error, cause):
     assert said(remote).startswith(cause)
 
 
+def test_a_step_inside_another_marks_an_error_once():
+    with pytest.raises(RoundError) as caught, plain_errors("Outer"), plain_errors("Inner"):
+        raise ValueError(SECRET)
+    assert str(caught.value).count("shoal-error: ") == 1
+    assert said(RuntimeError(str(caught.value))).startswith("Inner failed with ValueError at")
+
+
 @pytest.mark.parametrize("forged", ["5", '"x"', "[1]", '["x", 1]', "{}", "[", '[1, "x", 2]'])
 def test_a_mark_that_is_no_workers_is_passed_over(forged):
     """Such as one in the name of a file: what is told is then kind and place."""
