@@ -45,30 +45,22 @@ class Rank:
         """Rank among `records` records, counted from 1. One more record raises the rank by 0 or 1."""
         return max(1, -(-self.part * records // self.whole))
 
-    def changes_to(self, below: Ints, above: Ints) -> Ints:
+    def changes_within(self, least_below: Ints, below: Ints, least_above: Ints, above: Ints) -> Ints:
         """Fewest records to add or remove so that a gap lies next to the record of this rank.
 
         Let L records lie below the gap and H above it.
 
         1. The gap lies next to the record of rank r(L + H) if r(L + H) - 1 <= L <= r(L + H).
         2. For p > 0 this is -1 < p H - (1 - p) L <= 1. For p = 0, the minimum, it is L <= 1.
-        3. Adding or removing one record moves p H - (1 - p) L by p or by 1 - p.
-        4. A move by the larger of p and 1 - p is possible in either direction: add a record on one side of
+        3. Adding or removing one record changes p H - (1 - p) L by p or by 1 - p.
+        4. A change by the larger of p and 1 - p is possible in either direction: add a record on one side of
            the gap, or remove one on the other.
 
-        Args:
-            below: L, any shape.
-            above: H, same shape.
-        """
-        return self.moves_within(below, below, above, above)
-
-    def moves_within(self, least_below: Ints, below: Ints, least_above: Ints, above: Ints) -> Ints:
-        """Return the smallest `changes_to` of all L in [least_below, below] and H in [least_above, above].
-
-        For p > 0, `changes_to` depends on D = p H - (1 - p) L alone. It is 0 for D in (-1, 1] and grows with
-        the distance of D from this interval. D is smallest for the fewest records above and the most below,
-        and largest the other way round. If these two values of D are on the same side of the interval, the
-        one closer to it gives the smallest `changes_to`. Otherwise the smallest is 0.
+        The result is the smallest of all L in [least_below, below] and H in [least_above, above]. For p > 0
+        the number depends on D = p H - (1 - p) L alone. It is 0 for D in (-1, 1] and grows with the distance
+        of D from this interval. D is smallest for the fewest records above and the most below, and largest
+        the other way round. If these two values of D are on the same side of the interval, the one closer to
+        it gives the smallest number. Otherwise the smallest is 0.
 
         Args:
             least_below: smallest L, any shape.
@@ -119,8 +111,8 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     1. Adding or removing one record moves the answer at most to the next smaller or larger value. So the
        local sensitivity is at most the larger of the two gaps next to the record of rank r(n).
     2. Emptying the gap between x_i and x_j takes j - i - 1 removals. Then i records lie below the gap and
-       n + 1 - j above it, and it takes `Rank.changes_to`(i, n + 1 - j) further changes until the record of
-       the wanted rank lies next to it. cost(i, j) is the sum of both.
+       n + 1 - j above it, and it takes further changes, `Rank.changes_within`, until the record of the wanted
+       rank lies next to it. cost(i, j) is the sum of both.
     3. S is the exact maximum, over all databases y, of the gaps of step 1 in y times e^(-beta d(x, y)). So S
        is beta-smooth by the triangle inequality.
 
@@ -148,7 +140,7 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     def costs(i_first: Ints, i_last: Ints, j_first: Ints, j_last: Ints) -> Ints:
         cost = np.asarray(j_first - i_last - 1)
         if not replaced:
-            cost = cost + rank.moves_within(i_first, i_last, records + 1 - j_last, records + 1 - j_first)
+            cost = cost + rank.changes_within(i_first, i_last, records + 1 - j_last, records + 1 - j_first)
         return np.asarray(np.maximum(cost, 0))
 
     return _largest_gap((low[lows], i[lows]), (high[highs], j[highs]), costs, beta)

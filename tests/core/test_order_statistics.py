@@ -169,7 +169,7 @@ def test_branch_and_bound_finds_the_largest_of_all_pairs(lower, higher, beta, qu
         cost = j_first - i_last - 1
         if quantile is not None:
             rank = Rank.of_quantile(quantile)
-            cost = cost + rank.moves_within(i_first, i_last, records + 1 - j_last, records + 1 - j_first)
+            cost = cost + rank.changes_within(i_first, i_last, records + 1 - j_last, records + 1 - j_first)
         return np.maximum(cost, 0)
 
     i_all, j_all = np.broadcast_arrays(i[:, None], j[None, :])
@@ -183,7 +183,7 @@ def test_the_fewest_moves_of_a_block_are_those_of_its_best_pair(quantile, ends):
     rank, (a, b, c, d) = Rank.of_quantile(quantile), ends
     below, above = np.meshgrid(np.arange(min(a, b), max(a, b) + 1), np.arange(min(c, d), max(c, d) + 1))
     corners = (np.array(x) for x in (min(a, b), max(a, b), min(c, d), max(c, d)))
-    assert rank.moves_within(*corners) == rank.changes_to(below, above).min()
+    assert rank.changes_within(*corners) == rank.changes_within(below, below, above, above).min()
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
