@@ -80,25 +80,30 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        "rounds": describe_rounds(plan, job.privacy.budget()),
+        **describe_noise(plan, job.privacy.budget()),
+        "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
+        "notes": notes(job, plan),
+    }
+
+
+def describe_noise(plan: Plan, budget: Budget) -> dict[str, Any]:
+    """Return rounds, mechanisms and accuracy of a plan as JSON values, as plans and releases have them.
+
+    The share of a round is its part of the total cost.
+    """
+    shares = _shares(plan, budget)
+    return {
+        "rounds": [
+            {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
+            for round_ in plan.rounds
+        ],
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
             "promises": dict(plan.promises),
             "smallest_target": plan.smallest_target,
         },
-        "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
-        "notes": notes(job, plan),
     }
-
-
-def describe_rounds(plan: Plan, budget: Budget) -> list[dict[str, Any]]:
-    """Return name, purpose and part of the total cost of each round, as JSON values."""
-    shares = _shares(plan, budget)
-    return [
-        {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
-        for round_ in plan.rounds
-    ]
 
 
 def notes(job: Job, plan: Plan) -> list[str]:

@@ -18,7 +18,7 @@ from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.plan import describe_rounds, hidden, notes
+from pipelines.plan import describe_noise, hidden, notes
 from pipelines.storage.folder import Folder
 
 RELEASE = "release.json"
@@ -54,13 +54,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
-        "rounds": describe_rounds(plan, job.privacy.budget()),
-        "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
-        "accuracy": {
-            "failure": plan.failure,
-            "promises": dict(plan.promises),
-            "smallest_target": plan.smallest_target,
-        },
+        **describe_noise(plan, job.privacy.budget()),
         "notes": notes(job, plan),
         "software": {**software, "python": platform.python_version()},
     }
