@@ -7,17 +7,9 @@ import numpy as np
 import pytest
 
 from core.balls import Balls
-from core.budget import Budget
 from core.domain import Ball, Grid
 from core.k_cover.found import Cover
-from core.neighbors import Neighbors
 from core.one_cluster.found import Found
-
-BUDGET = Budget(1.0, 1e-6)
-ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
-RELATIONS = [ONE, REPLACE]
-SALT = b"a salt of 16 byt"
-MODES = [{"target": 1900}, {"target": 9000}, {"coverage": 0.8}]
 
 
 def unit_cube(d, step=2.0**-10):

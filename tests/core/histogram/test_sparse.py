@@ -13,25 +13,11 @@ from core.histogram.params import Histogram
 from core.histogram.sparse import SparseHistogram
 from core.histogram.task import HISTOGRAM
 from core.mechanisms.stability import StabilityHistogram
-from core.neighbors import Neighbors
-from core.policy import Distance, Policy
-from core.rounds import Block, run_in_memory
+from core.policy import Distance
+from core.rounds import run_in_memory
 from tests.core.exact import at_least, excess, fits, laplace_mass
+from tests.core.histogram.square import ONE, REPLACE, SQUARE, block, under
 from tests.core.seeded import SeededNoise
-
-BUDGET = Budget(0.7, 1e-6)
-ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
-SQUARE = Grid((0.0, 0.0), (6.0, 4.0), 1.0)
-
-
-def block(points):
-    points = np.asarray(points, dtype=np.int64)
-    points = points.reshape(-1, 2) if points.size == 0 else points
-    return Block(points, np.arange(len(points), dtype=np.uint64))
-
-
-def under(secrets, *constraints, semantics="literal"):
-    return Neighbors("replace_one", Policy(secrets, constraints, semantics))
 
 
 @pytest.mark.parametrize("neighbors", [ONE, REPLACE])

@@ -11,27 +11,12 @@ from core.domain import Grid
 from core.histogram.cells import Cells
 from core.histogram.params import Histogram
 from core.histogram.task import HISTOGRAM
-from core.neighbors import Neighbors
-from core.policy import Attribute, Distance, KnownCount, Partition, Policy
+from core.policy import Attribute, Distance, KnownCount, Partition
 from core.rounds import Block, run_in_memory
 from tests.core.exact import fits, laplace_mass
+from tests.core.histogram.square import BUDGET, ONE, REPLACE, SQUARE, block, under
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
-
-BUDGET = Budget(0.7, 1e-6)
-ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
-SQUARE = Grid((0.0, 0.0), (6.0, 4.0), 1.0)
-
-
-def block(points):
-    points = np.asarray(points, dtype=np.int64)
-    points = points.reshape(-1, 2) if points.size == 0 else points
-    return Block(points, np.arange(len(points), dtype=np.uint64))
-
-
-def under(secrets, *constraints, semantics="literal"):
-    return Neighbors("replace_one", Policy(secrets, constraints, semantics))
-
 
 RELATIONS = {
     "add or remove": (ONE, None),
