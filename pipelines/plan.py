@@ -13,7 +13,7 @@ from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
 from core.plan import Plan
-from pipelines.answers.text import confidence, hides, number
+from pipelines.answers.text import SECRET_PAIRS, confidence, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.tasks import TASKS
@@ -119,11 +119,8 @@ def hidden(job: Job, plan: Plan) -> str:
     """Return a phrase for what the run hides."""
     if plan.hides is not None:
         return plan.hides
-    if job.privacy.policy is not None:
-        return (
-            "one row replaced by another that forms a secret pair with it under the policy; other changes "
-            "may be distinguishable"
-        )
+    if plan.policy is not None:
+        return SECRET_PAIRS
     return hides(job.neighbors.name, job.unit)
 
 

@@ -11,6 +11,11 @@ NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
     "replace_one": "one row replaced by another; the number of rows is public",
 }
+SECRET_PAIRS = (
+    "one row replaced by another that forms a secret pair with it under the policy; other changes may be "
+    "distinguishable"
+)
+"""What a policy hides, where the noise needs the policy."""
 
 
 def hides(neighbors: str, unit: str | None) -> str:
