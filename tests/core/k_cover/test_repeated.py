@@ -78,7 +78,7 @@ def test_the_budget_is_spent_and_not_overspent(relation, mode, d, k):
     assert sum(m.delta for m in plan.mechanisms) <= BUDGET.delta
     names = [step.name for step in plan.rounds]
     assert len(set(names)) == len(names) == 5 * k + ("coverage" in mode)
-    assert {m.round for m in plan.mechanisms} == set(names) - ({"rows"} if relation is REPLACE else set())
+    assert {m.round for m in plan.mechanisms} == set(names) - ({"total"} if relation is REPLACE else set())
 
 
 def released(step, points, state, noise):
@@ -152,7 +152,7 @@ def test_every_draw_of_a_run_has_the_noise_that_the_plan_charges(relation, mode,
             assert noise.calls == []
         else:
             (scale,) = scales(noise.calls)
-            assert 1 / scale == pytest.approx(charged(plan, "rows", "count").epsilon)
+            assert 1 / scale == pytest.approx(charged(plan, "total", "count").epsilon)
     assert len(state.balls) == 2
     assert state.rows == (len(points) if "coverage" in mode else None)
 
