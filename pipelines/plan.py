@@ -13,14 +13,16 @@ from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
 from core.plan import Plan
-from pipelines.answers.text import SECRET_PAIRS, confidence, hides, number
+from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
 _KEPT = {
-    "one": "One row of each unit is kept, chosen uniformly at random.",
+    "one": "One row of each unit is kept, chosen uniformly at random, and all counts and promises are about "
+    "the kept rows. The choice adds an error to them that no promise includes and that is often larger: up "
+    "to sqrt(p (1 - p) n) units in a count or rank, where p is the counted share of n units.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
 }
 
@@ -80,21 +82,21 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        **describe_noise(plan, job.privacy.budget()),
+        **describe_noise(job, plan),
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
         "notes": notes(job, plan),
     }
 
 
-def describe_noise(plan: Plan, budget: Budget) -> dict[str, Any]:
+def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
     """Return rounds, mechanisms and accuracy of a plan as JSON values, as plans and releases have them.
 
     The share of a round is its part of the total cost.
     """
-    shares = _shares(plan, budget)
+    shares, records = _shares(plan, job.privacy.budget()), _records(job)
     return {
         "rounds": [
-            {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
+            {"round": round_.name, "purpose": records.read(round_.purpose), "share": shares[round_.name]}
             for round_ in plan.rounds
         ],
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
@@ -111,8 +113,13 @@ def notes(job: Job, plan: Plan) -> list[str]:
     return [
         _unit(job),
         f"The run hides {hidden(job, plan)}.",
-        *plan.notes,
+        *map(_records(job).read, plan.notes),
     ]
+
+
+def _records(job: Job) -> Counted:
+    """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
+    return counted({"privacy": {"unit": job.unit if job.keep is not None else None, "keep": job.keep}})
 
 
 def hidden(job: Job, plan: Plan) -> str:
@@ -127,11 +134,8 @@ def hidden(job: Job, plan: Plan) -> str:
 def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
-    promise = (
-        f"The privacy unit is all rows that have the same value of {job.unit}. Wherever a promise speaks of "
-        "rows, it is about units."
-    )
-    return promise if job.keep is None else f"{promise} {_KEPT[job.keep]}"
+    made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
+    return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
 
 
 def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
@@ -154,7 +158,7 @@ def _why(job: Job, plan: Plan) -> str:
         return f"params.{chosen.asked} asks for it; {best}."
     if chosen is None or not plan.alternatives:
         return f"It is the only method for {job.neighbors.name} at these parameters."
-    return f"Its error is the smallest. Methods are compared by {chosen.compared_by}."
+    return f"Its error is the smallest. Methods are compared by {_records(job).read(chosen.compared_by)}."
 
 
 def show(plan: Mapping[str, Any], console: Console) -> None:

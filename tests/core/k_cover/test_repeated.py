@@ -80,7 +80,7 @@ def test_the_budget_is_spent_and_not_overspent(relation, mode, d, k):
     names = [step.name for step in plan.rounds]
     each = 4 if any("fit_ball" in name for name in names) else 5
     assert len(set(names)) == len(names) == each * k + ("coverage" in mode)
-    assert {m.round for m in plan.mechanisms} == set(names) - ({"rows"} if relation is REPLACE else set())
+    assert {m.round for m in plan.mechanisms} == set(names) - ({"total"} if relation is REPLACE else set())
 
 
 def released(step, points, state, noise):
@@ -166,7 +166,7 @@ def test_every_draw_of_a_run_has_the_noise_that_the_plan_charges(relation, mode,
             assert noise.calls == []
         else:
             (scale,) = scales(noise.calls)
-            assert 1 / scale == pytest.approx(charged(plan, "rows", "count").epsilon)
+            assert 1 / scale == pytest.approx(charged(plan, "total", "count").epsilon)
     assert len(state.balls) == 2
     assert state.rows == (len(points) if "coverage" in mode else None)
 
