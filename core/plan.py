@@ -52,11 +52,13 @@ class Chosen:
     Args:
         best: the method of the smallest error.
         compared_by: what that error measures, in words.
+        errors: the error of every method that serves the setting, by name; infinite where it promises none.
         asked: name of the parameter that named the method; None where the best method was taken.
     """
 
     best: str
     compared_by: str
+    errors: Mapping[str, float]
     asked: str | None = None
 
 

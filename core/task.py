@@ -139,7 +139,8 @@ class Task(Generic[P]):
     Args:
         params: dataclass of the task's own parameters, which checks its values.
         methods: the methods. Where several have the smallest error, the first of them is preferred.
-        compared_by: what the methods' `Accuracy.error` measures, in words.
+        compared_by: what the methods' `Accuracy.error` measures, and its unit, in words that follow "Methods
+            are compared by".
         check: raises InvalidValue where no method could serve the setting.
         choice: the parameter that may name a method, or `auto`; None where there is one method.
     """
@@ -177,10 +178,11 @@ class Task(Generic[P]):
             raise refusals[asked]
         if not drafts:
             raise next(iter(refusals.values()))
-        best = min(drafts, key=lambda name: drafts[name][2].error)
+        errors = {each: draft[2].error for each, draft in drafts.items()}
+        best = min(errors, key=errors.__getitem__)
         name = best if asked == "auto" else asked
         others = {other: _alternative(draft[2]) for other, draft in drafts.items() if other != name}
-        chosen = Chosen(best, self.compared_by, None if asked == "auto" else self.choice)
+        chosen = Chosen(best, self.compared_by, errors, None if asked == "auto" else self.choice)
         plan = replace(_plan(*drafts[name]), alternatives=others, chosen=chosen)
         if neighbors.policy is None or neighbors.constraints:
             return plan

@@ -72,7 +72,13 @@ def run(
                     f"Run {checked.run_id} would start. No row was read, and nothing was spent or written."
                 )
             else:
+                stored = runs.delivery_of(checked).find() is not None
                 release = runs.run_job(checked, runner, beam_options or [], events)
+                if stored and not json_logs:
+                    _tell(
+                        f"Run {checked.run_id} was released before. This is its stored release: no row was "
+                        "read. To run on new data or with a changed function, give another run_id."
+                    )
                 _summarize(release, checked.output)
 
 
@@ -278,6 +284,12 @@ def _print(*lines: str) -> None:
         typer.echo(printable(line))
 
 
+def _tell(text: str) -> None:
+    """Print a sentence on standard error, unless it is closed."""
+    with suppress(RuntimeError):
+        typer.echo(f"shoal: {text}", err=True)
+
+
 @contextmanager
 def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
     """Report an error in one sentence, never as a traceback, and exit with the error's code.
@@ -306,8 +318,7 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
         if events is not None and events.stream is not None:
             events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
         else:
-            with suppress(RuntimeError):  # standard error is closed
-                typer.echo(f"shoal: {text}", err=True)
+            _tell(text)
         raise typer.Exit(code) from None
     except KeyboardInterrupt:
         typer.echo(

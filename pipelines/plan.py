@@ -1,5 +1,6 @@
 """Plan a job from its public parameters: its rounds, its noise and its promises."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -12,7 +13,7 @@ from rich.text import Text
 from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
-from core.plan import Plan
+from core.plan import Chosen, Plan
 from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
@@ -72,7 +73,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "run_id": job.run_id,
         "output": job.output,
         "method": plan.method,
-        "why": _why(job, plan),
+        **describe_choice(job, plan),
         "privacy": {
             **job_values["privacy"],
             "unit": job.unit,
@@ -86,6 +87,37 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
         "notes": notes(job, plan),
     }
+
+
+def describe_choice(job: Job, plan: Plan) -> dict[str, Any]:
+    """Return as JSON values why a plan has its method, and the figures by which methods were compared.
+
+    `comparison` is None where there was nothing to compare.
+    """
+    chosen = plan.chosen
+    if chosen is None or len(chosen.errors) == 1:
+        why = f"It is the only method for {job.neighbors.name} at these parameters."
+        return {"why": why, "comparison": None}
+    compared_by = _records(job).read(chosen.compared_by)
+    why = f"Methods are compared by {compared_by}. {_smallest(chosen)}"
+    if chosen.asked is not None:
+        best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
+        why = f"params.{chosen.asked} asks for it; {best}. {why}"
+    return {"why": why, "comparison": {"by": compared_by, "errors": dict(chosen.errors)}}
+
+
+def _smallest(chosen: Chosen) -> str:
+    """Return a sentence that gives the figure of every method, the smallest one first."""
+    others = [f"{name} has {figure(error)}" for name, error in chosen.errors.items() if name != chosen.best]
+    smallest = chosen.errors[chosen.best]
+    if math.isinf(smallest):
+        return f"No method has one at these parameters, so auto takes the first one, {chosen.best}."
+    return f"{chosen.best} has the smallest, {figure(smallest)}; {' and '.join(others)}."
+
+
+def figure(error: float | None) -> str:
+    """Return the figure by which methods are compared as text. JSON has null for infinity."""
+    return "none" if error is None or math.isinf(error) else number(error)
 
 
 def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
@@ -151,16 +183,6 @@ def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
     return {name: cost / total for name, cost in costs.items()}
 
 
-def _why(job: Job, plan: Plan) -> str:
-    chosen = plan.chosen
-    if chosen is not None and chosen.asked is not None:
-        best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
-        return f"params.{chosen.asked} asks for it; {best}."
-    if chosen is None or not plan.alternatives:
-        return f"It is the only method for {job.neighbors.name} at these parameters."
-    return f"Its error is the smallest. Methods are compared by {_records(job).read(chosen.compared_by)}."
-
-
 def show(plan: Mapping[str, Any], console: Console) -> None:
     """Print the described plan."""
     privacy, accuracy = plan["privacy"], plan["accuracy"]
@@ -194,8 +216,9 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(f"  • {sentence}")
     if answers.unpromised(plan):
         console.print(f"  • {answers.unpromised(plan)}")
-    if plan["alternatives"]:
-        console.print(_alternatives(plan))
+    if plan["comparison"]:
+        console.print("Methods", style="bold")
+        console.print(_methods(plan))
     if accuracy["smallest_target"]:
         console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
     console.print("Notes", style="bold")
@@ -204,18 +227,19 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     console.print(f"Release: {plan['output']}", soft_wrap=True)
 
 
-def _alternatives(plan: Mapping[str, Any]) -> Table:
-    """Return a table of the promises of all methods, the chosen one first."""
+def _methods(plan: Mapping[str, Any]) -> Table:
+    """Return a table of the figures and promises of all methods, the chosen one first."""
     chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
     methods = {plan["method"]: chosen, **plan["alternatives"]}
     names = list(dict.fromkeys(name for promised in methods.values() for name in promised))
     names = [n for n in names if any(isinstance(p.get(n), int | float) for p in methods.values())]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("method", *names):
+    for header in ("method", "compared by", *names):
         table.add_column(header.replace("_", " "), justify="left" if header == "method" else "right")
     for method, promised in methods.items():
         values = (promised.get(name) for name in names)
-        table.add_row(method, *(number(v) if isinstance(v, int | float) else "none" for v in values))
+        shown = (number(v) if isinstance(v, int | float) else "none" for v in values)
+        table.add_row(method, figure(plan["comparison"]["errors"][method]), *shown)
     return table
 
 

@@ -64,18 +64,18 @@ class Lloyd(Method[KCenters]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        Under a partition policy the noise hides a move within a part, so the error is the diameter of a part.
-        Otherwise the error is the domain's radius, because rows that far away pull the public centers of the
-        first iteration.
+        The error is how far one row can move a center's sum in the first iteration, in data units. Under a
+        partition policy the noise hides a move within a part, so the error is the diameter of a part.
+        Otherwise it is the domain's radius, because rows that far away pull the public centers.
         """
         if self._parts is not None:
             note = "Under this policy the number of records in each part is not secret: it is used exactly."
-            return Accuracy(Promises(count_error=0), self._parts.diameter, (note,))
+            return Accuracy(Promises(count_error=0), self._space.length(self._parts.diameter), (note,))
         params = self.setting.params
         changed = 1.0 if self.setting.neighbors.name == "add_or_remove_one" else math.sqrt(2)
         scale = self._iterations(share)[0].shares.scale
         error = scale * changed * math.sqrt(2 * math.log(2 * params.k / params.failure))
-        return Accuracy(Promises(math.ceil(error) + params.k), self._space.reach)
+        return Accuracy(Promises(math.ceil(error) + params.k), self._space.length(self._space.reach))
 
     @cached_property
     def _space(self) -> Space:

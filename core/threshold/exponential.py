@@ -67,6 +67,6 @@ class ExponentialMethod(LearnerMethod):
         promises = Promises(params.alpha, needed, learner.errors(params.failure))
         note = (
             "Where all thresholds but one mislabel that many more, so many are needed. Where the values are "
-            f"spread, the released threshold mislabels about {learner.choice.scale:.3g} more than the best one."
+            f"spread, the released threshold mislabels about {learner.choice.scale:.3g} more than the best."
         )
         return Accuracy(promises, error=needed, notes=(*self.notes, note))

@@ -7,6 +7,7 @@ from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table,
 from pipelines.answers.drawing import draw_centers, draw_profiles
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
+_FEW_CENTERS, _FEW_COLUMNS = 8, 4
 _MOST_COLUMNS = 8
 
 
@@ -20,8 +21,8 @@ def promises(release: Release) -> list[str]:
     if promised.smallest_group is not None:
         sentences.append(
             f"The noise moves the center of a group of {number(promised.smallest_group)} {many} by about a "
-            f"tenth of the radius within which {many} are averaged. It moves the centers of larger groups "
-            "less."
+            f"tenth of the typical distance between the center and its {many}. It moves the centers of "
+            "larger groups less."
         )
     return sentences
 
@@ -37,9 +38,10 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found("center")
     columns, step = domain["columns"], domain["step"]
-    order = sorted(range(len(result.counts)), key=lambda i: -result.counts[i])
+    order = sorted(range(len(result.counts)), key=lambda i: -result.counts[i])  # as older releases need it
     centers = [result.centers[i] for i in order]
     counts = [result.counts[i] for i in order]
+    few = len(centers) <= _FEW_CENTERS and len(columns) <= _FEW_COLUMNS
     error = promises_of(Promises, release).count_error
     table = [
         (str(i + 1), f"{count:,}", *(on_grid(value, step) for value in center[:_MOST_COLUMNS]))
@@ -62,6 +64,7 @@ def answer(release: Release, rows: Rows) -> Answer:
                 records.many, (f"about {sum(counts):,}",),
                 f"each count within {number(error)}, with probability {confidence(release)}",
             ),
+            *(_facts(columns, step, centers, counts) if few else ()),
         ),
         figures=_figures(release, centers, counts),
         tables=(Table(title, ("center", records.many, *columns[:_MOST_COLUMNS]), table),),
@@ -70,6 +73,19 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 def _named(columns: Sequence[str]) -> str:
     return " and ".join(columns) if len(columns) <= 3 else f"{len(columns)} columns"
+
+
+def _facts(
+    columns: Sequence[str], step: float, centers: list[tuple[float, ...]], counts: list[int]
+) -> list[Fact]:
+    return [
+        Fact(
+            f"center {i}",
+            tuple(f"{name} {on_grid(value, step)}" for name, value in zip(columns, center, strict=True)),
+            f"about {count:,} rows",
+        )
+        for i, (center, count) in enumerate(zip(centers, counts, strict=True), 1)
+    ]
 
 
 def _figures(release: Release, centers: list[tuple[float, ...]], counts: list[int]) -> tuple[Figure, ...]:

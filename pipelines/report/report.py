@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pipelines.answers.answer import Rows
 from pipelines.answers.text import confidence, counted, hides, number
-from pipelines.plan import cost, grouped
+from pipelines.plan import cost, figure, grouped
 from pipelines.tasks import TASKS
 
 _COVERS = (
@@ -57,6 +57,8 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         answer=answers.answer(release, rows),
         confidence=confidence(release),
         promises=answers.promises(release),
+        why=release.get("why"),
+        methods=_methods(release),
         rounds=_rounds(release),
         hides=privacy["hides"],
         hides_less=privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
@@ -69,6 +71,12 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         covers_not=[Markup(sentence.format(one=one)) for sentence in _COVERS_NOT],
         settings=_settings(release),
     )
+
+
+def _methods(release: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return every method with the figure by which it was compared; earlier versions released none."""
+    comparison = release.get("comparison")
+    return [] if comparison is None else [(name, figure(e)) for name, e in comparison["errors"].items()]
 
 
 def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:

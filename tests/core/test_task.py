@@ -80,13 +80,16 @@ def test_the_method_of_the_smallest_error_is_taken_and_the_other_is_told():
     best = plan()
     assert best.method == "fine"
     assert set(best.alternatives) == {"coarse"}
-    assert best.chosen == Chosen("fine", "the scale of the count")
+    assert best.chosen is not None
+    assert best.chosen.errors["fine"] == pytest.approx(1.0, rel=1e-3)
+    assert best.chosen.errors["coarse"] == pytest.approx(2.0, rel=1e-3)  # its scale, over its part
+    assert best.chosen == Chosen("fine", "the scale of the count", best.chosen.errors)
 
 
 def test_a_method_that_is_asked_for_is_taken():
     asked = plan(method="coarse")
     assert asked.method == "coarse"
-    assert asked.chosen == Chosen("fine", "the scale of the count", "method")
+    assert asked.chosen == Chosen("fine", "the scale of the count", plan().chosen.errors, "method")
 
 
 def test_a_method_that_refuses_is_left_out_or_says_why():

@@ -235,3 +235,13 @@ def test_demo_runs_twice(tmp_path, bench):
     again = bench.shoal("demo", "--out", str(tmp_path / "demo"))
     assert again.stdout == first.stdout
     assert "radius" in first.stdout
+
+
+def test_a_stored_release_is_announced(bench):
+    """The default run id is made from the job, so a run on new data could return an old answer unnoticed."""
+    first = bench.run()
+    assert "released before" not in first.stderr
+    again = bench.run()
+    assert again.stdout == first.stdout
+    assert "was released before" in again.stderr
+    assert "give another run_id" in again.stderr
