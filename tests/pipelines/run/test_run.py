@@ -5,13 +5,12 @@ import json
 import logging
 import os
 import pickle
-import resource
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
