@@ -82,8 +82,8 @@ ROUNDS = (
         3,
         _RECURSIVE,
         "no search in a cell without records",
-        "if high - low == 1:",
-        "if high - low == 1 or not order.within(low, high).total:",
+        "if high - low == 1 or inside is None:",
+        "if high - low == 1 or inside is None or not order.within(low, high).total:",
         nothing_but_noise("quantiles", "drawn and recursive"),
     ),
     Mutant(
@@ -115,8 +115,8 @@ ROUNDS = (
         8,
         _RECURSIVE,
         "the splits are not charged",
-        "return (*total, self.splits, *self.cells.draws(), self.inside)",
-        "return (*total, *self.cells.draws(), self.inside)",
+        "first, last = (self.total, self.splits), (self.inside,)",
+        "first, last = (self.total,), (self.inside,)",
         charged("quantiles", "recursive"),
     ),
     Mutant(
