@@ -204,10 +204,9 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     if setting.job.task == "mst_cost" and setting.job.task_params.change == "weight":
         points[:, :2] = np.random.default_rng(0).integers(0, extents[:2] + 1, (size, 2))  # public
     if setting.job.task == "sample_and_aggregate":
-        count = setting.job.task_params.blocks  # every block answers
-        points = (
-            np.resize(points, (count, len(extents))) if len(points) else np.tile(extents // 2, (count, 1))
-        )
+        count = setting.job.task_params.blocks
+        answered = {"few": 40, "empty": 0}.get(shape, count)  # the other blocks failed
+        points = np.resize(points, (count, len(extents)))[:answered] if answered else points[:0]
     ids = np.arange(len(points), dtype=np.uint64)
     half = len(points) // 2
     return [Block(points[:half], ids[:half]), Block(points[half:], ids[half:])]
