@@ -3,6 +3,7 @@
 from core.errors import InvalidValue
 from core.quantiles.exponential import ExponentialByRank
 from core.quantiles.histogram import Histogram
+from core.quantiles.ordered import OrderedQuantiles, OrderedValue
 from core.quantiles.params import Median, Minimum, OneValue, Quantiles
 from core.quantiles.recursive import Recursive
 from core.quantiles.smooth import Smooth
@@ -23,6 +24,9 @@ def check(setting: Setting[Quantiles] | Setting[OneValue]) -> None:
         raise InvalidValue("constraints", True, "only histogram supports known counts", "is set")
 
 
-QUANTILES = Task(Quantiles, (Recursive, Tree, Histogram), "the typical error of a rank", check)
-MEDIAN = Task(Median, (ExponentialByRank, Smooth), "the error of the rank that they promise", check)
-MINIMUM = Task(Minimum, (ExponentialByRank, Smooth), "the error of the rank that they promise", check)
+QUANTILES = Task(
+    Quantiles, (Recursive, Tree, Histogram, OrderedQuantiles), "the typical error of a rank", check
+)
+_ONE = (ExponentialByRank, Smooth, OrderedValue)
+MEDIAN = Task(Median, _ONE, "the error of the rank that they promise", check)
+MINIMUM = Task(Minimum, _ONE, "the error of the rank that they promise", check)

@@ -6,6 +6,7 @@ from pipelines.answers.text import nothing_found, number, on_grid
 
 _NOISE = {
     "exponential": "The exponential mechanism chose the value among all grid points by their ranks.",
+    "ordered": "The value was found by halving, from noisy counts of the rows below some grid points.",
     "smooth": "The noise was fitted to these data: it follows how much one row could change the value.",
 }
 
