@@ -160,7 +160,7 @@ NOISE = (
         "errors are charged as if labels were public under every policy",
         "if setting.neighbors.policy is not None and not setting.neighbors.secrets.crosses(self.labels):",
         "if setting.neighbors.policy is not None:",
-        spent("threshold", "exponential"),
+        spent("threshold"),
     ),
     Mutant(
         12,
