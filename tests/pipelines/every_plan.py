@@ -49,9 +49,10 @@ NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
+    "histogram": ({"params": {"cells": [1, 8]}, "privacy.policy": {"distance": [0.25, 0]}},),
     "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0}, NEAR),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
-    "k_means": (FIVE_COLUMNS,),
+    "k_means": (FIVE_COLUMNS, {"privacy.policy": {"distance": [0.125, 0]}}),
     "k_median": (FIVE_COLUMNS,),
     "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22}, NEAR),
     "minimum": ({"params": {"largest": False}}, NEAR),
@@ -66,7 +67,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
     ),
-    "threshold": ({"privacy.policy": {"partition": [0.25, 0.5]}},),
+    "threshold": (
+        {"privacy.policy": {"partition": [0.25, 0.5]}},
+        {"privacy.policy": {"distance": [0.25, 0]}},
+    ),
     "triangles": ({"params": {"scale_share": 0.0}},),
 }
 """Further settings of a task that change what is drawn."""
