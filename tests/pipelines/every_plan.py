@@ -52,7 +52,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "histogram": ({"params": {"cells": [1, 8]}, "privacy.policy": {"distance": [0.25, 0]}},),
     "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0}, NEAR),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
-    "k_means": (FIVE_COLUMNS, {"privacy.policy": {"distance": [0.125, 0]}}),
+    "k_means": (FIVE_COLUMNS, {"privacy.delta": 0.0}, {"privacy.policy": {"distance": [0.125, 0]}}),
     "k_median": (FIVE_COLUMNS,),
     "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22}, NEAR),
     "minimum": ({"params": {"largest": False}}, NEAR),
