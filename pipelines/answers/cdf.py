@@ -62,7 +62,9 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
         ),
         figures=figures,
-        tables=(Table(_TITLE, (column, "grid points", records.many, "standard error"), ranges),) if ranges else (),
+        tables=(Table(_TITLE, (column, "grid points", records.many, "standard error"), ranges),)
+        if ranges
+        else (),
     )
 
 
