@@ -72,7 +72,13 @@ def run(
                     f"Run {checked.run_id} would start. No row was read, and nothing was spent or written."
                 )
             else:
+                stored = runs.delivery_of(checked).find() is not None
                 release = runs.run_job(checked, runner, beam_options or [], events)
+                if stored and not json_logs:
+                    _tell(
+                        f"Run {checked.run_id} was released before. This is its stored release: no row was "
+                        "read. To run on new data or with a changed function, give another run_id."
+                    )
                 _summarize(release, checked.output)
 
 
@@ -192,8 +198,11 @@ def create(
     epsilon: Annotated[float, typer.Option(help="The epsilon that all runs together may spend.")],
     delta: Annotated[float, typer.Option(help="The delta that all runs together may spend.")],
     neighbors: Annotated[
-        str, typer.Option(help="The neighbor relation of the promise: add_or_remove_one or replace_one.")
-    ] = "add_or_remove_one",
+        str | None,
+        typer.Option(
+            help="The neighbor relation of the promise: add_or_remove_one (the default) or replace_one."
+        ),
+    ] = None,
     unit: Annotated[
         str | None, typer.Option(help="The column of the privacy unit. Without it, the unit is one row.")
     ] = None,
@@ -204,13 +213,26 @@ def create(
             "renyi composes their draws, and admits many more runs that are small or use Gaussian noise."
         ),
     ] = "basic",
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB.yaml",
+            help="A job with a privacy.policy. The promise is then for the secret pairs of that policy, on "
+            "the columns and the domain of that job, under replace_one.",
+        ),
+    ] = None,
 ) -> None:
     """Create the ledger of a dataset."""
     with _exit_codes():
+        from pipelines.job.job import load_job
         from pipelines.ledger.ledger import create_ledger, new_ledger
+        from pipelines.ledger.policy import LedgerPolicy
         from pipelines.storage.locate import absolute
 
-        fields = {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
+        relation = neighbors or ("add_or_remove_one" if policy is None else "replace_one")
+        fields: dict[str, Any] = {"neighbors": relation, "unit": unit, "epsilon": epsilon, "delta": delta}
+        if policy is not None:
+            fields["policy"] = LedgerPolicy.of(load_job(policy))
         create_ledger(absolute(path), new_ledger(fields, accountant))
         _print(path)
 
@@ -262,6 +284,12 @@ def _print(*lines: str) -> None:
         typer.echo(printable(line))
 
 
+def _tell(text: str) -> None:
+    """Print a sentence on standard error, unless it is closed."""
+    with suppress(RuntimeError):
+        typer.echo(f"shoal: {text}", err=True)
+
+
 @contextmanager
 def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
     """Report an error in one sentence, never as a traceback, and exit with the error's code.
@@ -290,8 +318,7 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
         if events is not None and events.stream is not None:
             events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
         else:
-            with suppress(RuntimeError):  # standard error is closed
-                typer.echo(f"shoal: {text}", err=True)
+            _tell(text)
         raise typer.Exit(code) from None
     except KeyboardInterrupt:
         typer.echo(

@@ -1,5 +1,6 @@
 """Plan a job from its public parameters: its rounds, its noise and its promises."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -12,15 +13,17 @@ from rich.text import Text
 from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
-from core.plan import Plan
-from pipelines.answers.text import confidence, hides, number
+from core.plan import Chosen, Plan
+from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
 _KEPT = {
-    "one": "One row of each unit is kept, chosen uniformly at random.",
+    "one": "One row of each unit is kept, chosen uniformly at random, and all counts and promises are about "
+    "the kept rows. The choice adds an error to them that no promise includes and that is often larger: up "
+    "to sqrt(p (1 - p) n) units in a count or rank, where p is the counted share of n units.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
 }
 
@@ -70,7 +73,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "run_id": job.run_id,
         "output": job.output,
         "method": plan.method,
-        "why": _why(job, plan),
+        **describe_choice(job, plan),
         "privacy": {
             **job_values["privacy"],
             "unit": job.unit,
@@ -80,21 +83,52 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        **describe_noise(plan, job.privacy.budget()),
+        **describe_noise(job, plan),
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
         "notes": notes(job, plan),
     }
 
 
-def describe_noise(plan: Plan, budget: Budget) -> dict[str, Any]:
+def describe_choice(job: Job, plan: Plan) -> dict[str, Any]:
+    """Return as JSON values why a plan has its method, and the figures by which methods were compared.
+
+    `comparison` is None where there was nothing to compare.
+    """
+    chosen = plan.chosen
+    if chosen is None or len(chosen.errors) == 1:
+        why = f"It is the only method for {job.neighbors.name} at these parameters."
+        return {"why": why, "comparison": None}
+    compared_by = _records(job).read(chosen.compared_by)
+    why = f"Methods are compared by {compared_by}. {_smallest(chosen)}"
+    if chosen.asked is not None:
+        best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
+        why = f"params.{chosen.asked} asks for it; {best}. {why}"
+    return {"why": why, "comparison": {"by": compared_by, "errors": dict(chosen.errors)}}
+
+
+def _smallest(chosen: Chosen) -> str:
+    """Return a sentence that gives the figure of every method, the smallest one first."""
+    others = [f"{name} has {figure(error)}" for name, error in chosen.errors.items() if name != chosen.best]
+    smallest = chosen.errors[chosen.best]
+    if math.isinf(smallest):
+        return f"No method has one at these parameters, so auto takes the first one, {chosen.best}."
+    return f"{chosen.best} has the smallest, {figure(smallest)}; {' and '.join(others)}."
+
+
+def figure(error: float | None) -> str:
+    """Return the figure by which methods are compared as text. JSON has null for infinity."""
+    return "none" if error is None or math.isinf(error) else number(error)
+
+
+def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
     """Return rounds, mechanisms and accuracy of a plan as JSON values, as plans and releases have them.
 
     The share of a round is its part of the total cost.
     """
-    shares = _shares(plan, budget)
+    shares, records = _shares(plan, job.privacy.budget()), _records(job)
     return {
         "rounds": [
-            {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
+            {"round": round_.name, "purpose": records.read(round_.purpose), "share": shares[round_.name]}
             for round_ in plan.rounds
         ],
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
@@ -111,30 +145,29 @@ def notes(job: Job, plan: Plan) -> list[str]:
     return [
         _unit(job),
         f"The run hides {hidden(job, plan)}.",
-        *plan.notes,
+        *map(_records(job).read, plan.notes),
     ]
+
+
+def _records(job: Job) -> Counted:
+    """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
+    return counted({"privacy": {"unit": job.unit if job.keep is not None else None, "keep": job.keep}})
 
 
 def hidden(job: Job, plan: Plan) -> str:
     """Return a phrase for what the run hides."""
     if plan.hides is not None:
         return plan.hides
-    if job.privacy.policy is not None:
-        return (
-            "one row replaced by another that forms a secret pair with it under the policy; other changes "
-            "may be distinguishable"
-        )
+    if plan.policy is not None:
+        return SECRET_PAIRS
     return hides(job.neighbors.name, job.unit)
 
 
 def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
-    promise = (
-        f"The privacy unit is all rows that have the same value of {job.unit}. Wherever a promise speaks of "
-        "rows, it is about units."
-    )
-    return promise if job.keep is None else f"{promise} {_KEPT[job.keep]}"
+    made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
+    return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
 
 
 def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
@@ -148,16 +181,6 @@ def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
         costs[draw.round] += alone[key]
     total = sum(costs.values()) or 1.0  # under some policies all draws are free
     return {name: cost / total for name, cost in costs.items()}
-
-
-def _why(job: Job, plan: Plan) -> str:
-    chosen = plan.chosen
-    if chosen is not None and chosen.asked is not None:
-        best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
-        return f"params.{chosen.asked} asks for it; {best}."
-    if chosen is None or not plan.alternatives:
-        return f"It is the only method for {job.neighbors.name} at these parameters."
-    return f"Its error is the smallest. Methods are compared by {chosen.compared_by}."
 
 
 def show(plan: Mapping[str, Any], console: Console) -> None:
@@ -193,8 +216,9 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(f"  • {sentence}")
     if answers.unpromised(plan):
         console.print(f"  • {answers.unpromised(plan)}")
-    if plan["alternatives"]:
-        console.print(_alternatives(plan))
+    if plan["comparison"]:
+        console.print("Methods", style="bold")
+        console.print(_methods(plan))
     if accuracy["smallest_target"]:
         console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
     console.print("Notes", style="bold")
@@ -203,18 +227,19 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     console.print(f"Release: {plan['output']}", soft_wrap=True)
 
 
-def _alternatives(plan: Mapping[str, Any]) -> Table:
-    """Return a table of the promises of all methods, the chosen one first."""
+def _methods(plan: Mapping[str, Any]) -> Table:
+    """Return a table of the figures and promises of all methods, the chosen one first."""
     chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
     methods = {plan["method"]: chosen, **plan["alternatives"]}
     names = list(dict.fromkeys(name for promised in methods.values() for name in promised))
     names = [n for n in names if any(isinstance(p.get(n), int | float) for p in methods.values())]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("method", *names):
+    for header in ("method", "compared by", *names):
         table.add_column(header.replace("_", " "), justify="left" if header == "method" else "right")
     for method, promised in methods.items():
         values = (promised.get(name) for name in names)
-        table.add_row(method, *(number(v) if isinstance(v, int | float) else "none" for v in values))
+        shown = (number(v) if isinstance(v, int | float) else "none" for v in values)
+        table.add_row(method, figure(plan["comparison"]["errors"][method]), *shown)
     return table
 
 

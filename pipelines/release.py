@@ -18,7 +18,7 @@ from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.plan import describe_noise, hidden, notes
+from pipelines.plan import describe_choice, describe_noise, hidden, notes
 from pipelines.storage.folder import Folder
 
 RELEASE = "release.json"
@@ -41,6 +41,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         "run_id": job.run_id,
         "job": job.hash(),
         "method": plan.method,
+        **describe_choice(job, plan),
         "privacy": {
             "epsilon": job.privacy.epsilon,
             "delta": job.privacy.delta,
@@ -54,7 +55,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
-        **describe_noise(plan, job.privacy.budget()),
+        **describe_noise(job, plan),
         "notes": notes(job, plan),
         "software": {**software, "python": platform.python_version()},
     }

@@ -43,7 +43,7 @@ def read(
 
 
 def promised(reading: Reading, average: float) -> Accuracy:
-    """Return what is promised; methods are compared by the Kolmogorov distance.
+    """Return what is promised; methods are compared by the error of a cumulative count.
 
     Args:
         reading: of the release.

@@ -39,5 +39,8 @@ def check(setting: Setting[Cdf]) -> None:
 
 
 CDF = Task(
-    Cdf, (Hierarchical, Ordered, HierarchicalWhole), "the Kolmogorov distance that they promise", check
+    Cdf,
+    (Hierarchical, Ordered, HierarchicalWhole),
+    "the error of a cumulative count that they promise",
+    check,
 )

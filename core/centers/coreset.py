@@ -56,23 +56,20 @@ class Coreset(Method[KCenters]):
         """See `Method.accuracy`.
 
         A Gaussian exceeds t times its scale with probability at most 2 exp(-t^2 / 2), and k counts share
-        `failure`. The error is the distance within which rows pull a center. It depends on the data, so it is
-        assumed to be a third of the domain's radius.
+        `failure`. The error is the distance within which rows pull a center, in data units. It depends on the
+        data, so it is assumed to be a third of the domain's radius.
         """
         setting, last = self.setting, self._averages(share)[-1]
         largest = math.sqrt(2 * math.log(2 * setting.params.k / setting.params.failure))
         smallest_group = math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension))
-        notes = [
-            f"If {smallest_group:,.0f} records belong to a center, the noise moves it by about a tenth of "
-            "the radius within which records pull it. More records make the noise smaller."
-        ]
+        notes = []
         if setting.grid.dimension > MAX_DIMENSION:
             notes.append(
                 f"With more than {MAX_DIMENSION} columns, cells are cut along public random axes, which show "
                 "less of the data than axes fitted to them."
             )
         promises = Promises(math.ceil(last.counts.scale * largest), smallest_group)
-        return Accuracy(promises, self._space.reach / 3, tuple(notes))
+        return Accuracy(promises, self._space.length(self._space.reach / 3), tuple(notes))
 
     @cached_property
     def _space(self) -> Space:

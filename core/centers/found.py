@@ -1,5 +1,6 @@
 """What k-means and k-median release and promise, and the state that passes between their rounds."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from core.domain import Grid
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_FINER = 3
+"""Decimals of a released coordinate beyond those of the grid step."""
+
 
 @dataclass(frozen=True)
 class Promises:
@@ -19,8 +23,8 @@ class Promises:
     Args:
         count_error: every count is off by at most this, if each record counts only for its nearest center.
         smallest_group: if so many records belong to a center, the noise moves the center by about a tenth of
-            the radius within which records pull it. More records make the noise smaller. None where the
-            method promises nothing about it.
+            the typical distance between it and its records. More records make the noise smaller. None where
+            the method promises nothing about it.
     """
 
     count_error: int
@@ -29,7 +33,7 @@ class Promises:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer: the centers in data units, and the number of records nearest to each."""
+    """The answer: the centers in data units, and the number of records nearest to each, the largest first."""
 
     centers: tuple[tuple[float, ...], ...]
     counts: tuple[int, ...]
@@ -52,6 +56,11 @@ class Centers:
     counts: Ints
 
     def result(self, grid: Grid) -> Result:
-        """Return the centers in data units and the counts, none below 0."""
-        restored = self.space.restore(self.positions).tolist()
-        return Result(tuple(map(tuple, restored)), tuple(np.maximum(self.counts, 0).tolist()))
+        """Return the centers in data units and the counts, none below 0.
+
+        Coordinates are rounded to decimals, because float64 adds digits that mean nothing.
+        """
+        order = np.argsort(-self.counts, kind="stable")
+        decimals = max(0, math.ceil(-math.log10(grid.step))) + _FINER
+        restored = np.round(self.space.restore(self.positions[order]), decimals).tolist()
+        return Result(tuple(map(tuple, restored)), tuple(np.maximum(self.counts[order], 0).tolist()))

@@ -14,6 +14,7 @@ from core.centers.space import Space
 from core.draws import Charged, Gaussian, charged
 from core.errors import InvalidValue
 from core.mechanisms.stability import StabilityHistogram
+from core.neighbors import Neighbors
 from core.policy import Partition
 from core.rounds import State
 from core.task import Accuracy, Method
@@ -33,6 +34,7 @@ class Lloyd(Method[KCenters]):
     """
 
     name: ClassVar[str] = "lloyd"
+    uses_policy: ClassVar[bool] = True
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""
@@ -62,18 +64,18 @@ class Lloyd(Method[KCenters]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        Under a partition policy the noise hides a move within a part, so the error is the diameter of a part.
-        Otherwise the error is the domain's radius, because rows that far away pull the public centers of the
-        first iteration.
+        The error is how far one row can move a center's sum in the first iteration, in data units. Under a
+        partition policy the noise hides a move within a part, so the error is the diameter of a part.
+        Otherwise it is the domain's radius, because rows that far away pull the public centers.
         """
         if self._parts is not None:
             note = "Under this policy the number of records in each part is not secret: it is used exactly."
-            return Accuracy(Promises(count_error=0), self._parts.diameter, (note,))
+            return Accuracy(Promises(count_error=0), self._space.length(self._parts.diameter), (note,))
         params = self.setting.params
         changed = 1.0 if self.setting.neighbors.name == "add_or_remove_one" else math.sqrt(2)
         scale = self._iterations(share)[0].shares.scale
         error = scale * changed * math.sqrt(2 * math.log(2 * params.k / params.failure))
-        return Accuracy(Promises(math.ceil(error) + params.k), self._space.reach)
+        return Accuracy(Promises(math.ceil(error) + params.k), self._space.length(self._space.reach))
 
     @cached_property
     def _space(self) -> Space:
@@ -98,9 +100,9 @@ class Lloyd(Method[KCenters]):
         sums = Gaussian.of("sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1)
         shares = Gaussian.of("shares, per unit of their sensitivity", _COUNT * each, 1)
         spread = Gaussian.of("spread", _SPREAD * each, 1)
-        return tuple(
-            Iteration(self._space, self.setting.neighbors, sums, shares, spread, name) for name in names
-        )
+        given, grid = self.setting.neighbors, self.setting.grid
+        relation, reach = Neighbors(given.name), given.secrets.reach(grid.extents) << self._space.bits
+        return tuple(Iteration(self._space, relation, reach, sums, shares, spread, name) for name in names)
 
     def _part_averages(self, parts: Parts, rho: float) -> tuple[PartAverage, ...]:
         names = [f"average_{i + 1}" for i in range(self.setting.params.iterations or 1)]

@@ -56,6 +56,10 @@ class Space:
         """Largest distance of a record from the middle, in units."""
         return self.grid.bounding_radius << self.bits
 
+    def length(self, units: float) -> float:
+        """Return a length in data units."""
+        return units * self.grid.step / (1 << self.bits)
+
     @cached_property
     def middle(self) -> Ints:
         """Public middle of the universe, shape (d,), grid steps."""

@@ -29,8 +29,8 @@ def check(setting: Setting[KCenters]) -> None:
 
 
 _COMPARED_BY = (
-    "the most that one row can move a center's sum in the first iteration; where this depends on the data, "
-    "it is assumed to be a third of the domain's radius"
+    "how far one row can move the sum of a center's rows in the first iteration, in the units of the columns "
+    "(where that depends on the data, a third of the domain's radius is assumed)"
 )
 
 K_MEANS: Task[KCenters] = Task(KMeans, (Lloyd, Coreset), _COMPARED_BY, check)

@@ -24,6 +24,6 @@ def check(setting: Setting[Histogram]) -> None:
 HISTOGRAM = Task(
     Histogram,
     (Dense, Sparse),
-    "the largest error of a cell's count, where a missing cell counts as empty",
+    "the error of a count that they promise, where a missing cell counts as empty",
     check,
 )

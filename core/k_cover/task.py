@@ -15,4 +15,9 @@ def check(setting: Setting[KCover]) -> None:
     setting.neighbors.count()  # refuses known counts, under which neighbors differ in more than one record
 
 
-K_COVER = Task(KCover, (Repeated,), "the smallest target for which it promises a ball", check)
+K_COVER = Task(
+    KCover,
+    (Repeated,),
+    "the smallest target for which it promises balls with at least half as many rows",
+    check,
+)

@@ -16,4 +16,10 @@ def check(setting: Setting[OneCluster]) -> None:
     setting.neighbors.count()  # refuses known counts, under which neighbors differ in more than one record
 
 
-ONE_CLUSTER = Task(OneCluster, (Practical, Paper), "the smallest target for which they promise a ball", check)
+ONE_CLUSTER = Task(
+    OneCluster,
+    (Practical, Paper),
+    "the smallest target for which they promise a ball with at least half as many rows (paper is left out: "
+    "its time grows with the cube of the number of distinct points)",
+    check,
+)

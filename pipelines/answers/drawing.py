@@ -12,6 +12,8 @@ from pipelines.answers.text import number, on_grid
 WIDTH = 460.0
 LEFT, _RIGHT, TOP, _BOTTOM = 58.0, 14.0, 12.0, 46.0
 _ROW = 30.0
+_MOST_NAMES, _LONGEST_LABEL = 6, 12
+"""Names of columns below a plot, and characters of each."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +162,11 @@ def draw_centers(
 
 def draw_profiles(domain: Mapping[str, Any], centers: Sequence[Sequence[float]]) -> Markup:
     """Draw every center as a line across the columns, scaled to their bounds."""
-    d = len(domain["columns"])
+    columns = domain["columns"]
+    d = len(columns)
     window = Window((0.0, max(1.0, d - 1.0)), (0.0, 1.0), WIDTH - LEFT - _RIGHT, 220.0)
-    parts = [frame(window, "column", "position in its domain")]
+    some = range(0, d, math.ceil(d / _MOST_NAMES))
+    parts = [frame(window, "column", "position in its domain", [(float(i), columns[i]) for i in some])]
     for center in centers:
         heights = [
             (value - low) / (high - low)
@@ -188,14 +192,22 @@ def ticks(low: float, high: float, most: int = 7) -> list[float]:
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def frame(window: Window, x_name: str, y_name: str) -> str:
-    """Return the frame of a plot, with ticks and names on both axes."""
+def frame(window: Window, x_name: str, y_name: str, labels: Sequence[tuple[float, str]] | None = None) -> str:
+    """Return the frame of a plot, with ticks and names on both axes.
+
+    Args:
+        window: of the plot.
+        x_name: label of the axis.
+        y_name: label of the axis.
+        labels: positions and texts of the ticks of x; None for round numbers.
+    """
     right, bottom = LEFT + window.width, TOP + window.height
     parts = []
-    for tick in ticks(*window.x, most=6):
+    for tick, label in labels or [(tick, _tick(tick)) for tick in ticks(*window.x, most=6)]:
         at = window.across(tick)
+        short = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
         parts.append(tag("path", "grid", d=f"M{at:.1f} {TOP}V{bottom:.1f}"))
-        parts.append(f'<text x="{at:.1f}" y="{bottom + 17:.1f}" text-anchor="middle">{_tick(tick)}</text>')
+        parts.append(f'<text x="{at:.1f}" y="{bottom + 17:.1f}" text-anchor="middle">{escape(short)}</text>')
     for tick in ticks(*window.y, most=max(2, int(window.height / 45))):
         at = window.down(tick)
         parts.append(tag("path", "grid", d=f"M{LEFT} {at:.1f}H{right:.1f}"))

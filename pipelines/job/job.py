@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, Self, cast
@@ -33,6 +32,7 @@ from pipelines.tasks import TASKS, Keep
 
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise overflows int64; above, there is hardly any noise
 _LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
+_PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
@@ -40,7 +40,8 @@ class Input(JobPart):
     """The input: files and columns."""
 
     path: Annotated[str, AfterValidator(absolute)] = Field(
-        description="A Parquet file, a folder of them or a glob: gs://... or local."
+        description="A Parquet file, a folder of them or a glob: gs://... or local. {run_id} is replaced by "
+        "the run id, which the job must then give."
     )
     columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
 
@@ -133,12 +134,14 @@ class Job(JobPart):
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
-        description="New folder for the release; {run_id} is replaced by the run id."
+        description="New folder for the release; {run_id} is replaced by the run id. A relative path begins "
+        "at the working directory."
     )
     run_id: str | None = Field(
         default=None,
         pattern=f"^{_RUN_ID}$",
-        description="Id of the run; by default from the hash of the job.",
+        description="Id of the run. The same id is the same run: it is charged once and has one release. By "
+        "default it is made from the job file with absolute paths, not from the data or a function's code.",
     )
 
     @model_validator(mode="after")
@@ -148,9 +151,14 @@ class Job(JobPart):
         self.check_records()
         if not self.output:
             raise ValueError("output is empty: give the folder of the release.")
-        unfilled = re.sub(r"\{run_id\}", "", self.output)
+        unfilled = self.output.replace(_PLACEHOLDER, "")
         if "{" in unfilled or "}" in unfilled:
             raise ValueError(f"output is {self.output}: the only placeholder is {{run_id}}.")
+        if _PLACEHOLDER in self.input.path and self.run_id is None:
+            raise ValueError(
+                f"input.path is {self.input.path}: it names the run id, so give the job a run_id, such as a "
+                "date."
+            )
         open_folder(self.output)
         _ = self.neighbors
         return self
@@ -194,9 +202,17 @@ class Job(JobPart):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def named(self) -> Self:
-        """Return the job with a run id (by default from its hash) in its output folder."""
+        """Return the job with a run id in its input path and its output folder.
+
+        The default id is made from the hash of the job: the text of the job file with absolute paths. It does
+        not depend on the data, or on the code of a function.
+        """
         run_id = self.run_id or self.hash()[:16]
-        return self.model_copy(update={"run_id": run_id, "output": self.output.replace("{run_id}", run_id)})
+        paths = {
+            "input": self.input.model_copy(update={"path": self.input.path.replace(_PLACEHOLDER, run_id)}),
+            "output": self.output.replace(_PLACEHOLDER, run_id),
+        }
+        return self.model_copy(update={"run_id": run_id, **paths})
 
 
 class RowsInput(Input):
@@ -331,11 +347,13 @@ class SubsamplesJob(Job):
 def _model(name: str) -> type[Job]:
     """Return the model of a task's jobs."""
     task = TASKS[name]
+    params = params_model(task.params, task.core.choice, task.core.choices)
+    needed = any(field.is_required() for field in params.model_fields.values())
     return create_model(
         f"Job of {name}",
         __base__=SubsamplesJob if task.subsamples else RowsJob,
         task=(cast(Any, Literal[name]), ...),
-        params=(params_model(task.params, task.core.choice, task.core.choices), ...),
+        params=(params, ... if needed else params()),
     )
 
 

@@ -6,7 +6,14 @@ import re
 import numpy as np
 import pytest
 
-from pipelines.answers.drawing import Axis, draw_close_up, draw_intervals, draw_overview, ticks
+from pipelines.answers.drawing import (
+    Axis,
+    draw_close_up,
+    draw_intervals,
+    draw_overview,
+    draw_profiles,
+    ticks,
+)
 from pipelines.answers.plots import draw_curve
 
 X, Y = Axis("lon", -180.0, 180.0, -84.0), Axis("lat", -90.0, 90.0, 38.0)
@@ -73,3 +80,14 @@ def test_names_are_escaped():
     ):
         assert "<script>" not in svg
         assert "http" not in svg
+
+
+def test_profiles_name_the_columns():
+    names = ["age", "yearly income before tax", "<visits>"]
+    domain = {"columns": names, "lower": [0, 0, 0], "upper": [1, 1, 1]}
+    svg = str(draw_profiles(domain, [(0.0, 0.5, 1.0)]))
+    for shown in ("age", "yearly inco…", "&lt;visits&gt;"):
+        assert f'text-anchor="middle">{shown}</text>' in svg
+    assert "1.5" not in re.findall(r"middle\">([^<]*)<", svg)
+    many = {"columns": [f"c{i}" for i in range(30)], "lower": [0] * 30, "upper": [1] * 30}
+    assert 3 <= len(re.findall(r'middle">c\d+<', str(draw_profiles(many, [(0.5,) * 30])))) <= 6

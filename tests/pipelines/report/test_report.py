@@ -1,5 +1,6 @@
 """The report of a release: its rounds, releases of earlier versions, and releases that were changed."""
 
+import html
 import json
 
 import pytest
@@ -19,6 +20,21 @@ def test_each_round_has_its_purpose_and_its_share(release):
     for entry in release["rounds"]:
         assert f"{entry['round']}<small>{entry['purpose']}</small>" in page
         assert f"{entry['round']} <b>{100 * entry['share']:.0f}%</b>" in page
+
+
+def test_the_choice_of_the_method_is_explained(release):
+    assert release["why"] in html.unescape(render(release))
+    release["why"] = "Methods are compared by their age. new has the smallest, 1; old has 2."
+    release["comparison"] = {"by": "their age", "errors": {"new": 1.0, "old": 2.0, "endless": None}}
+    page = render(release)
+    assert release["why"] in page
+    for name, figure in (("new", "1"), ("old", "2"), ("endless", "none")):
+        assert f'<tr><th scope="row">{name}</th><td class="n">{figure}</td></tr>' in page
+
+
+def test_a_release_of_an_earlier_version_says_nothing_of_other_methods(release):
+    del release["why"], release["comparison"]
+    assert "compared" not in render(release)
 
 
 def test_a_release_of_an_earlier_version_has_names_of_rounds_alone(release):

@@ -1,0 +1,69 @@
+"""Keys of a job that may be left out."""
+
+import pytest
+
+from pipelines.errors import JobError
+from pipelines.job.job import check_job, schema
+
+JOB = {
+    "task": "median",
+    "input": {"path": "/data/{run_id}", "columns": ["x"]},
+    "domain": {"lower": [0], "upper": [1], "step": 0.25},
+    "privacy": {"epsilon": 1, "delta": 0},
+    "output": "/out/{run_id}",
+    "run_id": "monday",
+}
+EDGES = {
+    "input": {"path": "/data", "columns": ["u", "v"]},
+    "domain": {"lower": [0, 0], "upper": [9, 9], "step": 1},
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"task": "minimum"},
+        {"task": "cdf"},
+        {"task": "interior_point"},
+        {"task": "threshold"},
+        {"task": "triangles", **EDGES},
+        {"task": "mst_cost", **EDGES},
+    ],
+    ids=lambda changes: changes.get("task", "median"),
+)
+def test_params_may_be_left_out_where_none_is_required(changes):
+    """The job is the same as with `params: {}`, so its hash and its charge are the same, too."""
+    job = {**JOB, **changes}
+    assert check_job(job).hash() == check_job({**job, "params": {}}).hash()
+
+
+def test_params_that_are_required_are_missing():
+    with pytest.raises(JobError, match=r"^params is missing: a job needs task, input, privacy, params"):
+        check_job({**JOB, "task": "quantiles"})
+
+
+def test_the_schema_requires_params_only_where_a_task_does():
+    required = {
+        kind["properties"]["task"]["const"]: "params" in kind["required"]
+        for kind in schema()["$defs"].values()
+        if "task" in kind.get("properties", {})
+    }
+    assert not required["median"]
+    assert required["quantiles"]
+
+
+def test_the_run_id_is_put_into_the_paths_of_input_and_output():
+    job = check_job(JOB)
+    assert (job.input.path, job.output) == ("/data/monday", "/out/monday")
+
+
+def test_an_input_that_names_the_run_id_needs_one():
+    """The default id is a hash, which names nobody's folder."""
+    with pytest.raises(JobError, match=r"^input\.path is /data/\{run_id\}: .* give the job a run_id"):
+        check_job({**JOB, "run_id": None})
+
+
+def test_other_braces_in_an_input_path_are_part_of_names():
+    job = check_job({**JOB, "input": {"path": "/data/{a}", "columns": ["x"]}})
+    assert job.input.path == "/data/{a}"
