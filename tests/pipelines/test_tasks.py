@@ -13,12 +13,12 @@ from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.release import draft_release, read_rows, write_release
 from pipelines.report.report import render
-from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.run.run import Delivery, build_pipeline
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import write_rows
 from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
-from tests.pipelines.run.test_runners import CLOUD, TEN_MEGABYTES
+from tests.pipelines.run.test_runners import TEN_MEGABYTES, prepare_for_dataflow
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_one_value_many_times_is_no_error(bench, task):
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_is_one_job_that_dataflow_takes(bench, tmp_path, task):
     job = check_job(bench.changed(changes(task)))
-    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    prepared = prepare_for_dataflow(job)
     delivery = Delivery(open_folder(str(tmp_path / "out")), str(job.run_id), job.hash(), None)
     graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
     steps = {each.unique_name for each in graph.components.transforms.values()}

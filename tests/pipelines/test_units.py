@@ -14,12 +14,12 @@ from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import _KEPT, make_plan
 from pipelines.report.report import render
-from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.run.run import Delivery, build_pipeline
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import CENTER, RADIUS, planted
 from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
-from tests.pipelines.run.test_runners import CLOUD, TEN_MEGABYTES
+from tests.pipelines.run.test_runners import TEN_MEGABYTES, prepare_for_dataflow
 from transforms.unit_records import Keep
 
 UNIT = {"input.unit": "person"}
@@ -156,7 +156,7 @@ def test_a_policy_of_rows_is_refused_where_a_record_is_made_of_several(bench, ke
 
 def test_the_job_that_dataflow_takes_bounds_units_first(bench):
     job = check_job(bench.changed(UNIT))
-    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    prepared = prepare_for_dataflow(job)
     delivery = Delivery(open_folder(str(bench.folder / "out")), str(job.run_id), job.hash(), None)
     graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
     steps = {each.unique_name for each in graph.components.transforms.values()}
