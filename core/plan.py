@@ -11,6 +11,7 @@ from core.budget import Mechanism, Spend
 from core.domain import Grid
 from core.draws import Charged, charged
 from core.errors import InvalidValue
+from core.policy import Policy
 from core.rounds import State
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Plan:
         chosen: why the plan has this method.
         notes: sentences for the person who reads the plan.
         hides: what the release hides, in words, if that is less than the neighbor relation says; else None.
+        policy: the policy whose secret pairs are all that the release hides; None where it hides every pair
+            of values, whatever policy was asked for.
     """
 
     method: str
@@ -90,6 +93,7 @@ class Plan:
     chosen: Chosen | None = None
     notes: tuple[str, ...] = ()
     hides: str | None = None
+    policy: Policy | None = None
 
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:

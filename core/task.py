@@ -4,8 +4,9 @@ A task folder of core has `params.py` (what a job may ask for), `found.py` (what
 one file for each method, and `task.py`, which says which methods there are.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from core.draws import Charged, charged
 from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from core.plan import Chosen, Plan
+from core.policy import Policy
 from core.rounds import State
 
 if TYPE_CHECKING:
@@ -50,6 +52,11 @@ class Setting(Generic[P]):
     neighbors: Neighbors
     salt: bytes = field(repr=False)
 
+    @property
+    def without_policy(self) -> "Setting[P]":
+        """The same setting, where every pair of values is secret."""
+        return replace(self, neighbors=Neighbors(self.neighbors.name))
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -84,6 +91,8 @@ class Method(ABC, Generic[P]):
     name: ClassVar[str]
     calibrated: ClassVar[bool] = True
     """Whether `rounds` depends on the share. If not, the share is 1, and the method sets its own scales."""
+    uses_policy: ClassVar[bool] = False
+    """Whether a policy can change the rounds. If not, the method is planned without it; see `Task.plan`."""
 
     setting: Setting[P]
 
@@ -91,12 +100,20 @@ class Method(ABC, Generic[P]):
         """Return why the method can't serve the setting, or None where it can."""
         return None
 
+    @property
+    def served(self) -> Setting[P]:
+        """The setting whose secret pairs the rounds hide: the method's own, or the same without a policy."""
+        return self.setting
+
     def start(self) -> State:
-        """Return the state before the first round."""
+        """Return the state before the first round, made from public parameters."""
         return None
 
     def hides(self) -> str | None:
-        """Return in words what is hidden, if that is less than the neighbor relation says; else None."""
+        """Return in words what is hidden, if that is less than the neighbor relation says; else None.
+
+        What a policy leaves open is not part of it: see `Plan.policy`.
+        """
         return None
 
     @abstractmethod
@@ -142,6 +159,9 @@ class Task(Generic[P]):
     def plan(self, grid: Grid, params: P, budget: Budget, neighbors: Neighbors, salt: bytes) -> Plan:
         """Plan the method that is asked for, or the one of the smallest error; see `Setting`.
 
+        A method that makes no use of policies is planned without the policy, so it hides every pair of
+        values. It is compared with the methods that use the policy.
+
         Raises:
             InvalidValue: no method serves the setting, or the method that is asked for doesn't.
         """
@@ -153,13 +173,7 @@ class Task(Generic[P]):
             if asked not in self.choices:
                 *first, last = self.choices
                 raise InvalidValue(self.choice, repr(asked), f"it must be {', '.join(first)} or {last}")
-        drafts: dict[str, tuple[Method[P], float, Accuracy]] = {}
-        refusals: dict[str, InvalidValue] = {}
-        for kind in self.methods:
-            try:
-                drafts[kind.name] = _calibrated(kind(setting))
-            except InvalidValue as refusal:
-                refusals[kind.name] = refusal
+        drafts, refusals = _drafts(self.methods, setting)
         if asked in refusals:
             raise refusals[asked]
         if not drafts:
@@ -169,11 +183,59 @@ class Task(Generic[P]):
         name = best if asked == "auto" else asked
         others = {other: _alternative(draft[2]) for other, draft in drafts.items() if other != name}
         chosen = Chosen(best, self.compared_by, errors, None if asked == "auto" else self.choice)
-        return replace(_plan(*drafts[name]), alternatives=others, chosen=chosen)
+        plan = replace(_plan(*drafts[name]), alternatives=others, chosen=chosen)
+        if neighbors.policy is None or neighbors.constraints:
+            return plan
+        return replace(plan, notes=(*plan.notes, self._gain(setting, plan, drafts)))
+
+    def _gain(self, setting: Setting[P], plan: Plan, drafts: "Mapping[str, Draft]") -> str:
+        """Return a sentence that compares a plan under a policy with the best one for full privacy."""
+        if plan.policy is None:
+            return (
+                "The policy does not lower the noise of this method. The noise is that of full privacy, so "
+                "the run hides every replacement of a row."
+            )
+        using, _ = _drafts([kind for kind in self.methods if kind.uses_policy], setting.without_policy)
+        others = {name: draft for name, draft in drafts.items() if not draft[0].uses_policy}
+        errors = {name: draft[2].error for name, draft in (using | others).items()}
+        if not errors:
+            return "Without the policy no method serves these parameters."
+        best, ours = min(errors, key=errors.__getitem__), drafts[plan.method][2].error
+        return (
+            f"The error by which methods are compared is {_figure(ours)} under the policy. With full privacy "
+            f"at the same budget the best method is {best}, and its error is {_figure(errors[best])}."
+        )
 
 
-def _calibrated(method: Method[Any]) -> tuple[Method[Any], float, Accuracy]:
-    """Return a method, the largest share that its draws can have within the budget, and what it promises."""
+Draft = tuple[Method[Any], float, Accuracy]
+"""A method, the largest share that its draws can have within the budget, and what it promises."""
+
+
+def _drafts(
+    kinds: Sequence[type[Method[Any]]], setting: Setting[Any]
+) -> tuple[dict[str, Draft], dict[str, InvalidValue]]:
+    """Return the methods that serve a setting, by name, and why the others do not."""
+    drafts: dict[str, Draft] = {}
+    refusals: dict[str, InvalidValue] = {}
+    for kind in kinds:
+        sees = kind.uses_policy or setting.neighbors.constraints
+        try:
+            drafts[kind.name] = _calibrated(kind(setting if sees else setting.without_policy))
+        except InvalidValue as refusal:
+            refusals[kind.name] = refusal
+    return drafts, refusals
+
+
+def _figure(error: float) -> str:
+    return f"{error:,.4g}" if math.isfinite(error) else "not promised"
+
+
+def _calibrated(method: Method[Any]) -> Draft:
+    """Return the draft of a method.
+
+    Raises:
+        InvalidValue: the method can't serve its setting.
+    """
     refusal = method.refusal()
     if refusal is not None:
         raise refusal
@@ -197,6 +259,29 @@ def _alternative(accuracy: Accuracy) -> Mapping[str, Any]:
     return promises if smallest is None else {**promises, "smallest_target": smallest}
 
 
+def _policy_of(method: Method[Any], share: float, rounds: tuple[Charged, ...]) -> Policy | None:
+    """Return the policy that the promise of these rounds needs; None where they hide every pair of values.
+
+    The rounds hide every pair if the same method makes equal rounds without the policy:
+
+    1. A round is its fields. Equal rounds compute the same totals, and answer them by the same draws: of the
+       same kind, scale and sensitivity, made as often, in the same units. So they are one algorithm.
+    2. The rounds made without the policy are charged for every pair of values, in every public state.
+    3. So the same charge holds for the equal rounds: they spend no more between any two databases that
+       differ in one record.
+
+    Equal draws alone would not suffice. A round may use the policy in what it computes, as where it releases
+    the counts of a partition's parts exactly. Its fields then differ, and the policy is needed.
+
+    Known counts let neighbors differ in several records, so under them the policy is always needed.
+    """
+    neighbors = method.served.neighbors
+    if neighbors.policy is None or neighbors.constraints:
+        return neighbors.policy
+    full = type(method)(method.setting.without_policy)
+    return None if full.refusal() is None and full.rounds(share) == rounds else neighbors.policy
+
+
 def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
     rounds = method.rounds(share)
     promises: Mapping[str, Any] = asdict(accuracy.promises)
@@ -210,4 +295,5 @@ def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
         smallest_target=accuracy.smallest_target,
         notes=accuracy.notes,
         hides=method.hides(),
+        policy=_policy_of(method, share, rounds),
     )

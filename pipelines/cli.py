@@ -198,8 +198,11 @@ def create(
     epsilon: Annotated[float, typer.Option(help="The epsilon that all runs together may spend.")],
     delta: Annotated[float, typer.Option(help="The delta that all runs together may spend.")],
     neighbors: Annotated[
-        str, typer.Option(help="The neighbor relation of the promise: add_or_remove_one or replace_one.")
-    ] = "add_or_remove_one",
+        str | None,
+        typer.Option(
+            help="The neighbor relation of the promise: add_or_remove_one (the default) or replace_one."
+        ),
+    ] = None,
     unit: Annotated[
         str | None, typer.Option(help="The column of the privacy unit. Without it, the unit is one row.")
     ] = None,
@@ -210,13 +213,26 @@ def create(
             "renyi composes their draws, and admits many more runs that are small or use Gaussian noise."
         ),
     ] = "basic",
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB.yaml",
+            help="A job with a privacy.policy. The promise is then for the secret pairs of that policy, on "
+            "the columns and the domain of that job, under replace_one.",
+        ),
+    ] = None,
 ) -> None:
     """Create the ledger of a dataset."""
     with _exit_codes():
+        from pipelines.job.job import load_job
         from pipelines.ledger.ledger import create_ledger, new_ledger
+        from pipelines.ledger.policy import LedgerPolicy
         from pipelines.storage.locate import absolute
 
-        fields = {"neighbors": neighbors, "unit": unit, "epsilon": epsilon, "delta": delta}
+        relation = neighbors or ("add_or_remove_one" if policy is None else "replace_one")
+        fields: dict[str, Any] = {"neighbors": relation, "unit": unit, "epsilon": epsilon, "delta": delta}
+        if policy is not None:
+            fields["policy"] = LedgerPolicy.of(load_job(policy))
         create_ledger(absolute(path), new_ledger(fields, accountant))
         _print(path)
 

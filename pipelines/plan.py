@@ -14,14 +14,16 @@ from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
 from core.plan import Chosen, Plan
-from pipelines.answers.text import confidence, hides, number
+from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
 _KEPT = {
-    "one": "One row of each unit is kept, chosen uniformly at random.",
+    "one": "One row of each unit is kept, chosen uniformly at random, and all counts and promises are about "
+    "the kept rows. The choice adds an error to them that no promise includes and that is often larger: up "
+    "to sqrt(p (1 - p) n) units in a count or rank, where p is the counted share of n units.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
 }
 
@@ -81,7 +83,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": job_values["domain"],
         "params": job_values["params"],
-        **describe_noise(plan, job.privacy.budget()),
+        **describe_noise(job, plan),
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
         "notes": notes(job, plan),
     }
@@ -96,11 +98,12 @@ def describe_choice(job: Job, plan: Plan) -> dict[str, Any]:
     if chosen is None or len(chosen.errors) == 1:
         why = f"It is the only method for {job.neighbors.name} at these parameters."
         return {"why": why, "comparison": None}
-    why = f"Methods are compared by {chosen.compared_by}. {_smallest(chosen)}"
+    compared_by = _records(job).read(chosen.compared_by)
+    why = f"Methods are compared by {compared_by}. {_smallest(chosen)}"
     if chosen.asked is not None:
         best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
         why = f"params.{chosen.asked} asks for it; {best}. {why}"
-    return {"why": why, "comparison": {"by": chosen.compared_by, "errors": dict(chosen.errors)}}
+    return {"why": why, "comparison": {"by": compared_by, "errors": dict(chosen.errors)}}
 
 
 def _smallest(chosen: Chosen) -> str:
@@ -117,15 +120,15 @@ def figure(error: float | None) -> str:
     return "none" if error is None or math.isinf(error) else number(error)
 
 
-def describe_noise(plan: Plan, budget: Budget) -> dict[str, Any]:
+def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
     """Return rounds, mechanisms and accuracy of a plan as JSON values, as plans and releases have them.
 
     The share of a round is its part of the total cost.
     """
-    shares = _shares(plan, budget)
+    shares, records = _shares(plan, job.privacy.budget()), _records(job)
     return {
         "rounds": [
-            {"round": round_.name, "purpose": round_.purpose, "share": shares[round_.name]}
+            {"round": round_.name, "purpose": records.read(round_.purpose), "share": shares[round_.name]}
             for round_ in plan.rounds
         ],
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
@@ -142,30 +145,29 @@ def notes(job: Job, plan: Plan) -> list[str]:
     return [
         _unit(job),
         f"The run hides {hidden(job, plan)}.",
-        *plan.notes,
+        *map(_records(job).read, plan.notes),
     ]
+
+
+def _records(job: Job) -> Counted:
+    """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
+    return counted({"privacy": {"unit": job.unit if job.keep is not None else None, "keep": job.keep}})
 
 
 def hidden(job: Job, plan: Plan) -> str:
     """Return a phrase for what the run hides."""
     if plan.hides is not None:
         return plan.hides
-    if job.privacy.policy is not None:
-        return (
-            "one row replaced by another that forms a secret pair with it under the policy; other changes "
-            "may be distinguishable"
-        )
+    if plan.policy is not None:
+        return SECRET_PAIRS
     return hides(job.neighbors.name, job.unit)
 
 
 def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
-    promise = (
-        f"The privacy unit is all rows that have the same value of {job.unit}. Wherever a promise speaks of "
-        "rows, it is about units."
-    )
-    return promise if job.keep is None else f"{promise} {_KEPT[job.keep]}"
+    made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
+    return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
 
 
 def _shares(plan: Plan, budget: Budget) -> dict[str, float]:

@@ -55,7 +55,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         },
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
-        **describe_noise(plan, job.privacy.budget()),
+        **describe_noise(job, plan),
         "notes": notes(job, plan),
         "software": {**software, "python": platform.python_version()},
     }

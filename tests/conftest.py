@@ -26,6 +26,7 @@ SLOW = (
     "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows[sample_*",
     "pipelines/test_every_plan.py::test_nothing_but_noise[*-first]",
     "pipelines/test_every_plan.py::test_nothing_but_noise[*-nothing]",
+    "pipelines/test_every_promise.py*",
     "pipelines/test_every_sample.py*",
     "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[k_cover*",
     "pipelines/test_every_smooth_bound.py*",

@@ -12,7 +12,10 @@ from transforms.list_files import ALLOWED, File, InputError, filesystem, list_fi
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
-_FAULTS = {b"PAR1": "is truncated or damaged", b"PARE": "is encrypted"}
+_FAULTS = {
+    b"PAR1": "is truncated or damaged, or has a column of a type that Arrow cannot read",
+    b"PARE": "is encrypted",
+}
 _NAMED = 30
 """Most columns of a file that an error lists."""
 

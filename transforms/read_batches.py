@@ -19,6 +19,9 @@ _FETCHED = 1 << 22
 _INDEX = 4
 """Bytes of an index of a dictionary."""
 
+_OF_DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
+"""Encodings of values and of levels in a column of which Arrow can keep the dictionary."""
+
 
 def read_batches(
     file: File, row_group: int, used: Sequence[str], most: int, unit: str | None = None, every: bool = False
@@ -84,7 +87,12 @@ def _reading(file: File) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception:  # damaged bytes may cause any type of error
+    except Exception as error:  # damaged bytes may cause any type of error
+        if isinstance(error, NotImplementedError) or "Not yet implemented" in str(error):
+            raise InputError(
+                f"input.path: {short(file.name)} has an encoding or a compression that Arrow cannot read, or "
+                "is damaged."
+            ) from None
         raise _damaged(file) from None
 
 
@@ -135,27 +143,41 @@ def _look_at_texts(
 
     The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
     on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
+    Arrow cannot keep the dictionary of a column that also has other encodings, such as deltas.
     """
-    leaf = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == column)
+    leaves = map(footer.schema.column, range(footer.num_columns))
+    # the path of a field v in a column u is u.v, which may also be the name of a column
+    leaf = next(i for i, each in enumerate(leaves) if each.path == each.name == column)
     if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
         return False, 1.0, 0
-    parquet = pq.ParquetFile(opened, metadata=footer, read_dictionary=[column], buffer_size=_FETCHED)
-    batches = parquet.iter_batches(1, row_groups=[row_group], columns=[column], use_threads=False)
-    first = next(batches, None)
-    if first is None:
+    if _first_row(opened, footer, row_group, column, kept=False) is None:
         return False, 1.0, 0
     # Only after a row was read: on a damaged chunk, reading raises an error, but this call aborts the
     # process.
     group = footer.row_group(row_group)
     chunk = group.column(leaf)
     row = chunk.total_uncompressed_size / max(1, group.num_rows)
-    if not chunk.has_dictionary_page:
+    if not chunk.has_dictionary_page or not _OF_DICTIONARIES.issuperset(chunk.encodings):
         return False, row, chunk.total_compressed_size
-    lengths = pc.binary_length(first.column(column).dictionary)
+    first = _first_row(opened, footer, row_group, column, kept=True)
+    if not isinstance(first, pa.DictionaryArray):  # such as decimals
+        return False, row, chunk.total_compressed_size
+    lengths = pc.binary_length(first.dictionary)
     written = (pc.sum(lengths).as_py() or 0) + _INDEX * len(lengths)
     if chunk.total_uncompressed_size - written <= _INDEX * group.num_rows:
         return True, _INDEX, chunk.total_compressed_size
     return False, max(row, pc.max(lengths).as_py() or 0), chunk.total_compressed_size
+
+
+def _first_row(
+    opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str, kept: bool
+) -> pa.Array | None:
+    """Return the first value of a column, with its dictionary if that is `kept`; None without rows."""
+    dictionary = [column] if kept else []
+    parquet = pq.ParquetFile(opened, metadata=footer, read_dictionary=dictionary, buffer_size=_FETCHED)
+    batches = parquet.iter_batches(1, row_groups=[row_group], columns=[column], use_threads=False)
+    first = next(batches, None)
+    return None if first is None else first.column(column)
 
 
 def _is_sound(column: pa.Array) -> bool:

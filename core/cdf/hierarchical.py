@@ -1,6 +1,6 @@
 """The ordered hierarchical mechanism: noisy counts up to each block's end, and a noisy tree in each block."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,7 +15,6 @@ from core.cdf.reading import promised, range_ends, read
 from core.draws import Charged, Draw, Laplace
 from core.errors import InvalidValue
 from core.mechanisms.tails import largest_sum, variance
-from core.neighbors import Neighbors
 from core.noise import Noise
 from core.policy import Partition
 from core.rounds import Block
@@ -92,11 +91,7 @@ class Hierarchical(Method[Cdf]):
     """The ordered hierarchical mechanism under the policy. Without a policy: a tree over the whole domain."""
 
     name: ClassVar[str] = "hierarchical"
-
-    @property
-    def served(self) -> Setting[Cdf]:
-        """The setting whose secret pairs are hidden."""
-        return self.setting
+    uses_policy: ClassVar[bool] = True
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
@@ -181,8 +176,8 @@ class HierarchicalWhole(Hierarchical):
 
     @cached_property
     def served(self) -> Setting[Cdf]:
-        """The setting whose secret pairs are hidden: all pairs."""
-        return replace(self.setting, neighbors=Neighbors("replace_one"))
+        """See `Method.served`: all pairs are hidden."""
+        return self.setting.without_policy
 
 
 def split(s_nodes: float, h_nodes: float, height: int) -> float:

@@ -60,6 +60,7 @@ class Ordered(Method[Cdf]):
     """The ordered mechanism of a distance policy, for a public number of records."""
 
     name: ClassVar[str] = "ordered"
+    uses_policy: ClassVar[bool] = True
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""

@@ -119,7 +119,8 @@ class Iteration:
 
     Args:
         space: the universe.
-        neighbors: the relation, perhaps with a policy.
+        neighbors: the relation.
+        reach: bound on the Euclidean distance of a secret pair: the largest L1 distance of one, in units.
         sums: noise of the sums, per unit of their sensitivity; see `Assignment`.
         shares: noise of the sums of shares, per unit of their sensitivity.
         spread: noise of the spread. A record adds from 0 to 1 to the spread.
@@ -128,6 +129,7 @@ class Iteration:
 
     space: Space
     neighbors: Neighbors
+    reach: int
     sums: Gaussian
     shares: Gaussian
     spread: Gaussian
@@ -140,11 +142,6 @@ class Iteration:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.sums, self.shares, self.spread
-
-    @property
-    def reach(self) -> int:
-        """Bound on the Euclidean distance of a secret pair: the largest L1 distance of one, in units."""
-        return self.neighbors.secrets.reach(self.space.grid.extents) << self.space.bits
 
     def assignment(self, state: Centers) -> Assignment:
         """Choose radius and softness from the public state.

@@ -14,6 +14,7 @@ from core.centers.space import Space
 from core.draws import Charged, Gaussian, charged
 from core.errors import InvalidValue
 from core.mechanisms.stability import StabilityHistogram
+from core.neighbors import Neighbors
 from core.policy import Partition
 from core.rounds import State
 from core.task import Accuracy, Method
@@ -33,6 +34,7 @@ class Lloyd(Method[KCenters]):
     """
 
     name: ClassVar[str] = "lloyd"
+    uses_policy: ClassVar[bool] = True
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""
@@ -98,9 +100,9 @@ class Lloyd(Method[KCenters]):
         sums = Gaussian.of("sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1)
         shares = Gaussian.of("shares, per unit of their sensitivity", _COUNT * each, 1)
         spread = Gaussian.of("spread", _SPREAD * each, 1)
-        return tuple(
-            Iteration(self._space, self.setting.neighbors, sums, shares, spread, name) for name in names
-        )
+        given, grid = self.setting.neighbors, self.setting.grid
+        relation, reach = Neighbors(given.name), given.secrets.reach(grid.extents) << self._space.bits
+        return tuple(Iteration(self._space, relation, reach, sums, shares, spread, name) for name in names)
 
     def _part_averages(self, parts: Parts, rho: float) -> tuple[PartAverage, ...]:
         names = [f"average_{i + 1}" for i in range(self.setting.params.iterations or 1)]

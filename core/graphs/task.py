@@ -1,6 +1,7 @@
 """The tasks on graphs: their methods, and what none of them serves."""
 
-from core.domain import Grid
+from typing import Any
+
 from core.errors import InvalidValue
 from core.graphs.global_cost import GlobalSensitivity
 from core.graphs.params import MstCost, Triangles
@@ -10,21 +11,21 @@ from core.task import Setting, Task
 
 
 def check_triangles(setting: Setting[Triangles]) -> None:
-    """Check that the rows are edges.
-
-    Raises:
-        InvalidValue: they are not.
-    """
-    _check_edges(setting.grid, "triangles", "u, v")
-
-
-def check_mst_cost(setting: Setting[MstCost]) -> None:
-    """Check that the rows are weighted edges, and that public ones are neither added nor removed.
+    """Check that the rows are edges, and that there is no policy.
 
     Raises:
         InvalidValue: this is not so.
     """
-    _check_edges(setting.grid, "mst_cost", "u, v, weight")
+    _check_edges(setting, "triangles", "u, v")
+
+
+def check_mst_cost(setting: Setting[MstCost]) -> None:
+    """Check that rows are weighted edges, that public ones stay, and that there is no policy.
+
+    Raises:
+        InvalidValue: this is not so.
+    """
+    _check_edges(setting, "mst_cost", "u, v, weight")
     if setting.params.change == "weight" and setting.neighbors.name == "add_or_remove_one":
         raise InvalidValue(
             "change",
@@ -34,8 +35,17 @@ def check_mst_cost(setting: Setting[MstCost]) -> None:
         )
 
 
-def _check_edges(grid: Grid, task: str, columns: str) -> None:
-    """Check that a grid has these columns: two equal axes of node ids, and perhaps a weight."""
+def _check_edges(setting: Setting[Any], task: str, columns: str) -> None:
+    """Check that the grid has these columns, two equal axes of node ids and perhaps a weight; no policy."""
+    grid = setting.grid
+    if setting.neighbors.policy is not None:
+        raise InvalidValue(
+            "policy",
+            True,
+            f"rows of {task} are edges between node ids, and secret pairs of ids mean nothing in a graph, so "
+            "leave it out",
+            "is set",
+        )
     grid.check_distances()
     axes = columns.count(",") + 1
     if grid.dimension != axes:

@@ -16,6 +16,7 @@ class CountCells(Method[Histogram]):
     """A method with noise of scale sensitivity / epsilon on the counts of cells."""
 
     calibrated: ClassVar[bool] = False
+    uses_policy: ClassVar[bool] = True
 
     @cached_property
     def cells(self) -> Cells:

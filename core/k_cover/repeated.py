@@ -47,6 +47,11 @@ class AnyTarget(BudgetSplit):
         """See `BudgetSplit.floor`."""
         return 0
 
+    @property
+    def lattice(self) -> bool:
+        """See `BudgetSplit.lattice`: a lattice is too coarse for large targets."""
+        return False
+
 
 @dataclass(frozen=True)
 class BallSearch:

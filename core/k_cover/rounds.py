@@ -51,7 +51,7 @@ class CountRows:
     """
 
     count: Laplace
-    name: str = "rows"
+    name: str = "total"
     floor: None = None
     purpose: ClassVar[str] = "how many rows there are"
 

@@ -29,6 +29,16 @@ def largest_of(draws: int, scale: float, failure: float) -> int:
     return max(0, math.ceil(-tail * scale - 1))
 
 
+def excess(scale: float, failure: float) -> int:
+    """Return the smallest m >= 0 such that Z exceeds m with probability at most `failure`.
+
+    It is exact: Pr[Z > m] = a^(m + 1) / (1 + a) with a = exp(-1 / scale).
+    """
+    if scale == 0:
+        return 0
+    return max(0, math.ceil(-math.log(failure * (1 + math.exp(-1 / scale))) * scale - 1))
+
+
 def log_moment(rate: float, scale: float) -> float:
     """Return ln E[exp(rate Z)] of discrete Laplace noise; infinite from rate 1 / scale on; 0 for no noise.
 

@@ -1,4 +1,4 @@
-"""One draw from a cell: either choices of some of its points, or histograms of its records."""
+"""A draw from a cell: either choices of some of its points at once, or histograms of its records in turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class WithinCell(Draw):
     """Choose k points of a cell, or release k histograms of its records, at the cost of one.
 
     The points are chosen by the exponential mechanism; the histograms have discrete Laplace noise. Each of
-    the k parts has k times the noise. For one record more or less the draw is (1 / scale)-private.
+    the k parts has k times the noise. For one record more or less they are together (1 / scale)-private.
 
     Proof.
-    - The k parts compose in sequence, so it is enough that each is (1 / (k scale))-private.
+    - The k parts compose in sequence, adaptively, so it is enough that each is (1 / (k scale))-private.
     - The change of the scores of a choice has a range of at most `unit`, and the choice has scale
       k unit scale.
     - A record is in one count of a histogram, so a histogram has L1 sensitivity 1. Its scale is k scale.
-    - The kind of the parts and their number k must be public before the draw.
+    - The kind of the parts and their number k must be public before the first of them.
 
     Args:
         scale: of the noise of a single histogram, and of a single choice per unit.
@@ -70,16 +70,12 @@ class WithinCell(Draw):
 
         return noise.answer(self, sample, shared)
 
-    def histograms(self, counts: Sequence[Ints], noise: Noise) -> tuple[Ints, ...]:
-        """Release k histograms of the cell's records.
+    def histogram(self, counts: Ints, parts: int, noise: Noise) -> Ints:
+        """Release one of `parts` histograms of the cell's records; later ones may depend on it.
 
         Args:
-            counts: k arrays; the counts of each are of disjoint sets of the cell's records.
+            counts: shape (m,), of disjoint sets of the cell's records.
+            parts: the k above.
             noise: where randomness comes from.
         """
-        shared = len(counts)
-
-        def sample() -> tuple[Ints, ...]:
-            return tuple(noise.laplace(each, self.scale * shared) for each in counts)
-
-        return noise.answer(self, sample, shared)
+        return noise.answer(self, lambda: noise.laplace(counts, self.scale * parts), parts)

@@ -34,11 +34,14 @@ class Result:
         center: shape (d,).
         radius: of the ball.
         count: noisy number of records in it.
+        at_least: the ball truly holds at least so many records, with probability 1 - failure by itself. It is
+            the noisy count minus the error of its noise. None where the method does not state it.
     """
 
     center: tuple[float, ...]
     radius: float
     count: int
+    at_least: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,15 @@ class Found:
         center: shape (d,), grid steps.
         radius: grid steps.
         count: noisy number of records within `radius` of `center`.
+        at_least: see `Result`.
     """
 
     center: NDArray[np.int64]
     radius: int
     count: int
+    at_least: int | None = None
 
     def result(self, grid: Grid) -> Result:
-        """Return center and radius in data units, and the count."""
-        return Result(tuple(grid.restore(self.center).tolist()), self.radius * grid.step, self.count)
+        """Return center and radius in data units, the count, and what it certifies."""
+        center = tuple(grid.restore(self.center).tolist())
+        return Result(center, self.radius * grid.step, self.count, self.at_least)

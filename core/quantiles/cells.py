@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from core.draws import Laplace
+from core.mechanisms.tails import largest_sum, variance
 from core.noise import Noise
 
 Floats = NDArray[np.float64]
@@ -65,22 +66,33 @@ class CellScales:
         cells = sizes * self.cell**2
         return np.asarray(cells / (cells + self.group**2))
 
-    def largest_error(self, cells: int, log: float) -> float:
-        """Bound the error of a centered rank: a sum of the first counts minus p times the sum of all.
+    def largest_error(self, cells: int, failure: float) -> float:
+        """Bound the error of all centered ranks: sums of the first counts minus p times the sum of all.
 
-        The noise of a cell has weight at most 1 in the group where the sum of the first counts ends, and in
-        the last group, which may be smaller. In other groups it has weight at most 1 - weight(size). The
-        noise of a group has weight at most 1.
+        Let F be the noise of the first counts and B that of the others. The error is (1 - p) F - p B, so it
+        is at most the larger of |F| and |B|. If the sum of all is public, the fit turns p into the part of
+        the cells that come first, and the same holds.
+
+        1. Where a group ends, F is a sum of independent symmetric variables, one for each group so far. By
+           Levy's inequality the largest of these sums exceeds a bound with at most twice the probability
+           with which the sum over all groups does. The same holds for B.
+        2. Inside of a group F lies between its values at the group's two ends, plus the bridge of the cells'
+           noise. At most the bridges of all cells count, and the squares of a bridge's weights sum to at
+           most a quarter of the group's cells.
 
         Args:
             cells: number of cells.
-            log: the bound fails with probability exp(-log).
+            failure: probability with which the bound may fail; half of it is for either step.
         """
         if math.isinf(self.group):
-            return largest_sum((float(cells),), (self.cell,), log)
-        others = cells * (1 - float(self.weight(self.size))) ** 2
-        amounts = min(float(cells), 2 * self.size + others), float(math.ceil(cells / self.size))
-        return largest_sum(amounts, (self.cell, self.group), log)
+            return largest_sum(np.array([cells * variance(self.cell)]), self.cell, failure / 4)
+        groups, weight = math.ceil(cells / self.size), float(self.weight(self.size))
+        sums = groups * weight**2 * variance(self.group) + cells * (1 - weight) ** 2 * variance(self.cell)
+        sums += self.size * weight**2 * variance(self.cell)  # the last group may be smaller
+        largest = max(self.cell, self.group)
+        return largest_sum(np.array([sums]), largest, failure / 8) + largest_sum(
+            np.array([self.size / 4 * variance(self.cell)]), self.cell, failure / (2 * cells)
+        )
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,10 @@ class CellCounts:
     def draws(self) -> tuple[Laplace, ...]:
         """Return the draws of a release."""
         return (self.cell,) if self.group is None else (self.cell, self.group)
+
+    def over(self, cells: int) -> "CellCounts":
+        """Return the same draws for another number of cells, with groups of about as many cells as groups."""
+        return self if self.group is None else replace(self, size=max(2, math.isqrt(cells)))
 
     @property
     def scales(self) -> CellScales:
@@ -189,19 +205,3 @@ def ranks_of(counts: Floats) -> tuple[Floats, float]:
     """
     sums = np.append(0.0, np.cumsum(counts))
     return np.asarray(scipy.optimize.isotonic_regression(sums).x), float(sums[-1])
-
-
-def largest_sum(amounts: tuple[float, ...], scales: tuple[float, ...], log: float) -> float:
-    """Bound a weighted sum of Laplace variables from above, except with probability exp(-log).
-
-    Chernoff bound: for s <= 1 / (2 w b), a variable of scale b and weight w has the moment generating
-    function 1 / (1 - (w b s)^2) <= exp(1.151 (w b s)^2). That of the discrete Laplace variable is no larger.
-
-    Args:
-        amounts: for each scale, the sum of the squares of the weights of its variables. No weight exceeds 1.
-        scales: scales of the variables.
-        log: the bound fails with probability exp(-log).
-    """
-    load = 1.151 * sum(amount * scale**2 for amount, scale in zip(amounts, scales, strict=True))
-    rate = min(math.sqrt(log / load), 1 / (2 * max(scales)))
-    return log / rate + load * rate

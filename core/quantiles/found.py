@@ -83,15 +83,16 @@ def in_order(probabilities: tuple[float, ...], steps: Sequence[int]) -> FoundQua
     return FoundQuantiles(probabilities, tuple(sorted(steps)))
 
 
-def promised(worst: float, typical: float) -> Accuracy:
-    """Return what a method of several quantiles promises; they are compared by the typical error.
+def promised(worst: float, typical: float, error: float) -> Accuracy:
+    """Return what a method of several quantiles promises.
 
     Args:
         worst: largest error of a rank, in records.
         typical: see `Promises`.
+        error: the figure by which methods are compared: see `core.quantiles.task`.
     """
     memory = (
         "The counts of the distinct grid points are merged and sorted on one machine: 16 bytes for each in "
         "the result and about 100 at work, at most as many as records or grid points."
     )
-    return Accuracy(Promises(math.ceil(worst), typical), error=typical, notes=(memory,))
+    return Accuracy(Promises(math.ceil(worst), typical), error=error, notes=(memory,))

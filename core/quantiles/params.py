@@ -16,9 +16,8 @@ class Quantiles:
 
     Args:
         probabilities: of the quantiles, ascending, each between 0 and 1.
-        method: `recursive` (cuts, counts of the cells between them, then a search inside the cells),
-            `histogram` (counts of every grid point, of at most 8,192), `tree` (counts down a tree), or
-            `auto`.
+        method: `recursive` (splits into cells, counts of the cells, then a search inside them), `tree`
+            (counts of ever finer cells), or `auto`.
         failure: probability with which a promise may fail.
 
     Raises:

@@ -1,7 +1,6 @@
-"""Several quantiles: rough cuts make cells, the cells are counted, then each cell is searched."""
+"""Several quantiles: cut the domain into cells, count the cells, and search those that hold quantiles."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.draws import Charged, Draw
-from core.gaps import MOST_RECORDS, Order, Runs, rank_scores
-from core.mechanisms.exponential import Exponential
+from core.draws import Charged, Draw, Laplace
+from core.gaps import Order, Runs, rank_scores
+from core.mechanisms.splits import Splits
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
-from core.quantiles.cells import CellCounts, CellScales, Groups, best_groups, ranks_of
+from core.quantiles.cells import CellCounts, Groups, best_groups, ranks_of
+from core.quantiles.descent import Shape, descend, shapes
 from core.quantiles.exponential import UNIT, Aim, OneQuantile, distance_bound, per_weight, typical_distance
 from core.quantiles.found import FoundQuantiles, in_order, promised
 from core.quantiles.params import Quantiles
@@ -26,58 +26,60 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _FAR = 2.0**61
-_CUTS = 0.1  # part of epsilon for the cuts: small, because the counts make up for errors of the cuts
-MOST_POINTS = 1 << 13
-"""Most grid points that are counted one by one in a run: their noise takes a third of a second."""
+_TOTAL = 0.02  # part of epsilon for the number of records, where that is private: its size is enough
+_SPLITS = 0.15  # part of epsilon for the splits: small, because the counts make up for uneven cells
+_LEAST = 2  # a cell is split if it seems to hold more than so many times the scale of the splits' noise
 
 
 @dataclass(frozen=True)
-class CutsAndChoices:
+class CellsAndSearches:
     """Two quantiles or more in one pass.
 
-    1. Place cuts between neighboring quantiles by recursive halving, with the exponential mechanism on the
-       records between two cuts. This is cheap, because a cut need only separate quantiles (Kaplan, Schnapp
-       and Stemmer 2022 place the quantiles themselves in this way).
-    2. Count the cells between the cuts, with noise. The counts tell which cell holds each quantile, and at
-       which rank. So errors of the cuts no longer matter.
-    3. Search each cell that holds quantiles. If it has few points, count its points with noise. Otherwise use
-       one exponential mechanism per quantile on the cell's records; these mechanisms share the budget.
+    1. Halve the domain, and again every half that holds more records than lie between two quantiles on
+       average. So a cell has few quantiles, whatever the data. Where many records have one value, that value
+       becomes a cell of its own.
+    2. Count the cells, with noise. The counts tell which cell holds each quantile, and at which rank. So
+       errors of the splits no longer matter.
+    3. Search each cell that holds quantiles. A cell with few quantiles for its width is searched by one
+       exponential mechanism per quantile on the cell's records; these mechanisms share the budget. Other
+       cells are searched by counts down a tree, whose error hardly depends on the number of quantiles.
 
     Sensitivity, if a record is added or removed:
 
-    - Step 1: the mechanisms of one level see disjoint sets of records, so one of them per level sees the
-      change. A record has weight t on one side and 1 - t on the other. So the changes of the scores have a
-      range of at most 2 max(t, 1 - t).
+    - Step 1: see `Splits`. The number of records, which sets the threshold, has sensitivity 1.
     - Step 2: each histogram has L1 sensitivity 1.
-    - Step 3: the cells are disjoint, so only the mechanisms of one cell see the change. In a choice a record
+    - Step 3: the cells are disjoint, so only the searches of one cell see the change. In a choice a record
       has weight 1/2 on both sides, which gives range 1. This is why the rank is measured from the middle of
-      the cell's two ends. In counts of points a record changes one count by 1. Whether a cell's points are
-      counted depends only on the cuts and the counts of step 2, which are released already.
+      the cell's two ends. In counts of nodes on one level a record changes one count by 1. How a cell is
+      searched depends only on the edges and the counts of step 2, which are released already.
 
-    A replacement is one removal and one addition, so all sensitivities double.
+    A replacement is one removal and one addition, so all sensitivities but that of the number double.
 
     Args:
         probabilities: ascending, in (0, 1), two or more.
         size: number of grid points.
-        cuts: of each level, per unit of the larger weight of a record.
+        total: noise of the number of records; None where that is public.
+        splits: makes the cells.
+        most: most cells.
         cells: noise of the counts.
-        inside: of the choices in a cell, or of the counts of its points.
-        total_is_public: whether the number of records may be used: `replace_one`.
+        inside: of the choices in a cell, or of the counts down a tree.
     """
 
     probabilities: tuple[float, ...]
     size: int
-    cuts: tuple[Exponential, ...]
+    total: Laplace | None
+    splits: Splits
+    most: int
     cells: CellCounts
     inside: WithinCell
-    total_is_public: bool
     purpose: ClassVar[str] = "where the quantiles lie"
     name: str = "quantiles"
     floor: int = 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
-        return (*self.cuts, *self.cells.draws(), self.inside)
+        total = () if self.total is None else (self.total,)
+        return (*total, self.splits, *self.cells.draws(), self.inside)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
@@ -86,172 +88,178 @@ class CutsAndChoices:
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
-        targets = np.rint(np.array(self.probabilities) * UNIT).astype(np.int64)
-        middles = (targets[1:] + targets[:-1]) // 2
-        edges = np.unique([0, *_cuts(order, (0, self.size), middles, self.cuts, noise), self.size])
-        known = order.total if self.total_is_public else None
-        counts = np.array([order.below(int(edge)) for edge in edges])
-        starts, total = ranks_of(self.cells.release(np.diff(counts), known, noise))
-        ranks = targets / UNIT * total
-        cells = np.searchsorted(starts[1:-1], ranks)
-        occupied, steps = np.unique(cells), list[int]()
-        for cell in occupied:
-            low, high = int(edges[cell]), int(edges[cell + 1])
-            ends, inside = starts[cell : cell + 2], ranks[cells == cell]
-            if high - low == 1:
-                steps += [low] * len(inside)
-            elif points_suffice(high - low, len(inside)) and high - low <= MOST_POINTS // len(occupied):
-                steps += self._count_points(order, low, high, ends, inside, noise)
-            else:
-                steps += self._choose(order, low, high, ends, inside, noise)
+        edges = self._edges(order, noise)
+        known = order.total if self.total is None else None
+        cells = self.cells.over(len(edges) - 1)
+        starts, total = ranks_of(cells.release(np.diff(order.ranks_at(edges)), known, noise))
+        ranks = np.array(self.probabilities) * total
+        places, steps = np.searchsorted(starts[1:-1], ranks), list[int]()
+        for cell in np.unique(places):
+            window, ends = (int(edges[cell]), int(edges[cell + 1])), starts[cell : cell + 2]
+            steps += self._search(order, window, ends, ranks[places == cell], noise)
         return in_order(self.probabilities, steps)
 
-    def _count_points(
-        self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
-    ) -> list[int]:
-        """Find the ranks in noisy counts of the cell's points, shifted evenly to sum to the cell's count."""
-        below = np.array([order.below(point) for point in range(low, high + 1)])
-        scales = scales_of_points(high - low, self.inside.scale)
-        counts = scales.fit(self.inside.histograms(scales.histograms(np.diff(below)), noise))
-        counts += (ends[1] - ends[0] - counts.sum()) / len(counts)
-        starts, _ = ranks_of(counts)
-        return [low + int(step) for step in np.searchsorted(ends[0] + starts[1:-1], ranks)]
+    def _edges(self, order: Order, noise: Noise) -> Ints:
+        """Release the edges of the cells."""
+        total = order.total
+        if self.total is not None:
+            total = int(self.total.add(np.array([total]), noise)[0])
+        threshold = max(math.ceil(_LEAST * self.splits.scale), total // (len(self.probabilities) + 1))
+        return self.splits.edges(order.ranks_at, self.size, threshold, self.most, noise)
 
-    def _choose(
-        self, order: Order, low: int, high: int, ends: Floats, ranks: Floats, noise: Noise
-    ) -> tuple[int, ...]:
-        """Choose a point of the cell for each rank, by its distance from the middle of the cell's ends."""
+    def _search(
+        self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, noise: Noise
+    ) -> list[int]:
+        """Find points of these ranks in a cell whose ends have the ranks `ends`."""
+        low, high = window
+        if high - low == 1:
+            return [low] * len(ranks)
+        tree = tree_within(high - low, len(ranks))
+        if tree is not None:
+            root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels
+
+            def count(counts: Ints, level: int) -> Ints:
+                return self.inside.histogram(counts, levels, noise)
+
+            return descend(order, window, tree, root, lambda _: ranks, count)
         here = order.within(low, high)
         runs = Runs.between(here, low, high)
         offsets = np.clip(np.rint((float(ends.mean()) - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
         scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
-        return self.inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT)
+        return list(self.inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT))
 
 
-def scales_of_points(width: int, scale: float) -> CellScales:
-    """Noise of the counts of a cell's points, drawn by a `WithinCell`; above 64 points by groups too."""
-    if width <= 64:
-        return CellScales(scale)
-    return CellScales(2 * scale, 2 * scale, math.isqrt(width))
+def choice_variance(width: int, sharing: int) -> float:
+    """Return the variance of the ranks of choices among `width` points that share a draw of scale 1.
 
-
-def points_suffice(width: int, sharing: int) -> bool:
-    """Whether counts of `width` points serve better than exponential mechanisms for so many quantiles.
-
-    Let the ranks of the cell's ends be known, and let the scale be 1. Counts give ranks of variance
-    width / 3, or 8 sqrt(width) / 3 with groups. Choices give variance 2 sharing^2 where records are dense,
-    and many times that where gaps between records hold many points. So counts are used if their variance is
-    at most four times 2 sharing^2.
+    It is 2 sharing^2 where records are dense. The error is about sharing ln(width) where nearly all points
+    lie in gaps between records. This is the geometric mean of both, because the data is not known.
     """
-    return min(width / 3, 8 * math.sqrt(width) / 3) <= 8 * sharing**2
+    return math.sqrt(2) * sharing**2 * math.log(width)
 
 
-def _cuts(
-    order: Order, window: tuple[int, int], targets: Ints, levels: Sequence[Exponential], noise: Noise
-) -> list[int]:
-    """Cut the window's points at about these ranks, in 1 / UNIT of all its records, the middle one first."""
-    low, high = window
-    if not len(targets) or high - low < 2:
-        return []
-    middle = len(targets) // 2
-    target = min(max(1, int(targets[middle])), UNIT - 1)
-    up = UNIT - target
-    here = order.within(low, high)
-    runs = Runs.between(here, low + 1, high)
-    # A cut lies before its point, so only the records below the point count as below the cut. Counts are cut
-    # off at `MOST_RECORDS`; a record still moves them by at most 1.
-    below = up * np.minimum(runs.below, MOST_RECORDS)
-    scores = -np.abs(below - target * np.minimum(here.total - runs.below, MOST_RECORDS))
-    cut = levels[0].point(runs.starts, runs.lengths, scores, noise, unit=max(up, target))
-    left, right = targets[:middle], targets[middle + 1 :]
-    return [
-        *_cuts(order, (low, cut), left * UNIT // target, levels[1:], noise),
-        cut,
-        *_cuts(order, (cut, high), (right - target) * UNIT // up, levels[1:], noise),
-    ]
+def tree_within(width: int, sharing: int) -> Shape | None:
+    """Return the tree that finds so many quantiles among `width` points; None where choices are better."""
+    best = min(shapes(width), key=lambda shape: shape.variance)
+    return best if best.variance <= choice_variance(width, sharing) else None
 
 
 class Recursive(Method[Quantiles]):
-    """Cuts, counts of cells and a search inside the cells. A single quantile is one exponential mechanism.
+    """Splits, counts of cells and a search inside the cells. A single quantile is one exponential mechanism.
 
     At epsilon e, counts have the variance V / e^2, and a choice among dense records has 2 / e^2. The sum of
-    both is smallest if epsilon is split in proportion to the cube roots of V and 2.
+    both is smallest if epsilon is split in proportion to the cube roots of V and 2. But searches get at least
+    as much as counts, because they err most if the data lie in a small part of a wide domain.
     """
 
     name: ClassVar[str] = "recursive"
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        setting, groups, size = self.setting, self._groups, self.setting.grid.extents[0] + 1
-        cuts, counts, choices = self._parts
-        if groups is None:
-            draw = per_weight("the quantile", share * choices, setting.neighbors)
-            return (OneQuantile(self._alone, size, draw),)
-        given, changes = setting.params.probabilities, setting.neighbors.changes
-        depth = len(given[1:]).bit_length()
-        levels = (
-            per_weight(
-                f"cuts of level {i + 1}", share * cuts / depth, setting.neighbors, times=2**i, disjoint=True
-            )
-            for i in range(depth)
-        )
-        inside = WithinCell(
-            what="quantiles, or counts of points",
-            scale=changes / (share * choices),
+        total, splits, _, inside = (share * part for part in self._parts)
+        given, neighbors, changes = self._given, self.setting.neighbors, self.setting.neighbors.changes
+        if len(given) == 1:
+            return (OneQuantile(self._alone, self._size, per_weight("the quantile", inside, neighbors)),)
+        search = WithinCell(
+            what="quantiles, or counts down a tree",
+            scale=changes / inside,
             changes=changes,
-            times=len(given),
+            times=len(given) * self._size.bit_length(),
             disjoint=True,
         )
-        cells = groups.counts("cells", share * counts, changes)
-        public = setting.neighbors.name == "replace_one"
-        return (CutsAndChoices(given, size, tuple(levels), cells, inside, public),)
+        return (
+            CellsAndSearches(
+                given,
+                self._size,
+                Laplace.of("the number of records", total, 1) if total else None,
+                Splits.of("cells", splits / changes, changes=changes),
+                self._most,
+                self._cells(share),
+                search,
+            ),
+        )
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        setting, groups = self.setting, self._groups
-        size, changes, failure = (
-            setting.grid.extents[0] + 1,
-            setting.neighbors.changes,
-            setting.params.failure,
+        """See `Method.accuracy`.
+
+        The noisy ranks of all edges are within some R of the true ones, but for half of the failure
+        probability. The other half is for the searches.
+
+        - A tree: see `Shape.largest_error`. The ranks of the root's two ends err by at most R.
+        - A choice aims at a rank that errs by at most R, because it is measured from the middle of two ends.
+          If the aim is in the cell, the chosen point is at most the choice's own error D from it. If it is
+          beyond an end of the cell, the chosen point is at most D from this end. The wanted rank is then at
+          most R from this end, because its noisy rank is in the cell.
+
+        So every error is at most R plus that of the search. How many quantiles share a cell follows from the
+        data; the promise covers the worst number.
+        """
+        if len(self._given) == 1:
+            aim, scale = self._alone, self._scale(share)
+            typical = typical_distance(aim, scale)
+            worst = distance_bound(aim, self._size, scale, self.setting.params.failure)
+            return promised(worst, typical, typical)
+        scale, counts = self._scale(share), self._cells(share).over(self._most).scales
+        rank = counts.largest_error(self._most, self.setting.params.failure / 2)
+        base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[2])) ** 2
+        searched = choice_variance(max(2, self._size), 1) * scale**2
+        return promised(
+            rank + self._largest_search(scale), math.sqrt(base + 2 * scale**2), math.sqrt(base + searched)
         )
-        _, counts, choices = self._parts
-        scale = changes / (share * choices)
-        if groups is None:
-            worst = distance_bound(self._alone, size, scale, failure)
-            return promised(worst, typical_distance(self._alone, scale))
-        count = len(setting.params.probabilities)
-        cells = groups.counts("cells", share * counts, changes).scales
-        # A cell may hold all quantiles. Its edges and middle are known to within `rank`: the true point may
-        # lie in the next cell, at most that far from this one's edge, and its score is as uncertain.
-        choice = count * scale * (math.log(size) + math.log(2 * count / failure))
-        width = min(size, MOST_POINTS, max(24 * count**2, 9 * count**4))  # see `points_suffice`
-        points = (
-            scales_of_points(w, scale).largest_error(w, math.log(4 * (w + 1) * count / failure))
-            for w in {width, min(width, 64)}
-        )
-        rank = cells.largest_error(count, math.log(4 * (count + 1) * count / failure))
-        typical = groups.variance * (changes / (share * counts)) ** 2 + 2 * scale**2
-        return promised(max(choice, *points) + 3 * rank, math.sqrt(typical))
+
+    def _largest_search(self, scale: float) -> float:
+        """Bound the error of every search, over all widths of cells and numbers of quantiles in them."""
+        many, failure = len(self._given), self.setting.params.failure / 2
+        worst, width = 0.0, 1
+        while width < self._size:
+            width = min(2 * width, self._size)
+            sharing = next((k for k in range(many, 0, -1) if tree_within(width, k) is None), 0)
+            tree = tree_within(width, many)
+            if sharing:
+                worst = max(worst, sharing * scale * (math.log(width) + math.log(many / failure)))
+            if tree is not None:
+                worst = max(worst, tree.largest_error(scale * tree.levels, True, failure / many))
+        return worst
+
+    @property
+    def _given(self) -> tuple[float, ...]:
+        return self.setting.params.probabilities
+
+    @property
+    def _size(self) -> int:
+        return self.setting.grid.extents[0] + 1
+
+    @property
+    def _most(self) -> int:
+        """Most cells: four for each quantile, and the halves beside one path from the root."""
+        return min(self._size, 4 * len(self._given) + 2 * self._size.bit_length())
 
     @property
     def _alone(self) -> Aim:
         """The aim of one quantile alone."""
-        return Aim(self.setting.params.probabilities[0], self.setting.neighbors.name == "replace_one")
+        return Aim(self._given[0], self.setting.neighbors.name == "replace_one")
 
     @cached_property
-    def _groups(self) -> Groups | None:
-        """Groups of the cells of the cuts, one for each quantile; averages over 200 quantiles at most."""
-        given = np.array(self.setting.params.probabilities)
-        if len(given) == 1:
-            return None
+    def _groups(self) -> Groups:
+        """Groups of the cells, two for each quantile; averages over 200 quantiles at most."""
+        given = np.array(self._given)
         some = np.unique(np.linspace(0, len(given) - 1, min(len(given), 200)).astype(int))
-        return best_groups(given[some], some, len(given))
+        return best_groups(given[some], 2 * some, 2 * len(given))
 
-    @property
-    def _parts(self) -> tuple[float, float, float]:
-        """Epsilon of cuts, counts and choices."""
-        epsilon, groups = self.setting.budget.epsilon, self._groups
-        cuts = _CUTS * epsilon if groups else 0.0
-        ratio = groups.variance ** (1 / 3) if groups else 0.0
-        counts = (epsilon - cuts) * ratio / (ratio + 2 ** (1 / 3))
-        return cuts, counts, epsilon - cuts - counts
+    def _cells(self, share: float) -> CellCounts:
+        return self._groups.counts("cells", share * self._parts[2], self.setting.neighbors.changes)
+
+    def _scale(self, share: float) -> float:
+        """Scale of a single choice."""
+        return self.setting.neighbors.changes / (share * self._parts[3])
+
+    @cached_property
+    def _parts(self) -> tuple[float, float, float, float]:
+        """Epsilon of the number of records, splits, counts and searches."""
+        epsilon = self.setting.budget.epsilon
+        if len(self._given) == 1:
+            return 0.0, 0.0, 0.0, epsilon
+        total = 0.0 if self.setting.neighbors.name == "replace_one" else _TOTAL * epsilon
+        splits, ratio = _SPLITS * epsilon, min(1.0, (self._groups.variance / 2) ** (1 / 3))
+        counts = (epsilon - total - splits) * ratio / (1 + ratio)
+        return total, splits, counts, epsilon - total - splits - counts

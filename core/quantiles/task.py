@@ -2,7 +2,6 @@
 
 from core.errors import InvalidValue
 from core.quantiles.exponential import ExponentialByRank
-from core.quantiles.histogram import Histogram
 from core.quantiles.params import Median, Minimum, OneValue, Quantiles
 from core.quantiles.recursive import Recursive
 from core.quantiles.smooth import Smooth
@@ -23,6 +22,6 @@ def check(setting: Setting[Quantiles] | Setting[OneValue]) -> None:
         raise InvalidValue("constraints", True, "only histogram supports known counts", "is set")
 
 
-QUANTILES = Task(Quantiles, (Recursive, Tree, Histogram), "the typical error of a rank", check)
+QUANTILES = Task(Quantiles, (Recursive, Tree), "the error of a rank, between dense and clumped data", check)
 MEDIAN = Task(Median, (ExponentialByRank, Smooth), "the error of the rank that they promise", check)
 MINIMUM = Task(Minimum, (ExponentialByRank, Smooth), "the error of the rank that they promise", check)

@@ -3,7 +3,7 @@
 from core.cdf.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import confidence, nothing_found, number
+from pipelines.answers.text import confidence, counted, nothing_found, number
 
 
 def promises(release: Release) -> list[str]:
@@ -26,6 +26,7 @@ def unpromised(release: Release) -> str | None:
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
     result, column = result_of(Result, release), release["domain"]["columns"][0]
+    records = counted(release)
     if result is None:
         return nothing_found("distribution")
     distance = result.kolmogorov
@@ -38,15 +39,15 @@ def answer(release: Release, rows: Rows) -> Answer:
         curve = draw_curve(rows["value"], rows["count"].astype(float), column, "cumulative count")
         figures = (Figure(curve, "The released cumulative histogram"),)
     return Answer(
-        headline=f"The distribution of {column}, within {number(distance.data, 3)} everywhere",
+        headline=f"The distribution of {column}, within {number(distance.data, 3)} everywhere{records.by}",
         lead=(
-            f"The number of rows with at most each value of {column}. The distribution is within a "
-            f"Kolmogorov distance of {number(distance.data, 3)} from that of the data. If the rows were "
-            f"drawn at random from a population, it is within {number(distance.population, 3)} from that of "
-            "the population."
+            f"The number of {records.many} with at most each value of {column}. The distribution is within a "
+            f"Kolmogorov distance of {number(distance.data, 3)} from that of the data. If the {records.many} "
+            f"were drawn at random from a population, it is within {number(distance.population, 3)} from "
+            "that of the population."
         ),
         facts=(
-            Fact("rows", (f"{result.total:,}",)),
+            Fact(records.many, (f"{result.total:,}",)),
             Fact(
                 "Kolmogorov distance",
                 (number(distance.data, 3),),
@@ -54,5 +55,5 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
         ),
         figures=figures,
-        tables=(Table("Ranges", (column, "rows", "standard error"), ranges),) if ranges else (),
+        tables=(Table("Ranges", (column, records.many, "standard error"), ranges),) if ranges else (),
     )

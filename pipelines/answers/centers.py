@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from core.centers.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.drawing import draw_centers, draw_profiles
-from pipelines.answers.text import confidence, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
 _FEW_CENTERS, _FEW_COLUMNS = 8, 4
 _MOST_COLUMNS = 8
@@ -13,16 +13,16 @@ _MOST_COLUMNS = 8
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised = promises_of(Promises, release)
+    promised, many = promises_of(Promises, release), counted(release).many
     sentences = [
-        f"The count of every center is within {number(promised.count_error)} of the number of rows nearest "
+        f"The count of every center is within {number(promised.count_error)} of the number of {many} nearest "
         "to it."
     ]
     if promised.smallest_group is not None:
         sentences.append(
-            f"The noise moves the center of a group of {number(promised.smallest_group)} rows by about a "
-            "tenth of the typical distance between the center and its rows. It moves the centers of larger "
-            "groups less."
+            f"The noise moves the center of a group of {number(promised.smallest_group)} {many} by about a "
+            f"tenth of the typical distance between the center and its {many}. It moves the centers of "
+            "larger groups less."
         )
     return sentences
 
@@ -34,7 +34,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, domain = result_of(Result, release), release["domain"]
+    result, domain, records = result_of(Result, release), release["domain"], counted(release)
     if result is None:
         return nothing_found("center")
     columns, step = domain["columns"], domain["step"]
@@ -53,21 +53,21 @@ def answer(release: Release, rows: Rows) -> Answer:
         else f"Centers, the first {_MOST_COLUMNS} of {len(columns)} columns"
     )
     return Answer(
-        headline=f"{len(centers)} centers of {_named(columns)}",
+        headline=f"{len(centers)} centers of {_named(columns)}{records.by}",
         lead=(
-            "Each center represents the rows that are nearest to it. The centers were computed from noisy "
-            "sums. They were not taken from any row."
+            f"Each center represents the {records.many} that are nearest to it. The centers were computed "
+            f"from noisy sums. They were not taken from any {records.one}."
         ),
         facts=(
             Fact("centers", (str(len(centers)),)),
             Fact(
-                "rows", (f"about {sum(counts):,}",),
+                records.many, (f"about {sum(counts):,}",),
                 f"each count within {number(error)}, with probability {confidence(release)}",
             ),
             *(_facts(columns, step, centers, counts) if few else ()),
         ),
         figures=_figures(release, centers, counts),
-        tables=(Table(title, ("center", "rows", *columns[:_MOST_COLUMNS]), table),),
+        tables=(Table(title, ("center", records.many, *columns[:_MOST_COLUMNS]), table),),
     )  # fmt: skip
 
 
@@ -92,7 +92,8 @@ def _figures(release: Release, centers: list[tuple[float, ...]], counts: list[in
     domain = release["domain"]
     if len(domain["columns"]) == 2:
         drawn = draw_centers(domain, centers, counts)
-        return (Figure(drawn, "The centers in the whole domain; larger circles have more rows"),)
+        caption = f"The centers in the whole domain; larger circles have more {counted(release).many}"
+        return (Figure(drawn, caption),)
     drawn = draw_profiles(domain, centers)
     return (
         Figure(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.histogram.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_bars, draw_map
-from pipelines.answers.text import confidence, nothing_found, number
+from pipelines.answers.text import confidence, counted, nothing_found, number
 
 _LARGEST = 12
 """Number of cells in the table of the report."""
@@ -22,7 +22,9 @@ def promises(release: Release) -> list[str]:
     if promised.cell_error is not None:
         sentences.append(f"Every released count is within {promised.cell_error:,} of the truth.")
     if promised.released_from is not None:
-        sentences.append(f"Every cell with at least {promised.released_from:,} rows is released.")
+        sentences.append(
+            f"Every cell with at least {promised.released_from:,} {counted(release).many} is released."
+        )
     return [*sentences, f"The standard error of a count is {number(promised.standard_error)}."]
 
 
@@ -30,35 +32,35 @@ def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises_of(Promises, release).released_from is None:
         return None
-    return "A cell with fewer rows may be missing, so a missing cell is not always empty."
+    return f"A cell with fewer {counted(release).many} may be missing, so a missing cell is not always empty."
 
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result = result_of(Result, release)
+    result, records = result_of(Result, release), counted(release)
     if result is None:
         return nothing_found(
             "cell",
             "No noisy count was above the threshold that privacy requires.",
             advice=(
-                ("Fewer, larger cells.", "Each has more rows, under the same noise."),
+                ("Fewer, larger cells.", f"Each has more {records.many}, under the same noise."),
                 ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
             ),
         )
-    columns, shape = release["domain"]["columns"], result.cells
+    columns, shape, many = release["domain"]["columns"], result.cells, records.many
     error = promises_of(Promises, release).cell_error
     within = (
         "" if error is None else f"each within {error:,} of the truth, with probability {confidence(release)}"
     )
     return Answer(
-        headline=f"{result.released:,} cells contain about {result.total:,} rows",
-        lead=f"The number of rows in each cell of {' and '.join(columns)}, with differential privacy.",
+        headline=f"{result.released:,} cells contain about {result.total:,} {many}{records.by}",
+        lead=f"The number of {many} in each cell of {' and '.join(columns)}, with differential privacy.",
         facts=(
             Fact("cells", (f"{result.released:,} of {int(np.prod(shape, dtype=object)):,}",), within),
-            Fact("rows", (f"{result.total:,}",), "sum of the released counts"),
+            Fact(many, (f"{result.total:,}",), "sum of the released counts"),
         ),
-        figures=_figures(columns, shape, rows),
-        tables=() if rows is None else (_largest(columns, rows),),
+        figures=_figures(columns, shape, rows, many),
+        tables=() if rows is None else (_largest(columns, rows, many),),
     )
 
 
@@ -67,7 +69,7 @@ def _span(rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
     return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in ends)
 
 
-def _figures(columns: list[str], shape: tuple[int, ...], rows: Rows) -> tuple[Figure, ...]:
+def _figures(columns: list[str], shape: tuple[int, ...], rows: Rows, many: str) -> tuple[Figure, ...]:
     if rows is None or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
         return ()
     edges = []
@@ -79,17 +81,15 @@ def _figures(columns: list[str], shape: tuple[int, ...], rows: Rows) -> tuple[Fi
     counts = np.zeros(shape, dtype=np.int64)
     counts[tuple(rows[f"cell_{axis}"] for axis in range(len(shape)))] = rows["count"]
     if len(columns) == 1:
-        bars = draw_bars(edges[0], counts.astype(np.float64), columns[0], "rows")
+        bars = draw_bars(edges[0], counts.astype(np.float64), columns[0], many)
         return (Figure(bars, "Released counts; noise can make one negative"),)
     heat = draw_map(edges[0], edges[1], counts, columns[0], columns[1])
     return (Figure(heat, "Darker cells have larger released counts"),)
 
 
-def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]]) -> Table:
+def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str) -> Table:
     order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
     cells = [
         (*(_span(rows, axis, i) for axis in range(len(columns))), f"{rows['count'][i]:,}") for i in order
     ]
-    return Table(
-        f"The {len(cells)} largest cells; all cells are in result.parquet", (*columns, "rows"), cells
-    )
+    return Table(f"The {len(cells)} largest cells; all cells are in result.parquet", (*columns, many), cells)

@@ -8,7 +8,7 @@ from core.one_cluster.found import Result as BallResult
 from pipelines.answers import one_cluster
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.drawing import LEFT, TOP, WIDTH, Axis, Window, axes, frame, svg, tag
-from pipelines.answers.text import confidence, nothing_found, number, on_grid
+from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid
 
 _ADVICE = (
     ("Fewer balls.", "Each ball then gets a larger part of the budget."),
@@ -25,12 +25,13 @@ _MOST_COLUMNS = 8
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     params, promised = release["params"], promises_of(Promises, release)
+    many = counted(release).many
     sentences = []
     if promised.missing is not None:
         sentences.append(
-            f"As long as {params['target']:,} rows outside of all balls lie close together, another ball is "
-            f"found, up to {params['k']} balls. It contains at least {params['target'] - promised.missing:,} "
-            "of them."
+            f"As long as {params['target']:,} {many} outside of all balls lie close together, another ball "
+            f"is found, up to {params['k']} balls. It contains at least "
+            f"{params['target'] - promised.missing:,} of them."
         )
     if promised.radius_factor is not None:
         more = f", or {number(promised.resolution)} where that is larger" if promised.resolution else ""
@@ -40,7 +41,7 @@ def promises(release: Release) -> list[str]:
             "smaller."
         )
     if promised.rows_error is not None:
-        sentences.append(f"The number of all rows is within {promised.rows_error:,} of the truth.")
+        sentences.append(f"The number of all {many} is within {promised.rows_error:,} of the truth.")
     if promised.count_error is not None:
         sentences.append(f"The count of each ball is within {promised.count_error:,} of the truth.")
     return sentences
@@ -48,32 +49,32 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    accuracy, params = release["accuracy"], release["params"]
+    accuracy, params, many = release["accuracy"], release["params"], counted(release).many
     if promises_of(Promises, release).missing is not None:
         return None
     smallest = accuracy.get("smallest_target")
-    begins = f" At this budget, promises begin at {smallest:,} rows per ball." if smallest else ""
+    begins = f" At this budget, promises begin at {smallest:,} {many} per ball." if smallest else ""
     if params["coverage"] is not None:
         return (
-            f"The balls should contain {number(100 * params['coverage'])}% of the rows together. This is not "
-            f"promised, because it depends on whether enough rows lie close together.{begins}"
+            f"The balls should contain {number(100 * params['coverage'])}% of the {many} together. This is "
+            f"not promised, because it depends on whether enough {many} lie close together.{begins}"
         )
     return (
-        f"For a target of {params['target']:,} it is not promised that a ball is found, how many rows it "
+        f"For a target of {params['target']:,} it is not promised that a ball is found, how many {many} it "
         f"contains, or how small it is.{begins} Clusters are often found with far smaller targets."
     )
 
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, k = result_of(Result, release), release["params"]["k"]
-    asked = Fact("asked for", (f"{_several(k)}", _wanted(release["params"])))
+    result, k, records = result_of(Result, release), release["params"]["k"], counted(release)
+    asked = Fact("asked for", (f"{_several(k)}", _wanted(release["params"], records.many)))
     if result is None:
         return nothing_found(
             "cluster",
-            "Either no small ball contains enough rows, or the noise at this budget hides it.",
+            f"Either no small ball contains enough {records.many}, or the noise at this budget hides it.",
             (asked,),
-            _ADVICE,
+            tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
     balls, step = result.balls, release["domain"]["step"]
     together = sum(ball.count for ball in balls)
@@ -82,20 +83,23 @@ def answer(release: Release, rows: Rows) -> Answer:
     within = "" if error is None else f"counts are within {error:,}, with probability {confidence(release)}"
     few = len(balls) <= _FEW_BALLS and len(release["domain"]["columns"]) <= _FEW_AXES
     return Answer(
-        headline=f"{_several(len(balls))} contain{'s' if len(balls) == 1 else ''} about {together:,} rows",
+        headline=(
+            f"{_several(len(balls))} contain{'s' if len(balls) == 1 else ''} about {together:,} "
+            f"{records.many}{records.by}"
+        ),
         lead=(
-            "Each ball was found with differential privacy among the rows outside of the earlier balls. The "
-            "release hides whether any one row was in the data. "
+            f"Each ball was found with differential privacy among the {records.many} outside of the earlier "
+            f"balls. The release hides whether any one {records.one} was in the data. "
             + ("The search for another ball found nothing. " if len(balls) < k else "")
             + "`shoal screen` splits a dataset into the rows inside and outside of the balls."
         ),
         facts=(
             asked,
-            Fact("together", (f"{together:,} rows{share}",)),
-            *(_facts(balls, step) if few else ()),
+            Fact("together", (f"{together:,} {records.many}{share}",)),
+            *(_facts(balls, step, records) if few else ()),
         ),
         figures=_figures(release, balls),
-        tables=(_table(release, balls, within),),
+        tables=(_table(release, balls, within, records),),
     )
 
 
@@ -103,24 +107,24 @@ def _several(balls: int) -> str:
     return "One ball" if balls == 1 else f"{balls} balls"
 
 
-def _wanted(params: Mapping[str, Any]) -> str:
+def _wanted(params: Mapping[str, Any], many: str) -> str:
     if params["coverage"] is not None:
-        return f"{number(100 * params['coverage'])}% of the rows"
-    return f"{params['target']:,} rows each"
+        return f"{number(100 * params['coverage'])}% of the {many}"
+    return f"{params['target']:,} {many} each"
 
 
-def _facts(balls: Sequence[BallResult], step: float) -> list[Fact]:
+def _facts(balls: Sequence[BallResult], step: float, records: Counted) -> list[Fact]:
     return [
         Fact(
             f"ball {i}",
             tuple(on_grid(value, step) for value in ball.center),
-            f"radius {on_grid(ball.radius, step)}, about {ball.count:,} rows",
+            f"radius {on_grid(ball.radius, step)}, about {ball.count:,} {records.many}",
         )
         for i, ball in enumerate(balls, 1)
     ]
 
 
-def _table(release: Release, balls: Sequence[BallResult], note: str) -> Table:
+def _table(release: Release, balls: Sequence[BallResult], note: str, records: Counted) -> Table:
     """Return a table of the balls, with at most the first columns of their centers."""
     columns, step = release["domain"]["columns"], release["domain"]["step"]
     shown = columns[:_MOST_COLUMNS]
@@ -137,7 +141,7 @@ def _table(release: Release, balls: Sequence[BallResult], note: str) -> Table:
     ]
     return Table(
         f"The balls, in the order in which they were found ({notes})",
-        ("ball", "rows", "radius", *shown),
+        ("ball", records.many, "radius", *shown),
         rows,
     )
 

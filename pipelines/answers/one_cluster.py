@@ -5,7 +5,7 @@ import math
 from core.one_cluster.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, promises_of, result_of
 from pipelines.answers.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
-from pipelines.answers.text import confidence, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
 _ADVICE = (
     ("A larger target.", "A cluster of more rows is found more reliably, but its ball is larger."),
@@ -18,17 +18,18 @@ _FEW_AXES = 3
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     target, promised = release["params"]["target"], promises_of(Promises, release)
+    many = counted(release).many
     sentences = []
     if promised.missing is not None:
         sentences.append(
-            f"If {target:,} rows lie close together, a ball is found, and it contains at least "
-            f"{target - promised.missing:,} rows."
+            f"If {target:,} {many} lie close together, a ball is found, and it contains at least "
+            f"{target - promised.missing:,} {many}."
         )
     if promised.radius_factor is not None:
         more = f", or {number(promised.resolution)} where that is larger" if promised.resolution else ""
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
-            f"{target:,} rows{more}. This bound holds for all data; typical radii are far smaller."
+            f"{target:,} {many}{more}. This bound holds for all data; typical radii are far smaller."
         )
     if promised.count_error is not None:
         sentences.append(f"The count is within {promised.count_error:,} of the truth.")
@@ -42,28 +43,34 @@ def unpromised(release: Release) -> str | None:
         return None
     smallest = accuracy.get("smallest_target")
     begins = f" At this budget, promises begin at a target of {smallest:,}." if smallest else ""
+    many = counted(release).many
     return (
-        f"For a target of {target:,} it is not promised that a ball is found, how many rows it contains, or "
-        f"how small it is.{begins} Clusters are often found with far smaller targets."
+        f"For a target of {target:,} it is not promised that a ball is found, how many {many} it contains, "
+        f"or how small it is.{begins} Clusters are often found with far smaller targets."
     )
 
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, target = result_of(Result, release), release["params"]["target"]
+    result, target, records = result_of(Result, release), release["params"]["target"], counted(release)
     if result is None:
         smallest = release["accuracy"].get("smallest_target")
         from_here = (
-            Fact("smallest target with promises", (f"{smallest:,} rows",), "at this budget and domain"),
+            Fact(
+                "smallest target with promises",
+                (f"{smallest:,} {records.many}",),
+                "at this budget and domain",
+            ),
         )
         return nothing_found(
             "cluster",
-            f"Either no small ball contains about {target:,} rows, or the noise at this budget hides it.",
+            f"Either no small ball contains about {target:,} {records.many}, or the noise at this budget "
+            "hides it.",
             facts=(
-                Fact("asked for", (f"{target:,} rows",), "close together"),
+                Fact("asked for", (f"{target:,} {records.many}",), "close together"),
                 *(from_here if smallest else ()),
             ),
-            advice=_ADVICE,
+            advice=tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
     step, radius = release["domain"]["step"], result.radius
     columns = axes(release["domain"], result.center)
@@ -72,11 +79,14 @@ def answer(release: Release, rows: Rows) -> Answer:
     lines = tuple(f"{axis.name} {on_grid(axis.center, step)}" for axis in columns)
     few = len(columns) <= _FEW_AXES
     return Answer(
-        headline=f"About {result.count:,} rows lie within {on_grid(radius, step)} of one point",
+        headline=(
+            f"About {result.count:,} {records.many} lie within {on_grid(radius, step)} of one point"
+            f"{records.by}"
+        ),
         lead=(
-            f"A small ball for a target of {target:,} rows, found with differential privacy. The release "
-            "hides whether any one row was in the data. The center was computed from noisy sums. It was not "
-            "taken from any row."
+            f"A small ball for a target of {target:,} {records.many}, found with differential privacy. The "
+            f"release hides whether any one {records.one} was in the data. The center was computed from "
+            f"noisy sums. It was not taken from any {records.one}."
         ),
         facts=(
             Fact("center", lines if few else (f"{len(columns)} columns",), "" if few else "listed below"),

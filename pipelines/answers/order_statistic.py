@@ -2,24 +2,24 @@
 
 from core.quantiles.found import Promises, ValueResult
 from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
-from pipelines.answers.text import nothing_found, number, on_grid
+from pipelines.answers.text import counted, nothing_found, number, on_grid
 
 _NOISE = {
     "exponential": "The exponential mechanism chose the value among all grid points by their ranks.",
-    "smooth": "The noise was fitted to these data: it follows how much one row could change the value.",
+    "smooth": "The noise was fitted to these data: it follows how much one {one} could change the value.",
 }
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised = promises_of(Promises, release)
+    promised, many = promises_of(Promises, release), counted(release).many
     sentences = []
     if promised.rank_error is not None:
         sentences.append(f"The rank of the value is within {number(promised.rank_error)} of the wanted one.")
     if promised.typical_rank_error is not None:
         sentences.append(
-            f"Where rows lie densely, the standard error of the rank is about "
-            f"{number(promised.typical_rank_error, 3)} rows."
+            f"Where {many} lie densely, the standard error of the rank is about "
+            f"{number(promised.typical_rank_error, 3)} {many}."
         )
     return sentences
 
@@ -28,19 +28,22 @@ def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises(release):
         return None
-    return "The error is not promised. It depends on how much one row can change the value."
+    return (
+        f"The error is not promised. It depends on how much one {counted(release).one} can change the value."
+    )
 
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, domain = result_of(ValueResult, release), release["domain"]
+    result, domain, records = result_of(ValueResult, release), release["domain"], counted(release)
     if result is None:
         return nothing_found("value")
     value = on_grid(result.value, domain["step"])
     note = "" if result.scale is None else f"under noise of scale {number(result.scale)}"
+    named = f"{_name(release['task'], release['params'])} of {domain['columns'][0]}"
     return Answer(
-        headline=f"{_name(release['task'], release['params'])} of {domain['columns'][0]} is about {value}",
-        lead=_NOISE[release["method"]],
+        headline=f"{named} is about {value}{records.by}",
+        lead=_NOISE[release["method"]].format(one=records.one),
         facts=(Fact("value", (value,), note),),
     )
 

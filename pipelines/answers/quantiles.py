@@ -5,21 +5,21 @@ import numpy as np
 from core.quantiles.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import nothing_found, number, on_grid
+from pipelines.answers.text import counted, nothing_found, number, on_grid
 
 _MOST_FACTS = 9
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised = promises_of(Promises, release)
+    promised, many = promises_of(Promises, release), counted(release).many
     sentences = []
     if promised.rank_error is not None:
-        sentences.append(f"The rank of every quantile is within {promised.rank_error:,} rows, on all data.")
+        sentences.append(f"The rank of every quantile is within {promised.rank_error:,} {many}, on all data.")
     if promised.typical_rank_error is not None:
         sentences.append(
-            "Where rows lie densely, the standard error of a rank is about "
-            f"{number(promised.typical_rank_error, 3)} rows."
+            f"Where {many} lie densely, the standard error of a rank is about "
+            f"{number(promised.typical_rank_error, 3)} {many}."
         )
     return sentences
 
@@ -31,7 +31,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, domain = result_of(Result, release), release["domain"]
+    result, domain, records = result_of(Result, release), release["domain"], counted(release)
     if result is None:
         return nothing_found("quantile")
     column = domain["columns"][0]
@@ -42,15 +42,19 @@ def answer(release: Release, rows: Rows) -> Answer:
     figures: tuple[Figure, ...] = ()
     if len(pairs) > 2:
         values, shares = np.array(result.values, dtype=float), np.array(result.probabilities)
-        figures = (Figure(draw_curve(values, shares, column, "share of rows"), "The released quantiles"),)
+        drawn = draw_curve(values, shares, column, f"share of {records.many}")
+        figures = (Figure(drawn, "The released quantiles"),)
     facts = tuple(Fact(f"quantile {p}", (value,)) for p, value in pairs[:_MOST_FACTS])
     typical = promises_of(Promises, release).typical_rank_error
-    error = "" if typical is None else f" The standard error of a rank is about {number(typical, 3)} rows."
+    error = ""
+    if typical is not None:
+        error = f" The standard error of a rank is about {number(typical, 3)} {records.many}."
+    several = "One quantile" if len(pairs) == 1 else f"{len(pairs)} quantiles"
     return Answer(
-        headline=f"{'One quantile' if len(pairs) == 1 else f'{len(pairs)} quantiles'} of {column}",
+        headline=f"{several} of {column}{records.by}",
         lead=(
-            f"About the given share of the rows lies below each value.{error} Values are points of the grid. "
-            "They were not taken from any row."
+            f"About the given share of the {records.many} lies below each value.{error} Values are points of "
+            f"the grid. They were not taken from any {records.one}."
         ),
         facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),)),),
         figures=figures,

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pipelines.answers.answer import Answer, Fact
@@ -11,11 +12,49 @@ NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
     "replace_one": "one row replaced by another; the number of rows is public",
 }
+SECRET_PAIRS = (
+    "one row replaced by another that forms a secret pair with it under the policy; other changes may be "
+    "distinguishable"
+)
+"""What a policy hides, where the noise needs the policy."""
+
+_BY = {
+    "one": ", by one random row of each unit",
+    "mean": ", by the mean of each unit's rows",
+}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the counts of a plan or a release count, in words.
+
+    Args:
+        one: the noun for one record.
+        by: how the rows of a unit became its record, as an addition to a headline; empty without a unit.
+    """
+
+    one: str = "row"
+    by: str = ""
+
+    @property
+    def many(self) -> str:
+        """The plural of the noun."""
+        return f"{self.one}s"
+
+    def read(self, text: str) -> str:
+        """Return a text of core, which calls a record a row, with the noun for a record."""
+        return re.sub(r"\brow(s?)\b", rf"{self.one}\1", text)
+
+
+def counted(release: Mapping[str, Any]) -> Counted:
+    """Return what a plan or a release counts: rows, or with a unit the records of units."""
+    privacy = release.get("privacy", {})
+    return Counted("unit", _BY.get(privacy.get("keep"), "")) if privacy.get("unit") is not None else Counted()
 
 
 def hides(neighbors: str, unit: str | None) -> str:
     """Return a phrase for what a neighbor relation hides of rows, or of units if there are any."""
-    return NEIGHBORS[neighbors] if unit is None else NEIGHBORS[neighbors].replace("row", "unit")
+    return Counted("row" if unit is None else "unit").read(NEIGHBORS[neighbors])
 
 
 def number(value: float, digits: int = 4) -> str:

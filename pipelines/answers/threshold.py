@@ -2,16 +2,16 @@
 
 from core.threshold.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
-from pipelines.answers.text import nothing_found, number, on_grid
+from pipelines.answers.text import counted, nothing_found, number, on_grid
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised = promises_of(Promises, release)
+    promised, many = promises_of(Promises, release), counted(release).many
     return [
-        f"The threshold mislabels at most {promised.errors:,} rows more than the best threshold.",
-        f"For at least {promised.records_needed:,} rows, these are at most {number(100 * promised.alpha)}% "
-        "of the rows.",
+        f"The threshold mislabels at most {promised.errors:,} {many} more than the best threshold.",
+        f"For at least {promised.records_needed:,} {many}, these are at most {number(100 * promised.alpha)}% "
+        f"of the {many}.",
     ]
 
 
@@ -23,15 +23,17 @@ def unpromised(release: Release) -> str | None:
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
     column, promised = release["domain"]["columns"][0], promises_of(Promises, release)
-    result = result_of(Result, release)
+    result, records = result_of(Result, release), counted(release)
     if result is None:
         return nothing_found("threshold")
     threshold = on_grid(result.threshold, release["domain"]["step"])
     return Answer(
-        headline=f"Rows with {column} of at least {threshold} are labeled 1",
+        headline=(
+            f"{records.many.capitalize()} with {column} of at least {threshold} are labeled 1{records.by}"
+        ),
         lead=(
             f"The threshold was learned with differential privacy. It makes at most {promised.errors:,} "
-            "mistakes more than the best threshold for these rows."
+            f"mistakes more than the best threshold for these {records.many}."
         ),
         facts=(Fact("threshold", (threshold,)),),
     )

@@ -26,6 +26,7 @@ from core.plan import Plan
 from core.privacy_filter import Charge, at_most, best_order, filter_spend
 from pipelines.errors import JobError, sentences_of
 from pipelines.job.job import Job
+from pipelines.ledger.policy import LedgerPolicy, why_not
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file
 
@@ -95,6 +96,8 @@ class Ledger(_Part):
     `order` is None where runs are composed by adding up their epsilons and deltas. Otherwise it is the order
     of the Rényi filter that composes their draws. It is fixed when the ledger is created, so that the promise
     holds even if earlier answers decide which runs follow; see `core.privacy_filter`.
+
+    With a `policy` the promise is for its secret pairs alone. Files of earlier versions have none.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
@@ -104,6 +107,7 @@ class Ledger(_Part):
     epsilon: float
     delta: float
     order: float | None = Field(default=None, gt=1)
+    policy: LedgerPolicy | None = None
     charges: tuple[Entry, ...] = ()
 
     @model_validator(mode="after")
@@ -114,6 +118,14 @@ class Ledger(_Part):
             raise ValueError("charges contains a run twice: a run is charged once.")
         if self.unit == "":
             raise ValueError("unit is empty: give the name of a column, or leave it out.")
+        if self.policy is not None and self.neighbors != "replace_one":
+            raise ValueError(
+                f"neighbors is {self.neighbors}: a policy refines replace_one, so it must be that."
+            )
+        if self.policy is not None and self.unit is not None:
+            raise ValueError(
+                f"unit is {self.unit}: a policy is about the values of single rows, so leave one of both out."
+            )
         return self
 
     def identified(self) -> Self:
@@ -135,14 +147,15 @@ class Ledger(_Part):
 
     def bytes(self) -> bytes:
         """Return the file's content."""
-        return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+        absent = {"policy"} if self.policy is None else None  # then earlier versions can read the file, too
+        return (self.model_dump_json(by_alias=True, indent=1, exclude=absent) + "\n").encode()
 
 
 def new_ledger(fields: Mapping[str, Any], accountant: str) -> Ledger:
     """Return a ledger without charges, from the options of `shoal ledger create`.
 
     Args:
-        fields: neighbors, unit, epsilon and delta; see `Ledger`.
+        fields: neighbors, unit, epsilon, delta and policy; see `Ledger`.
         accountant: `basic`, or `renyi` for a Rényi filter of the order that suits the budget.
 
     Raises:
@@ -205,6 +218,7 @@ def charge_run(
     for raw in _tries(path):
         ledger = _parse(path, raw)
         known = ledger.entry(job.run_id)
+        _check_promise(path, ledger, job, plan)
         if known is not None:
             if known.job != job.hash():
                 raise JobError(
@@ -305,28 +319,8 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
     Raises:
         LedgerRefusal: the budget does not suffice, or the promises differ.
     """
+    _check_promise(path, ledger, job, plan)
     about = f"privacy.ledger {path}"
-    if ledger.neighbors == "add_or_remove_one" and job.privacy.neighbors == "replace_one":
-        raise LedgerRefusal(
-            f"{about} promises add_or_remove_one, which keeps the number of records private; the job's "
-            "replace_one makes it public: charge the job to a ledger of replace_one."
-        )
-    if job.unit != ledger.unit:
-        theirs, ours = _whose(ledger.unit), _whose(job.unit)
-        raise LedgerRefusal(
-            f"{about} promises to hide {theirs}, but the job hides {ours}: charge it to a ledger for {ours}, "
-            "or set input.unit as in the ledger."
-        )
-    if job.privacy.policy is not None:
-        raise LedgerRefusal(
-            f"{about} promises differential privacy, but the job's privacy.policy hides less: run it without "
-            "a ledger, or without a policy."
-        )
-    if plan.hides is not None:
-        raise LedgerRefusal(
-            f"{about} promises to hide {job.privacy.neighbors} of whole rows, but the job hides less: "
-            f"{plan.hides}. Run it without a ledger."
-        )
     entry = Entry(
         run_id=str(job.run_id),
         job=job.hash(),
@@ -355,8 +349,10 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
     return entry
 
 
-def _whose(unit: str | None) -> str:
-    return "rows" if unit is None else f"units of {unit}"
+def _check_promise(path: str, ledger: Ledger, job: Job, plan: Plan) -> None:
+    differs = why_not(ledger.neighbors, ledger.unit, ledger.policy, job, plan)
+    if differs is not None:
+        raise LedgerRefusal(f"privacy.ledger {path} {differs}")
 
 
 def _read(path: str) -> bytes:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.answers.text import hides, number
+from pipelines.answers.text import SECRET_PAIRS, hides, number
 
 
 def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
@@ -19,7 +19,13 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
         console: where it is printed.
     """
     unit = f" A unit is all rows with one value of {ledger['unit']}." if ledger["unit"] else ""
-    console.print(f"Hides {hides(ledger['neighbors'], ledger['unit'])}.{unit}")
+    policy = ledger.get("policy")
+    hidden = hides(ledger["neighbors"], ledger["unit"]) if policy is None else SECRET_PAIRS
+    console.print(f"Hides {hidden}.{unit}")
+    if policy is not None:
+        absent = () if policy["policy"]["constraints"] else ("semantics",)
+        given = [f"{key} {value}" for key, value in policy["policy"].items() if value and key not in absent]
+        console.print(f"The policy is {', '.join(given)} on the columns {', '.join(policy['columns'])}.")
     console.print(
         f"Epsilon {number(ledger['epsilon'])} and delta {number(ledger['delta'])} in all; spent "
         f"{number(ledger['spent'], 6)} by {ledger['accountant']};",

@@ -8,31 +8,27 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.answers.answer import Rows
-from pipelines.answers.text import confidence, hides, number
+from pipelines.answers.text import confidence, counted, hides, number
 from pipelines.plan import cost, figure, grouped
 from pipelines.tasks import TASKS
 
 _COVERS = (
     "Everything on this page, and everything that anyone can compute from it.",
-    "Every row equally, including rows that are far from all others.",
-    "Against everyone, whatever they know about the other rows, now or later.",
+    "Every {one} equally, including {one}s that are far from all others.",
+    "Against everyone, whatever they know about the other {one}s, now or later.",
     "Whether anything was found at all. An empty answer is protected in the same way.",
 )
-_SEVERAL = {
-    "row": "<b>A person with several rows.</b> The promise is for one row. It becomes weaker with every "
-    "further row of the same person.",
-    "unit": "<b>A person with several units.</b> The promise is for one unit. It becomes weaker with every "
-    "further unit of the same person.",
-}
 _COVERS_NOT = (
+    "<b>A person with several {one}s.</b> The promise is for one {one}. It becomes weaker with every further "
+    "{one} of the same person.",
     "<b>Several releases together.</b> Each run on the same data spends its own budget, and the budgets add "
     "up.",
     "<b>Facts about groups.</b> What the release says about many people may suggest something about a person "
     "who resembles them, even if that person is not in the data.",
     "<b>Public settings.</b> Everyone may know that the run took place, with its columns, bounds, step, "
     "parameters and budget. They must have been chosen without looking at the data.",
-    "<b>The computers.</b> Rows and memory are as safe as the computers that ran the job. The running time "
-    "is not hidden.",
+    "<b>The computers.</b> The input and the memory are as safe as the computers that ran the job. The "
+    "running time is not hidden.",
 )
 
 
@@ -53,7 +49,7 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
     page = files("pipelines.report").joinpath("report.html")
     template = environment.from_string(page.read_text(encoding="utf-8"))
     privacy, answers = release["privacy"], TASKS[release["task"]].answers
-    one = "row" if privacy["unit"] is None else "unit"
+    one = counted(release).one
     return template.render(
         release=release,
         privacy=privacy,
@@ -71,8 +67,8 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
         odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
         posterior=_posterior(privacy["epsilon"]),
-        covers=[sentence.replace("row", one) for sentence in _COVERS],
-        covers_not=[Markup(sentence) for sentence in (_SEVERAL[one], *_COVERS_NOT)],
+        covers=[sentence.format(one=one) for sentence in _COVERS],
+        covers_not=[Markup(sentence.format(one=one)) for sentence in _COVERS_NOT],
         settings=_settings(release),
     )
 
@@ -104,8 +100,7 @@ def _posterior(epsilon: float) -> str:
 def _unit(privacy: Mapping[str, Any]) -> str:
     if privacy["unit"] is None:
         return "none: each row counts as one person"
-    kept = {"one": "; one row of each unit is kept", "mean": "; the mean of each unit is kept"}
-    return f"{privacy['unit']}{kept.get(privacy['keep'], '')}"
+    return f"{privacy['unit']}{counted({'privacy': privacy}).by}"
 
 
 def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:

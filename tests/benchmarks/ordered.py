@@ -33,7 +33,6 @@ from core.neighbors import Neighbors
 from core.plan import Plan
 from core.quantiles.exponential import UNIT
 from core.quantiles.params import Quantiles
-from core.quantiles.recursive import MOST_POINTS
 from core.quantiles.task import QUANTILES
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
@@ -47,7 +46,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Probabilities = tuple[float, ...]
 NOISE, RNG = SecureNoise(), np.random.default_rng(0)
-SHOAL = ("recursive", "histogram", "tree")
+SHOAL = ("recursive", "tree")
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 
 dp.enable_features("contrib")
@@ -231,8 +230,6 @@ def measure_quantiles(folder: Path, trials: int) -> Table:
             probabilities = tuple(i / (count + 1) for i in range(1, count + 1))
             ours = {}
             for method in SHOAL:
-                if method == "histogram" and records.size > MOST_POINTS:
-                    continue
                 step = shoal(method, records, probabilities, epsilon).rounds[0]
                 answers = [np.array(step.release(records.counts, None, NOISE).steps) for _ in range(trials)]
                 ours[method] = Errors.of(records, probabilities, answers)

@@ -12,6 +12,7 @@ from core.errors import InvalidValue
 from core.k_cover.rounds import CountRows
 from core.neighbors import Neighbors
 from core.plan import Chosen
+from core.policy import Distance, Full, KnownCount, Policy
 from core.task import Accuracy, Method, Setting, Task
 
 GRID, ONE, SALT = Grid((0.0,), (1.0,), 0.5), Neighbors("add_or_remove_one"), b"sixteen secrets!"
@@ -102,6 +103,80 @@ def test_a_method_that_refuses_is_left_out_or_says_why():
 def test_methods_that_do_not_exist_are_refused():
     with pytest.raises(InvalidValue, match=r"^method is 'best': it must be auto, coarse or fine\.$"):
         plan(method="best")
+
+
+NEAR, ANY = Policy(Distance(1)), Policy(Full())
+
+
+class Moving(Coarse):
+    """One count that is paid for by how far a secret pair reaches."""
+
+    name: ClassVar[str] = "moving"
+    uses_policy: ClassVar[bool] = True
+
+    def count(self, share: float) -> Laplace:
+        reach = self.setting.neighbors.secrets.reach(self.setting.grid.extents)
+        return Laplace.of("count", share * self.setting.budget.epsilon, reach)
+
+
+@dataclass(frozen=True)
+class CountExactly(CountRows):
+    """Has the draws of `CountRows`, and releases more than they answer."""
+
+
+class Telling(Coarse):
+    """Draws the same under every policy, and uses the policy in what it computes."""
+
+    name: ClassVar[str] = "telling"
+    uses_policy: ClassVar[bool] = True
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        policy = self.setting.neighbors.policy
+        return ((CountRows if policy is None else CountExactly)(self.count(share)),)
+
+
+class Unaware(Coarse):
+    """Has no use for policies, and asks for one."""
+
+    name: ClassVar[str] = "unaware"
+
+    def count(self, share: float) -> Laplace:
+        assert self.setting.neighbors.policy is None
+        return super().count(share)
+
+
+def under(policy, *methods, **params):
+    task = Task(Params, methods, "the scale of the count", lambda setting: None)
+    return task.plan(GRID, Params(**params), BUDGET, Neighbors("replace_one", policy), SALT)
+
+
+def test_the_noise_of_full_privacy_has_its_promise():
+    assert under(NEAR, Coarse).policy is None  # it was planned without the policy
+    assert under(NEAR, Unaware).policy is None
+    assert under(ANY, Moving).policy is None  # the policy is every pair
+    assert "hides every replacement" in under(ANY, Moving).notes[-1]
+    assert under(NEAR, Moving).policy == NEAR
+
+
+def test_what_is_computed_by_the_policy_needs_it_whatever_is_drawn():
+    found = under(NEAR, Telling)
+    assert found.mechanisms == under(None, Telling).mechanisms
+    assert found.policy == NEAR
+
+
+def test_known_counts_are_always_needed():
+    known = Policy(Full(), (KnownCount((0,), (1,), 3),))
+    assert under(known, Coarse).policy == known
+    assert under(known, Moving).policy == known
+
+
+def test_a_plan_says_what_its_policy_saves():
+    found = under(NEAR, Moving, Coarse, Fine, method="moving")
+    assert found.notes == (
+        "The error by which methods are compared is 2 under the policy. With full privacy at the same budget "
+        "the best method is fine, and its error is 1.",
+    )
+    assert under(None, Moving).notes == ()
 
 
 def test_a_setting_keeps_its_salt_out_of_its_text():

@@ -54,6 +54,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},),
     "minimum": ({"params": {"largest": False}},),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
+    "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
     "quantiles": (
         {"params": {"probabilities": [0.5]}},
         {"params": {"probabilities": [i / 20 for i in range(1, 20)]}},

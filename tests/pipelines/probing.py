@@ -14,6 +14,7 @@ from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.mechanisms.heavy_path import HeavyPathWalk
+from core.mechanisms.splits import Splits
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.mechanisms.stopping import Stopping
@@ -135,7 +136,7 @@ class Probe(Noise):
         return sample(), noise
 
     def _explore(self, draw: Draw, sample: Callable[[], Any]) -> list[Asked] | None:
-        if isinstance(draw, Stopping | HeavyPathWalk):
+        if isinstance(draw, HeavyPathWalk | Splits | Stopping):
             return None
         if isinstance(draw, AboveThreshold):
             _, noise = self._run(sample, _Queries())

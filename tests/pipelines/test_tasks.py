@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.histogram.found import Table
+from pipelines.answers.text import NEIGHBORS
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.release import draft_release, read_rows, write_release
@@ -163,10 +164,34 @@ def test_a_policy_is_not_charged_to_a_ledger_of_differential_privacy(bench):
     path = str(bench.folder / "ledger.json")
     options = ("--epsilon", "2", "--delta", "1e-5", "--neighbors", "replace_one")
     assert bench.shoal("ledger", "create", path, *options).exit_code == 0
-    given = {**changes("cdf"), **REPLACED, "privacy.policy": {"distance": 0.25}, "privacy.ledger": path}
-    refused = bench.run(given)
+    given = {**changes("cdf"), **REPLACED, "privacy.policy": {"distance": 2.0**-10}, "privacy.ledger": path}
+    refused = bench.run({**given, "domain.step": 2.0**-10})
     assert refused.exit_code == 3
     assert "privacy.policy hides less" in refused.stderr
+
+
+WITH_A_POLICY = sorted(set(TASKS) - {"triangles", "mst_cost", "sample_and_aggregate"})
+
+
+@pytest.mark.parametrize("task", WITH_A_POLICY)
+def test_a_policy_that_buys_nothing_gives_up_nothing(bench, task):
+    """The noise of full privacy gives its promise, and its place in a ledger of differential privacy."""
+    path = str(bench.folder / "ledger.json")
+    options = ("--epsilon", "2", "--delta", "1e-5", "--neighbors", "replace_one")
+    assert bench.shoal("ledger", "create", path, *options).exit_code == 0
+    given = {**changes(task), **REPLACED, "privacy.policy": {"distance": 0.5}, "privacy.ledger": path}
+    result = bench.run(given)
+    assert result.exit_code == 0, result.output
+    assert bench.release()["privacy"]["hides"] == NEIGHBORS["replace_one"]
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert "hides less than differential privacy" not in page
+
+
+@pytest.mark.parametrize("task", ["triangles", "mst_cost"])
+def test_a_policy_means_nothing_in_a_graph(bench, refused, task):
+    for policy in ({"distance": 0.0625}, {"secrets": "full"}):
+        said = refused(bench.run({**changes(task), **REPLACED, "privacy.policy": policy}))
+        assert f"privacy.policy is set: rows of {task} are edges between node ids" in said
 
 
 def test_out_of_bounds_rows_are_clamped_in_every_task(bench):

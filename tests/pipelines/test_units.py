@@ -1,15 +1,18 @@
 """A privacy unit from the job file to the release: what is counted and hidden are units, not rows."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.answers.text import counted
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
-from pipelines.plan import make_plan
+from pipelines.plan import _KEPT, make_plan
+from pipelines.report.report import render
 from pipelines.run.run import Delivery, build_pipeline, prepare_run
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
@@ -70,7 +73,7 @@ def test_the_release_plan_and_report_speak_of_units(bench):
     assert release["privacy"]["hides"] == "one unit more or one unit less; the number of units is private"
     page = (bench.folder / "out" / "report.html").read_text()
     for said in (
-        "person; one row of each unit is kept",
+        "person, by one random row of each unit",
         "for one unit",
         "If one unit is removed from the data",
         "A unit is all rows that have the same value of person",
@@ -91,6 +94,22 @@ def test_without_a_unit_each_row_is_a_person(bench):
     assert "none: each row counts as one person" in page and "A person with several rows" in page
 
 
+OF_ROWS = (
+    "all rows that have the same value of person",
+    "Rows without a value are left out",
+    "rows inside and outside of the balls",  # which `shoal screen` tells apart
+)
+
+
+def misnamed(text, keep):
+    """Return each place where a text speaks of a row other than of what a unit's rows became."""
+    by = counted({"privacy": {"unit": "person", "keep": keep}}).by
+    plain = " ".join(re.sub(r"<[^>]*>", " ", text).replace("&#39;", "'").split())
+    for said in (by, by.removeprefix(", by "), *OF_ROWS, _KEPT[keep]):
+        plain = plain.replace(said, "")
+    return re.findall(r".{0,40}\brows?\b.{0,40}", plain, re.IGNORECASE)
+
+
 BOUNDED = [(task, keep) for task in TASKS for keep in TASKS[task].keeps if not TASKS[task].subsamples]
 
 
@@ -109,6 +128,13 @@ def test_every_task_of_rows_runs_with_units(bench, task, keep):
     assert release["privacy"]["unit"] == "person"
     again = bench.run(given)
     assert (again.exit_code, again.stdout) == (0, result.stdout)
+    planned = bench.shoal("plan", bench.write(bench.changed(given)))
+    page = (bench.folder / "out" / "report.html").read_text()
+    headline = re.search("<h1>(.*)</h1>", page)[1].replace("&#39;", "'")
+    assert headline.endswith(counted(release).by) or release["result"] is None
+    nothing = render({**release, "result": None, "accuracy": {**release["accuracy"], "smallest_target": 9}})
+    for text in (result.stdout, planned.stdout, page, nothing):
+        assert not misnamed(text, keep)
 
 
 @pytest.mark.parametrize("keep", ["one", "mean"])

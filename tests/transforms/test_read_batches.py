@@ -71,8 +71,17 @@ def test_a_unit_is_the_same_however_it_is_written(tmp_path: Path, kind: pa.DataT
     """The first rows are null, and the dictionary is full before the last: Arrow is asked for both ways."""
     units = pa.array([None, None, *(f"{i % 300:03}" for i in range(3000))]).cast(kind)
     for number, options in enumerate(
-        ({}, {"use_dictionary": False}, {"dictionary_pagesize_limit": 300}, {"data_page_version": "2.0"})
+        (
+            {},
+            {"use_dictionary": False},
+            {"dictionary_pagesize_limit": 300},
+            {"data_page_version": "2.0"},
+            {"use_dictionary": False, "column_encoding": {"u": "DELTA_BYTE_ARRAY"}},
+            {"use_dictionary": False, "column_encoding": {"u": "DELTA_LENGTH_BYTE_ARRAY"}},
+        )
     ):
+        if kind == pa.binary(3) and "LENGTH" in str(options):
+            continue  # not an encoding of values of one length
         path = tmp_path / f"{number}.parquet"
         pq.write_table(pa.table({"u": units, "x": np.arange(3002.0)}), path, **options)
         for most in (7, 1000, 10_000):
@@ -80,6 +89,51 @@ def test_a_unit_is_the_same_however_it_is_written(tmp_path: Path, kind: pa.DataT
             assert [len(batch) for batch in read[:-1]] == [most] * (len(read) - 1)
             assert pa.concat_arrays([b["u"].cast(kind) for b in read]).equals(units)
             assert np.concatenate([b["x"].to_numpy() for b in read]).tolist() == list(range(3002))
+
+
+def test_a_dictionary_of_deltas_is_not_called_damaged_only(tmp_path: Path) -> None:
+    """Arrow cannot read what it can write here: a column that its own schema says is a dictionary."""
+    path = tmp_path / "a.parquet"
+    table = pa.table({"u": pa.array(["a", "b"]).dictionary_encode(), "x": [0.0, 1.0]})
+    pq.write_table(table, path, use_dictionary=False, column_encoding={"u": "DELTA_BYTE_ARRAY"})
+    with pytest.raises(InputError, match=r"a\.parquet has an encoding or a compression that Arrow cannot"):
+        batches(path, ["x"], unit="u")
+
+
+def test_decimals_as_bytes_with_a_dictionary_are_units(tmp_path: Path) -> None:
+    """A decimal of any size may be stored as bytes; Arrow writes 16 bytes, so the footer is changed."""
+    path = tmp_path / "a.parquet"
+    values = pa.array([i % 7 for i in range(50)], pa.int64())
+    texts = pa.array([i.to_bytes(1, "big") for i in values.to_pylist()], pa.binary())
+    pq.write_table(pa.table({"u": texts, "x": np.arange(50.0)}), path, store_schema=False)
+    _call_bytes_decimals(path)
+    assert pq.read_schema(path).field("u").type == pa.decimal128(4, 0)
+    read = batches(path, ["x"], unit="u")
+    assert pa.concat_arrays([b["u"] for b in read]).cast(pa.int64()).equals(values)
+
+
+def _call_bytes_decimals(path: Path) -> None:
+    """Give the column `u` the converted type DECIMAL of precision 4, scale 0, in the footer (Thrift)."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - size : -8]
+    # an element of the schema: type BYTE_ARRAY (field 1), repetition (3), name (4), end
+    plain = b"\x15\x0c\x25\x02\x18\x01u\x00"
+    assert footer.count(plain) == 1
+    # further fields: converted_type DECIMAL (6), scale 0 (7), precision 4 (8)
+    footer = footer.replace(plain, plain[:-1] + b"\x25\x0a\x15\x00\x15\x08\x00")
+    path.write_bytes(data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+@pytest.mark.parametrize("units", [range(9), [f"{i:03}" for i in range(9)]], ids=["integers", "text"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_unit_may_be_named_as_a_field_of_a_struct(tmp_path: Path, units: list[object], first: bool) -> None:
+    path = tmp_path / "a.parquet"
+    struct = pa.array([{"v": str(i) if isinstance(units[0], int) else i} for i in range(9)])
+    columns = {"u": struct, "u.v": pa.array(list(units)), "x": np.arange(9.0)}
+    pq.write_table(pa.table(columns if first else dict(reversed(columns.items()))), path)
+    read = batches(path, ["x"], unit="u.v")
+    assert [value for b in read for value in b["u.v"].to_pylist()] == list(units)
 
 
 def test_no_other_column_is_read(tmp_path: Path) -> None:

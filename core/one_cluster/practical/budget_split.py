@@ -7,8 +7,10 @@ from core.budget import Cost, before_sampling
 from core.draws import Additive, Gaussian, Laplace
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
+from core.mechanisms.exponential import Exponential
 from core.one_cluster.params import SHARES, OneCluster
 from core.one_cluster.practical.boxes import Boxes
+from core.one_cluster.practical.lattice import CELL_BITS
 from core.task import Setting
 
 RADIUS_SAMPLE, CENTER_SAMPLE = 2000, 8000
@@ -17,18 +19,24 @@ RADIUS_SAMPLE, CENTER_SAMPLE = 2000, 8000
 AVERAGES = ("average_1", "average_2")
 """Names of the rounds that move the center to a mean."""
 
+_LATTICE_BELOW = 400  # target times epsilon from which on noisy means are better than a lattice of centers
+
 _SUM = 0.85  # part of an average's epsilon that is spent on the sum; the rest is spent on the count
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Every draw of a run. The docstrings of the rounds give the sensitivities."""
+    """Every draw of a run. The docstrings of the rounds give the sensitivities.
 
-    level: AboveThreshold
+    `fit` is an exponential mechanism where it chooses center and radius at once. Then there are no averages.
+    Otherwise averages move the center, and `fit` chooses the radius alone.
+    """
+
+    level: Exponential
     box: Choosing
     sums: tuple[Additive, ...]
     counts: tuple[Laplace, ...]
-    radius: AboveThreshold
+    fit: AboveThreshold | Exponential
     count: Laplace
 
 
@@ -82,16 +90,39 @@ class BudgetSplit:
         """Whether Gaussian noise is smaller than Laplace noise on a sum of d coordinates."""
         return math.sqrt(2 * self.setting.grid.dimension) > self._gaussian_factor
 
-    def shares(self) -> dict[str, float]:
-        """Shares of epsilon, by name; they sum to 1.
+    @property
+    def lattice(self) -> bool:
+        """Whether center and radius are chosen at once, among a lattice of balls about the chosen box.
 
-        By default the fit gets as much as makes its error about a 20th of the target, but at least 0.2 and
-        at most 0.45.
+        A noisy mean is off by about 1 / (target epsilon) of the box. The lattice is coarser than that where
+        the target is large.
         """
-        fit = min(0.45, max(0.2, 200 / (self.target * self.setting.budget.epsilon)))
-        average = (1 - 0.15 - 0.10 - 0.06 - fit) / 2
-        shares = dict(zip(SHARES, (0.15, 0.10, average, average, fit, 0.06), strict=True))
-        shares |= self.setting.params.shares or {}
+        scale = self._between / self.setting.budget.epsilon
+        return self.setting.grid.dimension in CELL_BITS and self.target < _LATTICE_BELOW * scale
+
+    def shares(self) -> dict[str, float]:
+        """Shares of epsilon of the rounds that there are, by name; they sum to 1.
+
+        - With a lattice there are no averages, and the choice of the ball gets most.
+        - In a projection the first average starts from a ball about the whole domain, so the averages get
+          most.
+        - Otherwise the fit gets as much as makes its error about a 20th of the target, but at least 0.2 and
+          at most 0.45. The averages get as much as makes their errors a small part of the box. The
+          rest goes to the side and, for more, to the box, whose choice is among far more candidates.
+        """
+        expected, d = self.target * self.setting.budget.epsilon, self.setting.grid.dimension
+        fit = min(0.45, max(0.2, 200 / expected))
+        average = min((0.69 - fit) / 2, max(0.06, 60 * d**1.5 / expected))
+        rest = 1 - 0.06 - fit - 2 * average
+        weights = (rest * 0.4, rest * 0.6, average, average, fit, 0.06)
+        if self.lattice:
+            weights = (0.25, 0.26, 0, 0, 0.44, 0.05)
+        elif self.boxes.projected:
+            weights = (0.1, 0.12, 0.25, 0.3, 0.2, 0.03)
+        asked = self.setting.params.shares or {}
+        shares = {
+            name: asked.get(name, weight) for name, weight in zip(SHARES, weights, strict=True) if weight > 0
+        }
         total = sum(shares.values())
         return {name: share / total for name, share in shares.items()}
 
@@ -104,18 +135,11 @@ class BudgetSplit:
         epsilon = {k: v * self.setting.budget.epsilon * share for k, v in self.shares().items()}
         changes, one = self._between, self.changes * self.setting.neighbors.count()
         radius_rate, center_rate = self.rate(RADIUS_SAMPLE), self.rate(CENTER_SAMPLE)
-        radius = 2 / before_sampling(epsilon["good_radius"] / changes, radius_rate)
+        level = before_sampling(epsilon["good_radius"] / changes, radius_rate)
         center = Cost(epsilon["good_center"], self.choice_delta).per_change(changes)
-        fit = 2 * changes / epsilon["fit_radius"]
+        averages = () if self.lattice else AVERAGES
         return Draws(
-            level=AboveThreshold(
-                what="level",
-                threshold_scale=radius,
-                query_scale=radius,
-                monotone=True,
-                rate=radius_rate,
-                changes=changes,
-            ),
+            level=Exponential.of("level", level, spread=2, rate=radius_rate, changes=changes),
             box=Choosing.of(
                 "box",
                 before_sampling(center.epsilon, center_rate),
@@ -124,14 +148,20 @@ class BudgetSplit:
                 rate=center_rate,
                 changes=changes,
             ),
-            sums=tuple(self._sum(name, _SUM * epsilon[name]) for name in AVERAGES),
+            sums=tuple(self._sum(name, _SUM * epsilon[name]) for name in averages),
             counts=tuple(
-                Laplace.of(f"count of {name}", (1 - _SUM) * epsilon[name], one) for name in AVERAGES
+                Laplace.of(f"count of {name}", (1 - _SUM) * epsilon[name], one) for name in averages
             ),
-            radius=AboveThreshold(
-                what="radius", threshold_scale=fit, query_scale=fit, monotone=True, changes=changes
-            ),
+            fit=self._fit(epsilon["fit_radius"] / changes, changes),
             count=Laplace.of("count", epsilon["count"], one),
+        )
+
+    def _fit(self, epsilon: float, changes: int) -> AboveThreshold | Exponential:
+        if self.lattice:
+            return Exponential.of("ball", epsilon, spread=1, changes=changes)
+        scale = 2 / epsilon
+        return AboveThreshold(
+            what="radius", threshold_scale=scale, query_scale=scale, monotone=True, changes=changes
         )
 
     @property

@@ -5,9 +5,17 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.exponential import Exponential
+from core.mechanisms.tails import excess, largest_of
 from core.one_cluster.found import Promises
 from core.one_cluster.practical.budget_split import CENTER_SAMPLE, RADIUS_SAMPLE, BudgetSplit, Draws
+from core.one_cluster.practical.lattice import Candidates
 from core.one_cluster.practical.refine import candidate_radii
+
+_LEAST_LEVEL = 0.6  # part of the target that a box should hold even where noise is large
+_NATS = 2  # a further candidate radius of a lattice costs this many scales of the noise
+_MOST = 0.7  # all of them together cost at most this part of the target
 
 
 @dataclass(frozen=True)
@@ -15,18 +23,22 @@ class Guarantee:
     """Thresholds of the rounds, and what holds under them with probability 1 - failure.
 
     Args:
-        threshold: count in the first round's sample that some box of a level must reach.
-        target: count that the ball of the fitted radius must reach.
+        level_target: count in the first round's sample from which on a side is wide enough.
+        target: count that the fitted ball should reach.
         missing: if `found`, the ball holds at least t - missing records, where t is the target of the job.
         found: whether it is promised that a ball is found.
         count_error: the released count is off by at most this.
+        excess: the released count is too large by more than this with probability `failure` at most.
+        penalty: of a further candidate radius of a lattice; 0 without one.
     """
 
-    threshold: int
+    level_target: int
     target: int
     missing: int
     found: bool
     count_error: int
+    excess: int
+    penalty: int = 0
 
     def promises(self, split: BudgetSplit) -> Promises:
         """Return what the rounds of `split` promise. In a projection they promise no radius."""
@@ -60,47 +72,76 @@ def _fewest(sampled: float, rate: float, log: float) -> float:
 
 
 def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
-    """Derive thresholds and promises by a union bound over nine events, each of failure / 9.
+    """Derive thresholds and promises by a union bound over nine events, or five where nothing is sampled.
 
     Let t be the target. Let B be the smallest ball that holds t records, and let a be the finest level at
     which some box holds any ball of the radius of B.
 
-    1. The sample of `FindRadius` keeps enough records of B for the round to stop at level a or a finer one.
-    2. At the level where the round stops, some box has a count in the sample of at least the threshold minus
-       the error. So this box holds at least `first` records.
+    1. The sample of `FindRadius` keeps enough records of B. So at level a and above, some box exceeds the
+       target of the round by more than the error of its choice. So the chosen level is a or a finer one.
+    2. At the chosen level some box has a count in the sample of at least the target of the round minus the
+       error. So this box holds at least `first` records.
     3. The sample of `FindBox` keeps enough records of this box. The chosen box has a count in the sample that
        is smaller by at most the error of the choice. So the chosen box holds at least `second` records.
-    4. `FitRadius` tries radii up to the diameter of the chosen box. So the released ball holds at least the
-       fitted target minus the error, or the whole chosen box and with it `second` records.
+    4. The fit tries balls that contain the chosen box, which hold `second` records; see `_fitted`.
     """
     t, boxes = split.target, split.boxes
-    log = math.log(9 / split.setting.params.failure)
+    q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
+    failure = split.setting.params.failure / (5 + 2 * (q1 < 1) + 2 * (q2 < 1))
+    log = -math.log(failure)
     # Union bound over every box of every level, or over every box of one level at all offsets.
     every_box = log + math.log(2.0) * (boxes.index_bits + 1) + math.log(len(boxes.offsets(fine=True)))
-    q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
-    failure = math.exp(-log)
 
-    radius_error = draws.level.error(len(boxes.levels), failure)
-    threshold = max(0.6 * q1 * t, _at_least(t, q1, log) - radius_error)
-    stops = threshold <= _at_least(t, q1, log) - radius_error + 1
-    first = _fewest(max(0.0, threshold - radius_error), q1, every_box)
+    error = draws.level.scale * (log + math.log(len(boxes.levels) + 1))
+    shown = _at_least(t, q1, log)
+    level_target = max(1, round(max(_LEAST_LEVEL * q1 * t, shown - error - 1)))
+    stops = shown - level_target > error
+    first = _fewest(max(0.0, level_target - error), q1, every_box)
 
     shown = _at_least(first, q2, log)
     chooses = shown - split.floor(CENTER_SAMPLE) >= draws.box.nothing + draws.box.scale * log
     second = _fewest(max(0.0, shown - draws.box.scale * every_box), q2, every_box)
 
-    fit, candidates = draws.radius.query_scale, max(len(candidate_radii(boxes, a)) for a in boxes.levels)
-    slack = min(10 * fit, max(4 * fit, 0.05 * t))
-    target = max(1, round(t - slack))
-    held: float = target - draws.radius.error(candidates, failure)
-    if not boxes.projected:
-        held = min(held, second)
+    target, penalty, held = _fitted(split, draws.fit, second, failure)
     return Guarantee(
-        threshold=round(threshold),
+        level_target=level_target,
         target=target,
         missing=math.ceil(t - held),
         found=stops and chooses and held > 0,
-        count_error=math.ceil(draws.count.scale * log),
+        count_error=largest_of(1, draws.count.scale, failure),
+        excess=excess(draws.count.scale, split.setting.params.failure),
+        penalty=penalty,
+    )
+
+
+def _fitted(
+    split: BudgetSplit, fit: AboveThreshold | Exponential, second: float, failure: float
+) -> tuple[int, int, float]:
+    """Return target and penalty of the fit, and how many records its ball holds, but for `failure`.
+
+    - A lattice has a ball that contains the chosen box. With all penalties, its score is min(second, t) minus
+      all penalties at least. The score of the chosen ball is smaller by at most the error of the choice, and
+      no ball's score exceeds its count.
+    - Otherwise radii up to the diameter of the chosen box are tried. So the ball holds at least the fitted
+      target minus the error, or the whole chosen box. In a projection the widest radius holds everything.
+    """
+    t, boxes = split.target, split.boxes
+    if isinstance(fit, Exponential):
+        balls = [Candidates(boxes, level) for level in boxes.levels]
+        radii = max(len(each.radii) for each in balls)
+        penalty = max(1, round(min(_NATS * fit.scale, _MOST * t / radii)))
+        candidates = max(len(each.centers) * len(each.radii) for each in balls)
+        return t, penalty, min(second, t) - penalty * radii - fit.scale * math.log(candidates / failure)
+    scale, radii = fit.query_scale, max(len(candidate_radii(boxes, level)) for level in boxes.levels)
+    target = max(1, round(t - min(10 * scale, max(4 * scale, 0.05 * t))))
+    held: float = target - _error(fit, radii, failure)
+    return target, 0, held if boxes.projected else min(held, second)
+
+
+def _error(fit: AboveThreshold, queries: int, failure: float) -> int:
+    """Return the least error that the noise of threshold and queries exceeds with `failure` at most."""
+    return bisect_left(
+        range(fit.error(queries, failure)), True, key=lambda e: fit.missed(e, queries) <= failure
     )
 
 

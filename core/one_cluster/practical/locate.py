@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from core.aggregate import Counts
 from core.domain import Points
 from core.draws import Draw
-from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
+from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.one_cluster.found import NotFound
 from core.one_cluster.practical.boxes import Boxes
@@ -70,25 +70,31 @@ class PoissonSample:
 
 @dataclass(frozen=True)
 class FindRadius:
-    """Find the smallest dyadic side at which some box holds the target.
+    """Choose a dyadic side that is just wide enough for some box to hold the target.
 
-    A record is in one box of every level and offset. So the largest count of a level has sensitivity 1, and
-    an added record lowers none of these counts. AboveThreshold with monotone queries goes through them from
-    the finest level up. Clipping at the floor keeps both properties.
+    Let C_l be the largest count of a box of level l, with level 0 as the finest, and let C_-1 = 0. The score
+    of level l is -max(0, target - C_l, C_(l - 1) - target): minus the number of records by which its boxes
+    hold too few, or by which the next finer ones hold too many. One more candidate, "nothing", is scored like
+    a level above the top whose boxes hold enough. The first level that reaches the target has the score 0, or
+    "nothing" has it if none does.
+
+    Sensitivity. A record is in one box of every level and offset, so an added record raises each C_l by 0 or
+    1. The score depends on two of these counts, falls in one and rises in the other, and moves by at most 1.
+    So the change of the scores has a range of at most 2. Clipping at the floor keeps this.
 
     Args:
         boxes: the family of boxes.
         sample: the sample that this round sees.
         floor: clipping floor of the counts.
-        threshold: count, in the sample, at which a level is good.
-        level: chooses the level.
+        target: count, in the sample, at which a side is wide enough.
+        level: chooses the level; of spread 2.
     """
 
     boxes: Boxes
     sample: PoissonSample
     floor: int
-    threshold: int
-    level: AboveThreshold
+    target: int
+    level: Exponential
     name: str = "good_radius"
     purpose: ClassVar[str] = "how wide a box must be to hold the target"
 
@@ -109,13 +115,19 @@ class FindRadius:
         )
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> Scaled | NotFound:
-        """Release the first level, from the finest, whose fullest box reaches the threshold."""
-        fullest = {level: 0 for level in self.boxes.levels}
-        for level in fullest:
-            here = aggregate.counts[self.boxes.of_level(aggregate.keys, level)]
-            fullest[level] = self.floor + int(here.max(initial=0))
-        first = self.level.first(fullest.values(), self.threshold, noise)
-        return NotFound() if first is None else Scaled(self.boxes.levels[first])
+        """Release a level whose fullest box holds about the target, or nothing."""
+        chosen = self.level.candidate(self._scores(aggregate), noise)
+        levels = self.boxes.levels
+        return NotFound() if chosen == len(levels) else Scaled(levels[chosen])
+
+    def _scores(self, aggregate: Counts) -> Ints:
+        """Score every level from the finest, and then "nothing", shape (levels + 1,)."""
+        fullest = [
+            self.floor + int(aggregate.counts[self.boxes.of_level(aggregate.keys, level)].max(initial=0))
+            for level in self.boxes.levels
+        ]
+        away = np.array(fullest, dtype=np.int64) - self.target
+        return np.asarray(-np.maximum(0, np.maximum(np.append(-away, 0), np.append(0, away))))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from core.budget import Mechanism
 from core.draws import charged
 from core.errors import InvalidValue
+from core.mechanisms.exponential import Exponential
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.budget_split import (
     AVERAGES,
@@ -17,19 +18,29 @@ from core.one_cluster.practical.budget_split import (
     Draws,
 )
 from core.one_cluster.practical.guarantee import Guarantee, guarantee, serves, smallest_target
+from core.one_cluster.practical.lattice import CountBall, FitBall
 from core.one_cluster.practical.locate import FindBox, FindRadius, PoissonSample
 from core.one_cluster.practical.refine import FitRadius, MoveToMean
 from core.task import Accuracy, Method
 
-PracticalRound = FindRadius | FindBox | MoveToMean | FitRadius
+PracticalRound = FindRadius | FindBox | MoveToMean | FitRadius | FitBall | CountBall
 
-_UNKNOWN = Guarantee(threshold=1, target=1, missing=0, found=False, count_error=0)
+_UNKNOWN = Guarantee(level_target=1, target=1, missing=0, found=False, count_error=0, excess=0)
 """A placeholder where only the draws matter: they don't depend on the thresholds."""
 
 
 def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[PracticalRound, ...]:
     """Return the rounds, with their draws and the thresholds of `holds`."""
     boxes, salt = split.boxes, split.setting.salt
+    radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
+    center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
+    located = (
+        FindRadius(boxes, radius_sample, split.floor(RADIUS_SAMPLE), holds.level_target, draws.level),
+        FindBox(boxes, center_sample, split.floor(CENTER_SAMPLE), draws.box),
+    )
+    if isinstance(draws.fit, Exponential):
+        fit = FitBall(boxes, holds.target, holds.penalty, draws.fit)
+        return *located, fit, CountBall(draws.count, holds.excess)
     averages = [
         MoveToMean(
             boxes,
@@ -41,15 +52,7 @@ def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[Pract
         )
         for name, sum_, count in zip(AVERAGES, draws.sums, draws.counts, strict=True)
     ]
-    radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
-    center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
-    radius_floor, center_floor = split.floor(RADIUS_SAMPLE), split.floor(CENTER_SAMPLE)
-    return (
-        FindRadius(boxes, radius_sample, radius_floor, holds.threshold, draws.level),
-        FindBox(boxes, center_sample, center_floor, draws.box),
-        *averages,
-        FitRadius(boxes, holds.target, draws.radius, draws.count),
-    )
+    return *located, *averages, FitRadius(boxes, holds.target, draws.fit, draws.count, holds.excess)
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,7 @@ class FitRadius:
         target: count that the ball must reach.
         radius: chooses the radius.
         count: noise of the released count.
+        excess: the noisy count exceeds the true one by more only with the job's failure probability.
         ratio: ratio of neighboring candidate radii.
     """
 
@@ -130,6 +131,7 @@ class FitRadius:
     target: int
     radius: AboveThreshold
     count: Laplace
+    excess: int
     ratio: float = RATIO
     name: str = "fit_radius"
     floor: None = None
@@ -158,4 +160,4 @@ class FitRadius:
         first = self.radius.first(within.tolist(), self.target, noise)
         last = len(radii) - 1 if first is None else first
         count = int(self.count.add(within[last : last + 1], noise)[0])
-        return Found(state.center, int(radii[last]), max(0, count))
+        return Found(state.center, int(radii[last]), max(0, count), max(0, count - self.excess))

@@ -28,8 +28,7 @@ def test_choices_cost_together_what_is_charged(k):
 def test_histograms_cost_together_what_is_charged(k):
     draw = WithinCell(what="points", scale=2.5)
     noise = RecordingNoise(SeededNoise(0))
-    counts = [np.arange(4 + i) for i in range(k)]
-    noisy = draw.histograms(counts, noise)
+    noisy = [draw.histogram(np.arange(4 + i), k, noise) for i in range(k)]
     assert [len(each) for each in noisy] == [4 + i for i in range(k)]
     assert [kind for kind, _, _ in noise.calls] == ["laplace"] * k
     assert sum(1 / scale for _, _, scale in noise.calls) == pytest.approx(draw.cost_of_one().epsilon)

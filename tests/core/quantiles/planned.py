@@ -12,7 +12,7 @@ from core.quantiles.task import QUANTILES
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 GRID = Grid((0.0,), (999.0,), 1.0)
 NINE = tuple(i / 10 for i in range(1, 10))
-METHODS = ["recursive", "histogram", "tree"]
+METHODS = ["recursive", "tree"]
 
 
 def plan_for(probabilities=NINE, method="recursive", budget=None, neighbors=ADD, grid=GRID):

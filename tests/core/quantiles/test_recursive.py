@@ -1,4 +1,4 @@
-"""Cuts, counts of cells and choices: what each record costs."""
+"""Splits, counts of cells and searches: what each record costs."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,8 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
-from core.gaps import Order
-from core.mechanisms.exponential import Exponential
+from core.gaps import MOST_RECORDS, Order
 from core.quantiles.exponential import UNIT
-from core.quantiles.recursive import _cuts
 from tests.core.quantiles.planned import ADD, NINE, REPLACE, plan_for, release
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
@@ -22,64 +20,50 @@ def test_noise_of_the_counts_is_as_charged(neighbors):
     noise = RecordingNoise(SeededNoise(0))
     points = np.random.default_rng(1).integers(0, 1000, 5000)
     release(plan, points, noise)
-    drawn = [scale for kind, _, scale in noise.calls if kind == "laplace"][:2]
+    calls = [(values, scale) for _, values, scale in noise.calls if values.sum() == len(points)]
+    calls = [(values, scale) for values, scale in calls if len(values) > 1]
+    (cells, first), (groups, second) = calls
+    drawn = [first, second]
     charged = [m.epsilon for m in plan.mechanisms if "discrete Laplace: counts of" in m.mechanism]
     assert len(drawn) == len(charged) == 2
     assert [neighbors.changes / scale for scale in drawn] == pytest.approx(charged)
-    cells, groups = [values for kind, values, _ in noise.calls if kind == "laplace"][:2]
-    assert cells.sum() == groups.sum() == len(points)
+    assert len(cells) > len(groups)
 
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 @pytest.mark.parametrize("probabilities", [(0.3, 0.6), NINE, (0.01, 0.02, 0.99)])
-def test_noise_of_cuts_and_choices_is_as_charged(neighbors, probabilities):
-    """Every draw's range of change over its scale; those that see a common record add up to the charge."""
-    plan = plan_for(probabilities, neighbors=neighbors)
-    noise = RecordingNoise(SeededNoise(0))
-    points = np.random.default_rng(1).integers(0, 1000, 5000)
-    release(plan, points, noise)
-    scales = [scale for kind, _, scale in noise.calls if kind == "select_run"]
-    cuts = scales[: len(probabilities) - 1]
-    level = next(m.epsilon for m in plan.mechanisms if "cuts" in m.mechanism)
-    # A cut at share t weighs records t and 1 - t; the scale must be 2 max(t, 1 - t) moves / epsilon.
-    assert min(cuts) >= neighbors.changes * UNIT / level * (1 - 1e-9)
-    assert max(cuts) <= 2 * neighbors.changes * UNIT / level
-    choices = scales[len(probabilities) - 1 :]
+def test_noise_of_searches_is_as_charged(neighbors, probabilities):
+    """All that one cell is asked spends the charge together, whether points are chosen or counted."""
+    plan = plan_for(probabilities, neighbors=neighbors, grid=Grid((0.0,), (1e6,), 1.0))
+    step, kinds = plan.rounds[0], set()
     charge = next(m.epsilon for m in plan.mechanisms if "in a cell" in m.mechanism)
-    assert min(choices) == pytest.approx(neighbors.changes * UNIT / charge)
-    # All in one cell: they share the charge.
-    noise = RecordingNoise(SeededNoise(0, factor=1e-9))
-    release(plan, np.full(100_000, 500), noise)
-    shared = [scale for kind, _, scale in noise.calls if kind == "select_run"][len(probabilities) - 1 :]
-    if shared:
-        assert sum(neighbors.changes * UNIT / scale for scale in shared) == pytest.approx(charge)
+    clump = np.arange(500_000, 503_000)
+    for points in (np.random.default_rng(1).integers(0, 10**6, 5000), clump, clump[::30]):
+        for sharing in (1, 2, 50):
+            noise = RecordingNoise(SeededNoise(0))
+            ends, wanted = np.array([0.0, len(points)]), np.linspace(0.2, 0.8, sharing) * len(points)
+            step._search(Order.of_counts(Counts.of(points)), (0, 10**6), ends, wanted, noise)
+            kinds |= {kind for kind, _, _ in noise.calls}
+            unit = UNIT if noise.calls[0][0] == "select_run" else 1
+            spent = sum(neighbors.changes * unit / scale for _, _, scale in noise.calls)
+            assert spent == pytest.approx(charge)
+    assert kinds == {"select_run", "laplace"}
 
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
-@pytest.mark.parametrize(("size", "counted_by_groups"), [(100, False), (900, True)])
-def test_noise_of_a_cells_points_is_as_charged(neighbors, size, counted_by_groups):
-    """All counts of one cell's points together cost what a choice does, and each sees the cell's records."""
-    plan = plan_for(neighbors=neighbors, grid=Grid((0.0,), (size - 1.0,), 1.0))
-    points = np.full(20_000, 50) if counted_by_groups else np.arange(20_000) % size
-    charge = next(m.epsilon for m in plan.mechanisms if "in a cell" in m.mechanism)
-    cells = len(plan.rounds[0].cells.draws())
-    widths = []
-    for seed in range(20):
-        noise = RecordingNoise(SeededNoise(seed))
-        release(plan, points, noise)
-        draws = [(values, scale) for kind, values, scale in noise.calls if kind == "laplace"][cells:]
-        while draws:
-            values, scale = draws.pop(0)
-            widths.append(len(values))
-            spent = neighbors.changes / scale
-            if len(values) > 64:
-                groups, group_scale = draws.pop(0)
-                assert groups.sum() == values.sum()
-                spent += neighbors.changes / group_scale
-            assert spent == pytest.approx(charge)
-            assert values.sum() in noise.calls[len(NINE) - 1][1]
-    assert len(widths) >= 10
-    assert counted_by_groups == (max(widths) > 64)
+def test_splits_and_the_number_of_records_are_as_charged(neighbors):
+    plan = plan_for(neighbors=neighbors)
+    noise = RecordingNoise(SeededNoise(0))
+    release(plan, np.arange(5000) % 1000, noise)
+    total, splits = ([m for m in plan.mechanisms if name in m.mechanism] for name in ("number", "splits"))
+    scales = [scale for _, _, scale in noise.calls]
+    assert len(total) == (neighbors == ADD)
+    if total:
+        assert noise.calls[0][1].tolist() == [5000]
+        assert 1 / scales.pop(0) == pytest.approx(total[0].epsilon)
+    draw = plan.rounds[0].splits
+    assert scales[0] == draw.scale
+    assert splits[0].epsilon == pytest.approx(neighbors.changes * draw.cost_of_one().epsilon)
 
 
 @pytest.mark.parametrize(("p", "weight"), [(0.5, 0.5), (0.9, 0.9), (0.25, 0.75)])
@@ -95,8 +79,9 @@ def test_noise_of_one_quantile_is_as_charged(p, weight):
 
 
 @pytest.mark.parametrize("records", [2**20, 2**35, 2**37, 2**45])
-def test_cuts_of_any_number_of_records_do_not_wrap(records):
-    order = Order.of_counts(Counts(np.array([10, 400]), np.array([records, records])))
-    levels = (Exponential(what="cut", scale=2.0, spread=2),)
-    (cut,) = _cuts(order, (0, 1000), np.array([UNIT // 2]), levels, SeededNoise(0))
-    assert 10 < cut <= 400
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_searches_among_any_number_of_records_do_not_wrap(records, neighbors):
+    plan = plan_for((0.2, 0.5, 0.8), neighbors=neighbors, grid=Grid((0.0,), (2.0**31,), 1.0))
+    counts = Counts(np.array([10, 400, 10**9]), np.array([records, records, records]))
+    steps = plan.rounds[0].release(counts, None, SeededNoise(0)).steps
+    assert steps == (10, 400, 10**9) or (records > MOST_RECORDS and steps[0] < steps[1] == 400 < steps[2])

@@ -8,7 +8,7 @@ import pytest
 from core.budget import Budget
 from core.domain import Grid
 from core.quantiles.found import FoundQuantiles, Result
-from core.quantiles.recursive import CutsAndChoices
+from core.quantiles.recursive import CellsAndSearches
 from core.rounds import Block, run_in_memory
 from tests.core.quantiles.planned import ADD, METHODS, NINE, REPLACE, plan_for, rank_errors, release
 from tests.core.seeded import SeededNoise
@@ -69,7 +69,7 @@ def typical(method, count, points, runs=20):
 
 @pytest.mark.parametrize(
     ("method", "count"),
-    [("recursive", 1), ("recursive", 9), ("recursive", 99), ("histogram", 9), ("tree", 9)],
+    [("recursive", 1), ("recursive", 9), ("recursive", 99), ("tree", 9)],
 )
 def test_typical_error_is_typical(method, count):
     """Dense records: the root mean square over quantiles and runs is within a factor of 1.7 of the plan's."""
@@ -107,23 +107,14 @@ def test_promise_holds(method, neighbors):
     assert promise_breaks(method, neighbors, 300) <= 30 + 3 * math.sqrt(300 * 0.09)
 
 
-def test_auto_takes_the_smaller_typical_error_and_shows_the_other():
-    few, many = plan_for(NINE, "auto"), plan_for(NINE, "auto", grid=Grid((0.0,), (9.0,), 1.0))
-    assert few.method == "recursive"
-    assert many.method == "histogram"
-    for plan in (few, many):
-        assert len(plan.alternatives) == 2
-        for other in plan.alternatives.values():
-            assert plan.promises["typical_rank_error"] <= other["typical_rank_error"]
-
-
-def test_auto_weighs_the_number_of_points_against_that_of_quantiles():
-    """Ages, hours: counts of every point for many quantiles; few quantiles or more points: cuts first."""
+def test_auto_takes_the_smaller_error_and_shows_the_other():
+    """Few points: a tree of few levels. Few quantiles for the points: cells first. No rule sees the data."""
     many = tuple(i / 100 for i in range(1, 100))
-    ages, delays = Grid((0.0,), (120.0,), 1.0), Grid((-120.0,), (1500.0,), 1.0)
-    assert plan_for(many, "auto", grid=ages).method == "histogram"
-    assert plan_for(NINE, "auto", grid=ages).method == "recursive"
-    assert plan_for(many, "auto", grid=delays).method == "recursive"
+    ages, delays, cents = (Grid((0.0,), (upper,), 1.0) for upper in (120.0, 1620.0, 2.0**31 - 1))
+    taken = [plan_for(p, "auto", grid=grid).method for grid in (ages, delays, cents) for p in (NINE, many)]
+    assert taken == ["tree", "tree", "recursive", "tree", "recursive", "recursive"]
+    plan = plan_for(NINE, "auto")
+    assert set(plan.alternatives) == {"recursive", "tree"} - {plan.method}
 
 
 def test_the_plan_says_how_many_bytes_the_counts_take():
@@ -134,7 +125,7 @@ def test_the_plan_says_how_many_bytes_the_counts_take():
 def test_beam_sees_counts_and_the_result_is_in_data_units():
     grid = Grid((-90.0,), (90.0,), 0.5)
     plan = plan_for((0.25, 0.75), grid=grid)
-    assert isinstance(plan.rounds[0], CutsAndChoices)
+    assert isinstance(plan.rounds[0], CellsAndSearches)
     points = grid.quantize(np.random.default_rng(0).normal(0, 30, (5000, 1)))
     blocks = [Block(part, np.arange(len(part), dtype=np.uint64)) for part in np.array_split(points, 3)]
     found = run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(0))

@@ -5,7 +5,7 @@ import pytest
 
 from core.budget import Budget
 from core.domain import Grid
-from core.quantiles.tree import levels_of
+from core.quantiles.descent import levels_of
 from tests.core.quantiles.planned import ADD, NINE, REPLACE, plan_for, release
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
@@ -20,7 +20,7 @@ def test_noise_of_the_tree_is_as_charged(neighbors, delta):
     points = np.random.default_rng(1).integers(0, 1000, 5000)
     release(plan, points, noise)
     assert {kind for kind, _, _ in noise.calls} == {"laplace"}
-    assert len(plan.mechanisms) == levels_of(1000, step.fan_out)
+    assert len(plan.mechanisms) == levels_of(1000, step.shape.fan_out)
     assert noise.calls[0][1].sum() == len(points)
     for mechanism, (_, _, scale) in zip(plan.mechanisms, noise.calls, strict=True):
         assert neighbors.changes / scale == pytest.approx(mechanism.epsilon)
@@ -34,7 +34,7 @@ def test_a_record_is_counted_once_on_each_level_of_the_tree(seed):
     points = np.random.default_rng(seed).integers(0, 2**20, 300)
     before, after = RecordingNoise(SeededNoise(seed)), RecordingNoise(SeededNoise(seed))
     release(plan, points, before)
-    levels = levels_of(2**20 + 1, step.fan_out)
+    levels = levels_of(2**20 + 1, step.shape.fan_out)
     assert len(before.calls) == levels
     assert all(values.sum() <= len(points) for _, values, _ in before.calls)
     release(plan, np.empty(0), after)

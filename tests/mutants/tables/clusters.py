@@ -5,6 +5,7 @@ from tests.mutants.tables.selections import ACCOUNTANTS, charged, nothing_but_no
 
 _LOCATE = "core/one_cluster/practical/locate.py"
 _REFINE = "core/one_cluster/practical/refine.py"
+_LATTICE = "core/one_cluster/practical/lattice.py"
 _AVERAGE = "core/centers/center_averages.py"
 _CORESET = "core/centers/counted_cells.py"
 _COVER = "core/k_cover/rounds.py"
@@ -25,6 +26,22 @@ ROUNDS = (
         "last = len(radii) - 1 if first is None else first",
         "last = min(len(radii) - 1, int(np.searchsorted(within, self.target)))",
         nothing_but_noise("k_cover", "drawn"),
+    ),
+    Mutant(
+        1,
+        _LATTICE,
+        "the ball is the best one by exact counts",
+        "self.ball.candidate(scores.ravel(), noise)",
+        "self.ball.candidate(scores.ravel(), noise) * 0 + int(np.argmax(scores))",
+        nothing_but_noise("one_cluster", "drawn"),
+    ),
+    Mutant(
+        1,
+        _LATTICE,
+        "the exact count is certified",
+        "max(0, count - self.excess)",
+        "min(count, int(aggregate.totals[0]))",
+        nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
         1,
@@ -91,6 +108,23 @@ ROUNDS = (
         "if not aggregate.totals[0]:\n            return replace(state, rows=0)\n"
         "        return replace(state, rows=max(",
         nothing_but_noise("k_cover", "drawn"),
+    ),
+    Mutant(
+        3,
+        _LATTICE,
+        "no record in the ball is not counted with noise",
+        "        count = int(self.count.add(",
+        "        if not aggregate.totals[0]:\n            return Found(state.center, state.radius, 0, 0)\n"
+        "        count = int(self.count.add(",
+        nothing_but_noise("one_cluster", "drawn"),
+    ),
+    Mutant(
+        8,
+        _LATTICE,
+        "the choice of a ball is not charged",
+        "return (self.ball,)",
+        "return ()",
+        charged("one_cluster"),
     ),
     Mutant(
         8,
@@ -176,11 +210,44 @@ NOISE = (
         spent("k_median"),
     ),
     Mutant(
+        7,
+        _LATTICE,
+        "a ball is chosen with half the noise",
+        "self.ball.candidate(scores.ravel(), noise)",
+        "self.ball.candidate(scores.ravel(), noise, 0.5)",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _LATTICE,
+        "a record counts twice in its cell",
+        "return np.bincount(",
+        "return 2 * np.bincount(",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _LATTICE,
+        "a record is in two cells",
+        "cells = (points - self.corner(located)) >> self.cell",
+        "cells = (np.concatenate([points, points + 1]) - self.corner(located)) >> self.cell",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        "core/one_cluster/practical/budget_split.py",
+        "scores of levels are thought to move one way",
+        'Exponential.of("level", level, spread=2',
+        'Exponential.of("level", level, spread=1',
+        spent("one_cluster"),
+    ),
+    Mutant(
         2,
         _LOCATE,
         "only levels with a box above the floor are tried",
-        "fullest = {level: 0 for level in self.boxes.levels}",
-        "fullest = {n: 0 for n in self.boxes.levels if self.boxes.of_level(aggregate.keys, n).any()}",
+        "for level in self.boxes.levels\n        ]\n        away",
+        "for level in self.boxes.levels\n"
+        "            if self.boxes.of_level(aggregate.keys, level).any()\n        ]\n        away",
         spent("one_cluster", "auto"),
     ),
     Mutant(

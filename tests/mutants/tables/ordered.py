@@ -1,10 +1,12 @@
 """Wrong versions of histogram, cdf, quantiles, interior_point and threshold."""
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.tables.selections import charged, nothing_but_noise, ordered, spent
+from tests.mutants.tables.selections import SPLITS, charged, nothing_but_noise, ordered, spent
 
 _RECURSIVE = "core/quantiles/recursive.py"
 _TREE = "core/quantiles/tree.py"
+_DESCENT = "core/quantiles/descent.py"
+_SPLITS = "core/mechanisms/splits.py"
 _CDF = "core/cdf/hierarchical.py"
 _HISTOGRAM = "core/histogram/dense.py"
 _LEARNERS = "core/threshold/interior_point.py"
@@ -23,16 +25,24 @@ ROUNDS = (
         1,
         _RECURSIVE,
         "ranks are parts of the exact number of records",
-        "ranks = targets / UNIT * total",
-        "ranks = targets / UNIT * order.total",
-        nothing_but_noise("quantiles", "drawn and auto"),
+        "ranks = np.array(self.probabilities) * total",
+        "ranks = np.array(self.probabilities) * order.total",
+        nothing_but_noise("quantiles", "drawn and recursive"),
+    ),
+    Mutant(
+        1,
+        _RECURSIVE,
+        "cells are split by the exact number of records",
+        "total = int(self.total.add(np.array([total]), noise)[0])",
+        "self.total.add(np.array([total]), noise)",
+        nothing_but_noise("quantiles", "drawn and recursive"),
     ),
     Mutant(
         1,
         _TREE,
         "ranks are parts of the exact number of records",
-        "ranks = np.array(self.probabilities) * (before[-1] + inside[-1])",
-        "ranks = np.array(self.probabilities) * order.total",
+        "lambda total: wanted * total, add)",
+        "lambda total: wanted * order.total, add)",
         nothing_but_noise("quantiles", "drawn and tree"),
     ),
     Mutant(
@@ -61,20 +71,20 @@ ROUNDS = (
     ),
     Mutant(
         2,
-        _TREE,
+        _DESCENT,
         "only children that hold records are counted",
-        "here = [s for s in range(first, first + width * self.fan_out, width) if s < self.size]",
-        "here = [s for s in range(first, first + width * self.fan_out, width)"
-        " if s < self.size and order.within(s, s + width).total] or [first]",
+        "starts = [list(range(first, min(first + width, high), below)) for first in nodes]",
+        "starts = [[s for s in range(first, min(first + width, high), below)"
+        " if order.within(s, s + below).total] or [first] for first in nodes]",
         nothing_but_noise("quantiles", "drawn and tree"),
     ),
     Mutant(
         3,
         _RECURSIVE,
-        "no look into a cell without records",
+        "no search in a cell without records",
         "if high - low == 1:",
         "if high - low == 1 or not order.within(low, high).total:",
-        nothing_but_noise("quantiles", "drawn and auto"),
+        nothing_but_noise("quantiles", "drawn and recursive"),
     ),
     Mutant(
         3,
@@ -97,17 +107,17 @@ ROUNDS = (
         8,
         _TREE,
         "the first level of the tree is not charged",
-        "return self.counts",
-        "return self.counts[1:]",
+        "        return self.counts\n",
+        "        return self.counts[1:]\n",
         charged("quantiles", "auto or tree"),
     ),
     Mutant(
         8,
         _RECURSIVE,
-        "only the first level of cuts is charged",
-        "return (*self.cuts, *self.cells.draws(), self.inside)",
-        "return (*self.cuts[:1], *self.cells.draws(), self.inside)",
-        charged("quantiles", "auto"),
+        "the splits are not charged",
+        "return (*total, self.splits, *self.cells.draws(), self.inside)",
+        "return (*total, *self.cells.draws(), self.inside)",
+        charged("quantiles", "recursive"),
     ),
     Mutant(
         8,
@@ -134,7 +144,7 @@ NOISE = (
         "counts of cells and of groups have half the noise",
         "noisy = [draw.add(each, noise) for draw",
         "noisy = [draw.add(each, noise, unit=0.5) for draw",
-        spent("quantiles", "auto-add_or_remove_one and uniform"),
+        spent("quantiles", "recursive-add_or_remove_one and uniform"),
     ),
     Mutant(
         7,
@@ -142,23 +152,47 @@ NOISE = (
         "choices that share a draw each spend all of it",
         "shared = len(scores) * unit",
         "shared = unit",
-        spent("quantiles", "auto-add_or_remove_one and uniform"),
+        spent("quantiles", "recursive-add_or_remove_one"),
     ),
     Mutant(
         7,
         "core/mechanisms/within_cell.py",
         "histograms that share a draw each spend all of it",
-        "shared = len(counts)",
-        "shared = 1",
-        spent("quantiles", "auto-add_or_remove_one and uniform"),
+        "noise.laplace(counts, self.scale * parts), parts)",
+        "noise.laplace(counts, self.scale), parts)",
+        spent("quantiles", "recursive-add_or_remove_one"),
     ),
     Mutant(
         7,
-        _RECURSIVE,
-        "cuts have noise for the smaller of a record's two weights",
-        "scores, noise, unit=max(up, target))",
-        "scores, noise, unit=min(up, target))",
-        spent("quantiles", "auto-add_or_remove_one and uniform"),
+        _SPLITS,
+        "splits have half the noise",
+        "split = noise.laplace(biased, self.scale) > threshold",
+        "split = noise.laplace(biased, self.scale / 2) > threshold",
+        charged("quantiles", "recursive"),
+    ),
+    Mutant(
+        7,
+        _SPLITS,
+        "a node needs no more records than its parent",
+        "biased = np.maximum(counts - depth * self.decay, threshold - self.decay)",
+        "biased = np.maximum(counts, threshold - self.decay)",
+        SPLITS,
+    ),
+    Mutant(
+        7,
+        _SPLITS,
+        "nodes with few records are not lifted to the least count",
+        "biased = np.maximum(counts - depth * self.decay, threshold - self.decay)",
+        "biased = counts - depth * self.decay",
+        SPLITS,
+    ),
+    Mutant(
+        12,
+        _SPLITS,
+        "the charge leaves out that two nodes of a path may be below the threshold",
+        "return Cost(2 / self.scale + ",
+        "return Cost(1 / self.scale + ",
+        SPLITS,
     ),
     Mutant(
         12,
@@ -190,7 +224,7 @@ NOISE = (
         "two changes cost what one does",
         "return Cost(changes * self.epsilon, delta, changes**2 * self.rho)",
         "return Cost(self.epsilon, delta, self.rho)",
-        spent("quantiles", "auto-replace_one and uniform"),
+        spent("quantiles", "recursive-replace_one and uniform"),
     ),
     Mutant(
         12,
@@ -227,10 +261,10 @@ NOISE = (
     Mutant(
         12,
         _RECURSIVE,
-        "the cells of one level overlap, and are charged as disjoint",
-        "*_cuts(order, (low, cut), left * UNIT // target, levels[1:], noise)",
-        "*_cuts(order, (low, high), left * UNIT // target, levels[1:], noise)",
-        spent("quantiles", "auto-add_or_remove_one and uniform"),
+        "cells that are searched overlap, and are charged as disjoint",
+        "window, ends = (int(edges[cell]), int(edges[cell + 1])), starts[cell : cell + 2]",
+        "window, ends = (0, int(edges[cell + 1])), starts[cell : cell + 2]",
+        spent("quantiles", "recursive-add_or_remove_one"),
     ),
 )
 

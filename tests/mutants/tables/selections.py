@@ -40,6 +40,9 @@ ACCOUNTANTS = Selection(
 )
 """Accountants against exact losses."""
 
+SPLITS = Selection(("tests/core/mechanisms/test_splits.py",), "likely_as_charged")
+"""Exact probabilities of every outcome, because probing one outcome does not show what splits spend."""
+
 LEDGER = Selection(("tests/pipelines/ledger/test_ledger.py",), "fit or twice or retry or charged_once")
 """What a ledger admits, refuses and charges."""
 

@@ -107,7 +107,7 @@ def charge(folder: Path, ledger: Ledger, propose: Callable[[], Run], most: int =
                 "run_id": f"run-{number}",
             }
         )
-        plan = cast(Plan, SimpleNamespace(mechanisms=tuple(mechanisms), spend=total, hides=None))
+        plan = cast(Plan, SimpleNamespace(mechanisms=tuple(mechanisms), spend=total, hides=None, policy=None))
         try:
             charge_run(path, job, plan, lambda: datetime(2026, 11, 22, tzinfo=UTC))
         except LedgerRefusal:

@@ -6,11 +6,11 @@ import logging
 import os
 import pickle
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +88,7 @@ def test_directrunner_is_the_embedded_one(bench):
 
 def test_nothing_of_the_rows_leaves_but_the_release(bench, caplog, capfd):
     """Rows of one value that stands nowhere else: it is in no output, log or file but the rows' own."""
-    marked = np.full((2000, 2), 0.777_123_456)
+    marked = np.full((3181, 2), 0.777_123_456)
     write_rows(bench.rows, np.concatenate([marked, np.random.default_rng(0).uniform(size=(37, 2))]))
     with caplog.at_level(logging.DEBUG):
         result = bench.run({"domain.step": 0.25, "params.target": 10**6})
@@ -96,7 +96,7 @@ def test_nothing_of_the_rows_leaves_but_the_release(bench, caplog, capfd):
     captured = capfd.readouterr()
     left = result.output + caplog.text + captured.out + captured.err
     left += "".join(p.read_text() for p in (bench.folder / "out").iterdir())
-    for trace in ("777123", "0.777", "2037", "2,037", "2000", "2,000"):
+    for trace in ("777123", "0.777", "3181", "3,181", "3218", "3,218"):
         assert trace not in left
 
 
@@ -220,11 +220,12 @@ def test_one_of_many_writers_creates(tmp_path):
 
 def test_help_comes_at_once():
     command = [os.path.join(os.path.dirname(sys.executable), "shoal"), "--help"]
-    seconds = []
+    seconds = []  # of the processor: other work on the machine takes none of them
     for _ in range(3):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert "demo" in done.stdout
     assert min(seconds) < 0.5
 

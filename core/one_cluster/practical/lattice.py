@@ -1,0 +1,207 @@
+"""The last rounds of the practical 1-cluster where noise is large: one choice of a ball, then its count.
+
+With few records, a noisy mean is far from the center. Choosing among a lattice of candidate balls needs less.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Tally
+from core.draws import Draw, Laplace
+from core.mechanisms.exponential import Exponential
+from core.noise import Noise
+from core.one_cluster.found import Found, NotFound
+from core.one_cluster.practical.boxes import Boxes
+from core.one_cluster.practical.locate import Located
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+
+CELL_BITS = {1: 8, 2: 6}
+"""A chosen box has at most 2^bits cells per axis, by dimension. More dimensions have no lattice."""
+
+_CELLS_APART = 4  # neighboring candidate centers
+_RATIO = 1.08  # of neighboring candidate radii
+_NARROWEST = 16  # the narrowest candidate radius is this part of a box's side
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Candidate balls about a chosen box, and the cells that tell which records they hold.
+
+    The box and a margin of half its side all around are cut into cells. A ball holds a cell if it holds its
+    middle. Centers are middles of cells of the box. All lengths are in half cells, so they are integers.
+
+    Args:
+        boxes: the family of boxes, of at most two dimensions.
+        level: of the chosen box.
+    """
+
+    boxes: Boxes
+    level: int
+
+    @property
+    def cell(self) -> int:
+        """Side of a cell as a power of two, in grid steps."""
+        return max(0, self.level - CELL_BITS[self.boxes.dimension])
+
+    @property
+    def per_side(self) -> int:
+        """Cells per axis of the box."""
+        return 1 << (self.level - self.cell)
+
+    @property
+    def per_axis(self) -> int:
+        """Cells per axis of the box with its margin."""
+        return 2 * self.per_side
+
+    @property
+    def radii(self) -> Ints:
+        """Radii in half cells, ascending, from a part of the box's side to the side, or a little more.
+
+        About the center nearest to the middle of the box, the widest ball holds the box.
+        """
+        apart, side = min(_CELLS_APART, self.per_side), 2 * self.per_side
+        widest = max(side, (self.per_side + apart) * math.sqrt(self.boxes.dimension))
+        steps = math.ceil(math.log(widest * _NARROWEST / side) / math.log(_RATIO))
+        ladder = np.ceil(widest * _RATIO ** -np.arange(steps, -1.0, -1.0)).astype(np.int64)
+        return np.unique(np.append(ladder, 0) if self.level == self.boxes.bottom else ladder)
+
+    @property
+    def centers(self) -> Ints:
+        """Cells whose middles are the candidate centers, shape (m, k)."""
+        apart = min(_CELLS_APART, self.per_side)
+        axis = self.per_side // 2 + np.arange(apart // 2, self.per_side, apart)
+        axes = np.meshgrid(*[axis] * self.boxes.dimension, indexing="ij")
+        return np.stack([each.ravel() for each in axes], axis=1)
+
+    def corner(self, located: Located) -> Ints:
+        """Lowest coordinates (k,) of the first cell."""
+        return np.asarray(located.corner - (1 << self.level) // 2)
+
+    def count(self, points: Ints, located: Located) -> Ints:
+        """Count the points (n, k) in every cell, shape (cells,)."""
+        cells = (points - self.corner(located)) >> self.cell
+        cells = cells[((cells >= 0) & (cells < self.per_axis)).all(axis=1)]
+        shape = (self.per_axis,) * self.boxes.dimension
+        return np.bincount(np.ravel_multi_index(tuple(cells.T), shape), minlength=math.prod(shape))
+
+    def within(self, counts: Ints) -> Ints:
+        """Return the number of records of each candidate ball, shape (centers, radii)."""
+        occupied = np.flatnonzero(counts)
+        shape = (self.per_axis,) * self.boxes.dimension
+        middles = np.stack(np.unravel_index(occupied, shape), axis=1)
+        squares, radii = self.radii**2, len(self.radii)
+        found = np.zeros((len(self.centers), radii), dtype=np.int64)
+        for number, center in enumerate(self.centers):
+            away = ((2 * (middles - center)) ** 2).sum(axis=1)
+            ring = np.searchsorted(squares, away, side="left")
+            np.add.at(found[number], ring[ring < radii], counts[occupied][ring < radii])
+        return np.cumsum(found, axis=1)
+
+    def ball(self, number: int, located: Located) -> tuple[Ints, int]:
+        """Return center and radius, in grid steps, of a ball that contains a candidate with all its cells."""
+        center, radius = divmod(number, len(self.radii))
+        side, root = 1 << self.cell, math.sqrt(self.boxes.dimension)
+        # A cell's records are within (side - 1) / 2 of its middle per axis, which may be half a step off.
+        rounding = side / 2 * root if side > 1 else 0.0
+        middle = self.corner(located) + self.centers[center] * side + side // 2
+        # Moving a center into the domain brings it no farther from any record.
+        inside = np.clip(middle, 0, np.asarray(self.boxes.grid.extents))
+        return inside, math.ceil(int(self.radii[radius]) * side / 2 + rounding)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A released ball whose records are still to be counted.
+
+    Args:
+        center: shape (d,), grid steps.
+        radius: grid steps.
+    """
+
+    center: Ints
+    radius: int
+
+
+@dataclass(frozen=True)
+class FitBall:
+    """Choose a center and a radius: a small ball about the chosen box that holds the target.
+
+    The score of a ball is min(count, target) minus `penalty` for every smaller candidate radius.
+
+    Sensitivity. A record is in one cell, so an added record raises each count, and each score, by 0 or 1. So
+    the change of the scores has a range of at most 1.
+
+    Args:
+        boxes: the family of boxes.
+        target: further records earn nothing.
+        penalty: records that the next larger radius must gain.
+        ball: chooses the ball; of spread 1.
+    """
+
+    boxes: Boxes
+    target: int
+    penalty: int
+    ball: Exponential
+    name: str = "fit_ball"
+    floor: None = None
+    purpose: ClassVar[str] = "a small ball near the box that holds the target"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.ball,)
+
+    def summarize(self, block: Block, state: Located | NotFound) -> Tally:
+        """Count the records in every cell."""
+        if isinstance(state, NotFound):
+            return Tally(np.zeros(1, dtype=np.int64))
+        return Tally(Candidates(self.boxes, state.level).count(block.points, state))
+
+    def release(self, aggregate: Tally, state: Located | NotFound, noise: Noise) -> Placed | NotFound:
+        """Release a ball."""
+        if isinstance(state, NotFound):
+            return state
+        candidates = Candidates(self.boxes, state.level)
+        earned = np.minimum(candidates.within(aggregate.totals), self.target)
+        scores = earned - self.penalty * np.arange(len(candidates.radii))
+        return Placed(*candidates.ball(self.ball.candidate(scores.ravel(), noise), state))
+
+
+@dataclass(frozen=True)
+class CountBall:
+    """Count the records of the released ball. The count has sensitivity 1.
+
+    Args:
+        count: noise of the count.
+        excess: the noisy count exceeds the true one by more only with the job's failure probability.
+    """
+
+    count: Laplace
+    excess: int
+    name: str = "count"
+    floor: None = None
+    purpose: ClassVar[str] = "how many rows the ball holds"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return (self.count,)
+
+    def summarize(self, block: Block, state: Placed | NotFound) -> Tally:
+        """Count the records in the ball."""
+        if isinstance(state, NotFound):
+            return Tally(np.zeros(1, dtype=np.int64))
+        moved = block.points - state.center
+        inside = np.einsum("ij,ij->i", moved, moved) <= state.radius**2
+        return Tally(np.array([np.count_nonzero(inside)], dtype=np.int64))
+
+    def release(self, aggregate: Tally, state: Placed | NotFound, noise: Noise) -> Found | NotFound:
+        """Release the ball with its noisy count."""
+        if isinstance(state, NotFound):
+            return state
+        count = int(self.count.add(aggregate.totals, noise)[0])
+        return Found(state.center, state.radius, max(0, count), max(0, count - self.excess))

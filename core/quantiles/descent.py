@@ -1,0 +1,142 @@
+"""Quantiles of a window of points by counts down a tree: only nodes that hold a quantile are cut further."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from core.gaps import Order
+from core.mechanisms.tails import largest_sum, variance
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+Nodes = dict[int, tuple[float, float | None]]
+"""First point of each node: the records before it and in it, as far as known."""
+
+Count = Callable[[Ints, int], Ints]
+"""Adds noise to the counts of disjoint nodes of a level; the level is counted from 0, below the root."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tree of equal fan-out whose leaves are points.
+
+    The figures below are for noise of scale 1 if all of epsilon is spent on one level. A tree of L levels
+    has L times this noise on each level.
+
+    Args:
+        fan_out: children of a node.
+        levels: levels below the root.
+    """
+
+    fan_out: int
+    levels: int
+
+    @property
+    def variance(self) -> float:
+        """Variance of a centered rank at an edge, averaged over all edges: 2 L^2 (L f / 6).
+
+        A level adds the bridge of the noise of a node's children: the noise of the first of them, minus
+        their part of the noise of all. At child i of f the squares of its weights sum to i (1 - i / f).
+        """
+        return self.levels**3 * self.fan_out / 3
+
+    def largest_error(self, scale: float, rooted: bool, failure: float) -> float:
+        """Bound the rank error of all quantiles that are sought, except with probability `failure`.
+
+        Let a quantile have rank r, and let u be the first point below which there are more than r + t
+        records. Its search ends at u or above only if it leaves the path from the root to u upward. Then an
+        edge between children of a node on this path has a noisy rank of at most r, although more than r + t
+        records are below it. Likewise for ranks that are too small. Which edges these are depends on the data
+        but not on the noise. There are at most 2 f L of them.
+
+        The noise at an edge lies between the noise at its parent's two edges, plus that of the bridge. The
+        squares of the bridge's weights sum to at most f / 4. At the root weights are at most 1 if the
+        number of records is not known.
+
+        Args:
+            scale: of the noise of each level.
+            rooted: whether the records of the root are known.
+            failure: of the search of a single quantile.
+        """
+        amount = self.fan_out * ((0.25 if rooted else 1) + (self.levels - 1) / 4)
+        edges = self.fan_out * self.levels
+        return largest_sum(np.array([amount * variance(scale)]), scale, failure / edges)
+
+
+def shapes(size: int) -> list[Shape]:
+    """Return the trees of the smallest fan-outs for 1, 2, ... levels over `size` points, none above 4,096."""
+    most = max(1, math.ceil(math.log2(size)))
+    fan_outs = (math.ceil(size ** (1 / levels) - 1e-9) for levels in range(1, 1 + most))
+    return [Shape(f, levels_of(size, f)) for f in sorted({f for f in fan_outs if 2 <= f <= 4096})]
+
+
+def levels_of(size: int, fan_out: int) -> int:
+    """Levels of a tree of this fan-out over `size` leaves."""
+    levels, width = 0, 1
+    while width < size:
+        levels, width = levels + 1, width * fan_out
+    return levels
+
+
+def descend(
+    order: Order,
+    window: tuple[int, int],
+    shape: Shape,
+    root: tuple[float, float | None],
+    ranks: Callable[[float], Floats],
+    count: Count,
+) -> list[int]:
+    """Find a point of the window for each quantile.
+
+    From the root down:
+
+    1. Count the children of every node that holds a quantile, with noise.
+    2. Shift the counts of a node's children evenly, so that they sum to the node's count.
+    3. Move each quantile to the child where the sum of the counts reaches the quantile's rank.
+
+    Args:
+        order: all records.
+        window: first point, and the point after the last.
+        shape: the tree over the window's points.
+        root: records before the window, and in it; None where that is not known.
+        ranks: ranks that are sought, given the number of records up to the window's end.
+        count: adds the noise.
+    """
+    (low, high), width = window, shape.fan_out**shape.levels
+    nodes: Nodes = {low: root}
+    wanted: Floats | None = None
+    steps: list[int] = []
+    for level in range(shape.levels):
+        below = width // shape.fan_out
+        starts = [list(range(first, min(first + width, high), below)) for first in nodes]
+        exact = [
+            np.diff(order.ranks_at(np.array([*here, min(first + width, high)])))
+            for first, here in zip(nodes, starts, strict=True)
+        ]
+        noisy = count(np.concatenate(exact), level).astype(np.float64)
+        children = {}
+        parts = np.split(noisy, np.cumsum([len(here) for here in starts[:-1]]))
+        for (first, (before, total)), here, counts in zip(nodes.items(), starts, parts, strict=True):
+            if total is not None:
+                counts += (total - counts.sum()) / len(counts)
+            children[first] = here, before + np.append(0.0, np.cumsum(counts))
+        if wanted is None:
+            wanted = ranks(float(children[low][1][-1]))
+            steps = [low] * len(wanted)
+        fitted = {first: _fitted(sums[:-1]) for first, (_, sums) in children.items()}
+        nodes, width = {}, below
+        for i, rank in enumerate(wanted):
+            here, sums = children[steps[i]]
+            child = int(np.searchsorted(fitted[steps[i]][1:], rank))
+            steps[i] = here[child]
+            nodes[steps[i]] = float(sums[child]), float(sums[child + 1] - sums[child])
+    return steps
+
+
+def _fitted(sums: Floats) -> Floats:
+    return np.asarray(scipy.optimize.isotonic_regression(sums).x)

@@ -1,0 +1,328 @@
+"""How far an answer is from the truth, for each task: the error methods share, and each promised figure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from core.centers.found import Centers
+from core.domain import Points
+from core.graphs.edges import Edges
+from core.one_cluster.found import Found
+from tests.measured.cases import Case
+
+Figures = Mapping[str, float]
+"""Name of a promise to what was measured. The promise holds if that is at most what is promised."""
+
+INFINITE = math.inf
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The truth about one database.
+
+    Args:
+        case: the setting.
+        points: the records, grid steps, shape (n, d).
+    """
+
+    case: Case
+    points: Points
+
+    @property
+    def least(self) -> float:
+        """Errors below this count as this: smaller ones matter to nobody."""
+        return 1.0
+
+    def error(self, found: Any) -> float:
+        """Return the error of an answer, in the unit that all methods of the task share."""
+        raise NotImplementedError
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """Return what was measured for the promises that this answer can keep or break."""
+        raise NotImplementedError
+
+    @cached_property
+    def _sorted(self) -> NDArray[np.int64]:
+        return np.sort(self.points[:, 0])
+
+    def _off(self, step: int, wanted: float) -> float:
+        """Return the distance of a wanted rank from all ranks of a point."""
+        low = np.searchsorted(self._sorted, step, side="left")
+        high = np.searchsorted(self._sorted, step, side="right")
+        return float(max(0.0, low - wanted, wanted - high))
+
+
+class QuantilesMeasure(Measure):
+    """Ranks: root mean square over the quantiles; every one within its promise."""
+
+    def _all(self, found: Any) -> NDArray[np.float64]:
+        pairs = zip(found.steps, found.probabilities, strict=True)
+        return np.array([self._off(step, p * len(self.points)) for step, p in pairs])
+
+    def error(self, found: Any) -> float:
+        return float(np.sqrt(np.mean(self._all(found) ** 2)))
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        return {"rank_error": float(self._all(found).max())}
+
+
+class OneValueMeasure(Measure):
+    """Rank of one quantile; of an extreme, the records beyond it, and that it is not outside of all."""
+
+    def _wanted(self) -> float:
+        params = self.case.params
+        probability = (
+            params.get("quantile", 0.5) if self.case.task == "median" else float("largest" in params)
+        )
+        return float(probability * len(self.points))
+
+    def error(self, found: Any) -> float:
+        return self._off(found.step, self._wanted())
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        return {"rank_error": self.error(found)}
+
+
+class CdfMeasure(Measure):
+    """Largest error of a cumulative count, and of a range's count."""
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        return np.cumsum(np.bincount(self.points[:, 0], minlength=self.case.grid.extents[0] + 1))
+
+    def error(self, found: Any) -> float:
+        return float(np.abs(found.counts - self._counts).max())
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        true = np.append(0, self._counts)
+        ranges = [
+            abs(found.between(each.start, each.stop) - int(true[each.stop] - true[each.start]))
+            for each in found.reading.ranges
+        ]
+        return {"kolmogorov_records": self.error(found), "range_error": float(max(ranges))}
+
+
+class HistogramMeasure(Measure):
+    """Counts of cells: root mean square error over the cells that hold records or are released."""
+
+    def _errors(self, found: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the errors of the released counts, and the true counts of the cells that are missing."""
+        keys, counts = np.unique(found.cells.keys(self.points), return_counts=True)
+        both = np.union1d(keys, found.keys)
+        true, released = np.zeros(len(both)), np.zeros(len(both))
+        true[np.searchsorted(both, keys)] = counts
+        released[np.searchsorted(both, found.keys)] = found.counts
+        missing = ~np.isin(both, found.keys)
+        return np.abs(released - true)[~missing], true[missing].astype(np.int64)
+
+    def error(self, found: Any) -> float:
+        errors = np.concatenate(self._errors(found))
+        return float(np.sqrt(np.mean(errors**2)))
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        errors, missing = self._errors(found)
+        return {"cell_error": float(errors.max(initial=0)), "released_from": missing.max(initial=0) + 1.0}
+
+
+class InteriorPointMeasure(Measure):
+    """Whether the point is between the smallest and the largest record."""
+
+    @property
+    def least(self) -> float:
+        """One failure in twenty."""
+        return 0.05
+
+    def error(self, found: Any) -> float:
+        if found.step is None:
+            return 1.0
+        return float(not self._sorted[0] <= found.step <= self._sorted[-1])
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        needed = promises["records_needed"]
+        if len(self.points) < needed:
+            return {}
+        return {"records_needed": INFINITE if self.error(found) else needed}
+
+
+class ThresholdMeasure(Measure):
+    """Mislabeled examples beyond the best threshold's."""
+
+    @cached_property
+    def _mislabeled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the number of errors changes, and the number from there to the next."""
+        values, labels = self.points.T
+        order = np.argsort(values, kind="stable")
+        steps = np.where(labels[order] == 1, 1, -1)
+        at, first = np.unique(values[order] + 1, return_index=True)
+        sums = np.cumsum(steps)[np.append(first[1:], len(steps)) - 1]
+        zeros = int((labels == 0).sum())
+        return np.append(0, at), np.append(zeros, zeros + sums)
+
+    def error(self, found: Any) -> float:
+        at, errors = self._mislabeled
+        return float(errors[np.searchsorted(at, found.step, side="right") - 1] - errors.min())
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        error, n, needed = self.error(found), len(self.points), promises["records_needed"]
+        if n < needed:
+            return {"errors": error} if self.case.relation == "replace_one" else {}
+        part = error / n
+        return {
+            "errors": error,
+            "alpha": part,
+            "records_needed": needed if part <= promises["alpha"] else INFINITE,
+        }
+
+
+class CentersMeasure(Measure):
+    """Cost, and the counts of the records nearest to each center."""
+
+    @property
+    def _power(self) -> int:
+        return 2 if self.case.task == "k_means" else 1
+
+    @property
+    def least(self) -> float:
+        """A spread of a hundredth of the domain's diameter."""
+        return float((0.01 * self.case.grid.diameter) ** self._power * len(self.points))
+
+    def _nearest(self, found: Centers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        centers = self.case.grid.quantize(np.array(found.result(self.case.grid).centers))
+        distances, nearest = cKDTree(centers).query(self.points)
+        return np.asarray(distances), np.asarray(nearest)
+
+    def error(self, found: Any) -> float:
+        return float((self._nearest(found)[0] ** self._power).sum())
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        result = found.result(self.case.grid)
+        if len(set(result.centers)) < len(result.centers):
+            return {}  # of equal centers, either may be the nearest
+        true = np.bincount(self._nearest(found)[1], minlength=len(result.counts))
+        return {"count_error": float(np.abs(true - np.array(result.counts)).max())}
+
+
+class BallMeasure(Measure):
+    """Records that the ball lacks; its count. The smallest ball is not known, so no radius is compared."""
+
+    @property
+    def _target(self) -> int:
+        return int(self.case.params["target"])
+
+    def _inside(self, ball: Found) -> NDArray[np.bool_]:
+        moved = self.points - ball.center
+        return np.asarray((moved * moved).sum(axis=1) <= ball.radius**2)
+
+    def error(self, found: Any) -> float:
+        if not isinstance(found, Found):
+            return float(self.case.grid.diameter)
+        return float(max(found.radius, 1))
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        if not isinstance(found, Found):
+            return {} if promises["missing"] is None else {"missing": INFINITE}
+        inside = int(self._inside(found).sum())
+        off = {"count_error": float(abs(inside - found.count))}
+        if self._target > len(self.points):
+            return off
+        return {**off, "missing": float(self._target - inside)}
+
+
+class CoverMeasure(BallMeasure):
+    """The same for each ball of a cover, of the records that no earlier ball holds."""
+
+    def error(self, found: Any) -> float:
+        return float(len(self.points) - sum(ball.count for ball in found.balls))
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        left, counts, missing = np.ones(len(self.points), dtype=bool), [0.0], [0.0]
+        for number in range(int(self.case.params["k"])):
+            enough = left.sum() >= self._target
+            if number >= len(found.balls):
+                missing += [INFINITE] if enough and promises["missing"] is not None else []
+                break
+            inside = self._inside(found.balls[number]) & left
+            counts.append(float(abs(int(inside.sum()) - found.balls[number].count)))
+            if enough:
+                missing.append(float(self._target - int(inside.sum())))
+            left &= ~inside
+        return {"count_error": max(counts), "missing": max(missing)}
+
+
+class TreeCostMeasure(Measure):
+    """The cost of a spanning tree, where a missing edge weighs the upper bound."""
+
+    @cached_property
+    def _cost(self) -> float:
+        edges, nodes = Edges.of(self.points), self.case.grid.extents[0] + 1
+        parent = list(range(nodes))
+
+        def root(node: int) -> int:
+            while parent[node] != node:
+                parent[node] = parent[parent[node]]
+                node = parent[node]
+            return node
+
+        cost, joined = 0, 0
+        for i in np.argsort(edges.weights, kind="stable"):
+            u, v = root(int(edges.keys[i] >> 31)), root(int(edges.keys[i] & ((1 << 31) - 1)))
+            if u != v:
+                parent[u], cost, joined = v, cost + int(edges.weights[i]), joined + 1
+        return float(cost + (nodes - 1 - joined) * self.case.grid.extents[2])
+
+    def error(self, found: Any) -> float:
+        return abs(found.value - self._cost)
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        return {"error": self.error(found)}
+
+
+class TrianglesMeasure(Measure):
+    """The number of triangles."""
+
+    @cached_property
+    def _triangles(self) -> float:
+        u, v, nodes = Edges.of(self.points).compact()
+        matrix = np.zeros((nodes, nodes), dtype=np.int64)
+        matrix[u, v] = matrix[v, u] = 1
+        return float((matrix @ matrix * matrix).sum() / 6)
+
+    def error(self, found: Any) -> float:
+        return abs(found.value - self._triangles)
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        return {"error": self.error(found)}
+
+
+MEASURES: dict[str, type[Measure]] = {
+    "quantiles": QuantilesMeasure,
+    "median": OneValueMeasure,
+    "minimum": OneValueMeasure,
+    "cdf": CdfMeasure,
+    "histogram": HistogramMeasure,
+    "interior_point": InteriorPointMeasure,
+    "threshold": ThresholdMeasure,
+    "k_means": CentersMeasure,
+    "k_median": CentersMeasure,
+    "one_cluster": BallMeasure,
+    "k_cover": CoverMeasure,
+    "mst_cost": TreeCostMeasure,
+    "triangles": TrianglesMeasure,
+}
+
+NOT_MEASURED: dict[str, str] = {
+    "typical_rank_error": "a standard deviation for dense records, no bound",
+    "range_standard_error": "a standard deviation, no bound",
+    "standard_error": "a standard deviation, no bound",
+    "smallest_group": "what the noise of the averages means for one group, no bound on the answer",
+    "radius_factor": "the smallest ball is not known here; make bench-one-cluster plants one",
+    "resolution": "belongs to radius_factor",
+    "rows_error": "only where coverage is given",
+}
+"""Figures of plans that are no promise about a release, or that are measured elsewhere."""

@@ -1,0 +1,132 @@
+"""Runs of every method on a case: what the choice costs, and how often promises hold."""
+
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.domain import Points
+from core.plan import Plan
+from core.rounds import Block
+from tests.core.seeded import SeededNoise
+from tests.measured.cases import Case
+from tests.measured.measures import MEASURES, Measure
+from tests.measured.shapes import records
+
+FACTOR = 3.0
+"""Most that a promise should exceed the measured quantile where data are friendliest to it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of one method: its error, and the figures that its promises speak of."""
+
+    error: float
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of one method on one case.
+
+    Args:
+        case: the setting, and the shape of the data.
+        method: name of the method.
+        promises: the plan's.
+        failure: probability with which any promise may fail.
+        trials: the runs.
+    """
+
+    case: Case
+    method: str
+    promises: dict[str, Any]
+    failure: float
+    trials: tuple[Trial, ...]
+
+    @property
+    def error(self) -> float:
+        """The median error."""
+        return float(np.median([trial.error for trial in self.trials]))
+
+    def kept(self) -> float:
+        """Share of the runs in which every promise held."""
+        return float(np.mean([not self.broken(trial) for trial in self.trials]))
+
+    def broken(self, trial: Trial) -> list[str]:
+        """Names of the promises that a run broke. A promise of None promises nothing."""
+        return [
+            name
+            for name, measured in trial.figures.items()
+            if self.promises[name] is not None and measured > self.promises[name] * (1 + 1e-9)
+        ]
+
+    def required(self) -> float:
+        """Smallest share that so many runs may show if promises hold as stated: three deviations below."""
+        deviation = math.sqrt(self.failure * (1 - self.failure) / len(self.trials))
+        return 1 - self.failure - 3 * deviation
+
+    def looseness(self) -> Iterator[tuple[str, float, float]]:
+        """For each promise: its name, what is promised, and the measured quantile at 1 - failure."""
+        for name in {name for trial in self.trials for name in trial.figures}:
+            promised = self.promises[name]
+            if promised is not None:
+                measured = [trial.figures[name] for trial in self.trials if name in trial.figures]
+                yield name, float(promised), float(np.quantile(measured, 1 - self.failure, method="higher"))
+
+
+def measure(case: Case, trials: int, all_methods: bool = True) -> tuple[dict[str, Runs], str | None]:
+    """Run every method on a case.
+
+    Args:
+        case: the setting and the shape.
+        trials: runs of each method, each with noise of its own on the same records.
+        all_methods: if not, those that promise nothing are left out.
+
+    Returns:
+        The runs of each method that serves the setting, and the method that `auto` takes; None where no
+        method serves it.
+    """
+    seed = zlib.crc32(case.name.encode())
+    truth = MEASURES[case.task](case, records_of(case, np.random.default_rng(seed)))
+    chosen = case.plan()
+    if chosen is None:
+        return {}, None
+    found = {}
+    for method in case.methods():
+        plan = chosen if method == chosen.method else case.plan(method)
+        if plan is not None and (all_methods or any(value is not None for value in plan.promises.values())):
+            found[method] = _runs(case, method, plan, truth, trials, seed)
+    return found, chosen.method
+
+
+def records_of(case: Case, rng: np.random.Generator) -> Points:
+    """Return the records of a case; for threshold, 9 in 10 labels say whether a value is above the middle."""
+    points = records(case.shape, case.n, case.grid, rng)
+    if case.task == "threshold":
+        middle = np.median(points[:, 0])
+        points[:, 1] = (points[:, 0] >= middle) ^ (rng.random(len(points)) < 0.1)
+    return points
+
+
+def _runs(case: Case, method: str, plan: Plan, truth: Measure, trials: int, seed: int) -> Runs:
+    """Run a plan; the first round sees the same records each time, so it is summarized once."""
+    block = Block(truth.points, np.arange(len(truth.points), dtype=np.uint64))
+    first = _summary(plan, 0, block, plan.start)
+    done = []
+    for number in range(trials):
+        noise, state, aggregate = SeededNoise(seed + number), plan.start, first
+        for i, round_ in enumerate(plan.rounds):
+            aggregate = first if i == 0 else _summary(plan, i, block, state)
+            state = round_.release(aggregate, state, noise)
+        error = max(truth.least, truth.error(state))
+        done.append(Trial(error, dict(truth.figures(state, plan.promises))))
+    return Runs(case, method, dict(plan.promises), plan.failure, tuple(done))
+
+
+def _summary(plan: Plan, number: int, block: Block, state: Any) -> Any:
+    round_ = plan.rounds[number]
+    aggregate = round_.summarize(block, state)
+    return aggregate if round_.floor is None else aggregate.above(round_.floor)
