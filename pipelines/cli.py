@@ -111,7 +111,7 @@ def check_function(job: JobFile, overrides: Overrides = None) -> None:
         checks = _with_beam("check_function")
         findings = checks.check(load_job(job, overrides or []))
         _print(*checks.show(findings))
-        if any(finding.problem for finding in findings):
+        if any(finding.fails for finding in findings):
             raise typer.Exit(2)
 
 

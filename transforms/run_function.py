@@ -177,7 +177,9 @@ class FunctionRunner:
                 self._report_errors or why.isidentifier()
             ):  # the module names its errors as it likes
                 why = "it raised an error of no plain name"
-            raise FunctionError(f"params.function is {function.place}, but that cannot be imported: {why}.")
+            raise FunctionError(
+                f"params.function is {function.place}, but that cannot be imported: {why}.{_advice(why)}"
+            )
         ours.settimeout(_END)
 
     def _is_started(self) -> bool:
@@ -206,6 +208,15 @@ class FunctionRunner:
         if not ended:
             self.close()
         return raw
+
+
+def _advice(why: str) -> str:
+    if not why.startswith("ModuleNotFoundError"):
+        return ""
+    return (
+        " Shoal finds modules that are installed in its environment or lie in a folder of PYTHONPATH, here "
+        "and on every worker."
+    )
 
 
 def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, report_errors: bool) -> bytes:

@@ -156,7 +156,8 @@ WRONG = [
     ({"params.function": "no colon"}, "params.function is no colon"),
     (
         {"params.function": "nowhere_at_all:f"},
-        "nowhere_at_all:f, but that cannot be imported: ModuleNotFound",
+        "nowhere_at_all:f, but that cannot be imported: ModuleNotFoundError. Shoal finds modules that are "
+        "installed in its environment or lie in a folder of PYTHONPATH",
     ),
     ({"params.function": ...}, "params.function is missing"),
     ({"params.blocks": 2}, "params.blocks is 2"),
@@ -200,6 +201,22 @@ def test_check_function_finds_no_fault_in_a_good_one(bench):
     result = check(bench, function="tests.transforms.attacks:known_mean")
     assert result.exit_code == 0, result.output
     assert "one row" in result.stdout
+    assert result.stdout.endswith("The function works on all of these rows.\n")
+
+
+def test_check_function_tells_extreme_rows_from_ordinary_ones(bench):
+    """A correlation of one row is NaN, and one wrong answer is told once."""
+    job = bench.changed({**BASE, "input.columns": ["x", "y"], "params": BASE["params"]})
+    job["params"]["function"] = "pipelines.analyses.association:correlation"
+    job["params"]["outputs"] = {"lower": [-1], "upper": [1], "step": 0.001}
+    result = bench.shoal("check-function", bench.write(job))
+    assert result.exit_code == 0, result.output
+    assert "the default replaces it" in result.stdout
+    assert "works on ordinary rows" in result.stdout
+    assert "a problem on extreme ones (one row)" in result.stdout
+    wrong = check(bench, function="tests.transforms.attacks:answers_too_much")
+    assert wrong.stdout.count("the answer has shape") == 1
+    assert "does not work on ordinary rows" in wrong.stdout
 
 
 @pytest.mark.parametrize(
