@@ -27,7 +27,7 @@ class WithinCell(Draw):
     - The change of the scores of a choice has a range of at most `unit`, and the choice has scale
       k unit scale.
     - A record is in one count of a histogram, so a histogram has L1 sensitivity 1. Its scale is k scale.
-    - The kind of the parts and their number k must be public before the first of them.
+    - Their kind and their number must be public before the first of them.
 
     Args:
         scale: of the noise of a single histogram, and of a single choice per unit.
@@ -51,18 +51,19 @@ class WithinCell(Draw):
         return Cost(1 / self.scale)
 
     def points(
-        self, starts: Points, lengths: Lengths, scores: Sequence[Ints], noise: Noise, unit: float
+        self, starts: Points, lengths: Lengths, scores: Sequence[Ints], parts: int, noise: Noise, unit: float
     ) -> tuple[int, ...]:
-        """Choose k of the cell's points, given in runs of equal scores; see `Exponential.point`.
+        """Choose some of the cell's points, given in runs of equal scores; see `Exponential.point`.
 
         Args:
             starts: shape (m,), first point of each run; the runs together are the cell.
             lengths: shape (m,), positive.
-            scores: k arrays of shape (m,), those of each choice.
+            scores: arrays of shape (m,), those of each choice.
+            parts: see `WithinCell`.
             noise: where randomness comes from.
             unit: public, above 0: the range of the change of a score.
         """
-        shared = len(scores) * unit
+        shared = parts * unit
 
         def sample() -> tuple[int, ...]:
             runs = [noise.select_run(each, lengths, self.scale * shared) for each in scores]
@@ -75,7 +76,7 @@ class WithinCell(Draw):
 
         Args:
             counts: shape (m,), of disjoint sets of the cell's records.
-            parts: the k above.
+            parts: see `WithinCell`.
             noise: where randomness comes from.
         """
         return noise.answer(self, lambda: noise.laplace(counts, self.scale * parts), parts)

@@ -28,10 +28,19 @@ class Promises:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer to several quantiles: probabilities, and a value in data units for each."""
+    """The answer to several quantiles, in data units.
+
+    Args:
+        probabilities: of the quantiles.
+        values: one for each.
+        lows: lower ends of the intervals; see `FoundQuantiles`.
+        highs: upper ends.
+    """
 
     probabilities: tuple[float, ...]
     values: tuple[float, ...]
+    lows: tuple[float, ...] | None = None
+    highs: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,20 +53,31 @@ class ValueResult:
 
 @dataclass(frozen=True)
 class FoundQuantiles:
-    """The released quantiles.
+    """The released quantiles, and intervals of grid points that hold the true ones.
+
+    With probability 1 - failure every interval holds a point that has the rank p n of its quantile. This is
+    for all intervals at once.
 
     Args:
         probabilities: ascending, in (0, 1).
         steps: grid point of each, ascending.
+        intervals: lowest and highest grid point of each; None where they were not paid for.
     """
 
     probabilities: tuple[float, ...]
     steps: tuple[int, ...]
+    intervals: tuple[tuple[int, int], ...] | None = None
 
     def result(self, grid: Grid) -> Result:
-        """Return probabilities and values in data units."""
-        values = grid.restore(np.array(self.steps)[:, None])[:, 0]
-        return Result(self.probabilities, tuple(values.tolist()))
+        """Return probabilities, values and intervals in data units."""
+
+        def units(steps: Sequence[int]) -> tuple[float, ...]:
+            return tuple(grid.restore(np.array(steps)[:, None])[:, 0].tolist())
+
+        if self.intervals is None:
+            return Result(self.probabilities, units(self.steps))
+        lows, highs = zip(*self.intervals, strict=True)
+        return Result(self.probabilities, units(self.steps), units(lows), units(highs))
 
 
 @dataclass(frozen=True)
@@ -78,9 +98,31 @@ class FoundValue:
         return ValueResult(value, None if self.scale is None else self.scale * grid.step)
 
 
-def in_order(probabilities: tuple[float, ...], steps: Sequence[int]) -> FoundQuantiles:
-    """Return the quantiles in ascending order. Sorting does not increase the largest error of a rank."""
-    return FoundQuantiles(probabilities, tuple(sorted(steps)))
+def in_order(
+    probabilities: tuple[float, ...],
+    steps: Sequence[int],
+    lows: Sequence[int] | None = None,
+    highs: Sequence[int] | None = None,
+) -> FoundQuantiles:
+    """Return the quantiles in ascending order. Sorting does not increase the largest error of a rank.
+
+    True quantiles ascend. So the ends of their intervals may be sorted, too. An interval is widened to hold
+    the released point.
+
+    Args:
+        probabilities: ascending.
+        steps: grid point of each.
+        lows: lowest point of each interval, or None.
+        highs: highest point of each interval, or None.
+    """
+    steps = sorted(steps)
+    if lows is None or highs is None:
+        return FoundQuantiles(probabilities, tuple(steps))
+    wide = (
+        (min(low, at), max(high, at))
+        for low, at, high in zip(sorted(lows), steps, sorted(highs), strict=True)
+    )
+    return FoundQuantiles(probabilities, tuple(steps), tuple(wide))
 
 
 def promised(worst: float, typical: float, error: float) -> Accuracy:

@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 _FAR = 2.0**61
 _TOTAL = 0.02  # part of epsilon for the number of records, where that is private: its size is enough
 _SPLITS = 0.15  # part of epsilon for the splits: small, because the counts make up for uneven cells
+_AMPLE = 8.0  # choices for intervals are made in cells that hold so many times the reach of an interval
 _LEAST = 2  # a cell is split if it seems to hold more than so many times the scale of the splits' noise
 
 
@@ -55,9 +56,17 @@ class CellsAndSearches:
 
     A replacement is one removal and one addition, so all sensitivities but that of the number double.
 
+    Intervals. The noisy ranks of all edges are within `error` of the true ones, except with half of the
+    failure probability. So the last edge whose noisy rank is lower by `error`, and the first one whose noisy
+    rank is higher by as much, enclose a quantile. That is free. In its cell each quantile is also sought at
+    ranks that are lower and higher by all that the search may err. In counts down a tree that is free, too.
+    Where points are chosen, half of the cell's budget goes to these choices, but only if the cell seems to
+    hold so many records that this costs little.
+
     Args:
         probabilities: ascending, in (0, 1), two or more.
         size: number of grid points.
+        failure: probability with which the intervals may fail, all together.
         total_is_public: whether the number of records may be used: `replace_one`.
         total: noise of the number of records; None where that is public or each point is a cell.
         splits: makes the cells; None where each point is a cell.
@@ -68,6 +77,7 @@ class CellsAndSearches:
 
     probabilities: tuple[float, ...]
     size: int
+    failure: float
     total_is_public: bool
     total: Laplace | None
     splits: Splits | None
@@ -95,11 +105,17 @@ class CellsAndSearches:
         cells = self.cells.over(len(edges) - 1)
         starts, total = ranks_of(cells.release(np.diff(order.ranks_at(edges)), known, noise))
         ranks = np.array(self.probabilities) * total
-        places, steps = np.searchsorted(starts[1:-1], ranks), list[int]()
+        error = cells.scales.largest_error(len(edges) - 1, self.failure / 2)
+        lows = edges[np.maximum(np.searchsorted(starts, ranks - error, side="right") - 1, 0)]
+        highs = edges[np.minimum(np.searchsorted(starts, ranks + error), len(edges) - 1)] - 1
+        places, steps = np.searchsorted(starts[1:-1], ranks), np.zeros(len(ranks), dtype=np.int64)
         for cell in np.unique(places):
             window, ends = (int(edges[cell]), int(edges[cell + 1])), starts[cell : cell + 2]
-            steps += self._search(order, window, ends, ranks[places == cell], noise)
-        return in_order(self.probabilities, steps)
+            here = np.flatnonzero(places == cell)
+            steps[here], below, above, far = self._search(order, window, ends, ranks[here], error, noise)
+            lower, higher = ranks[here] - far >= ends[0], ranks[here] + far <= ends[1]
+            lows[here[lower]], highs[here[higher]] = below[lower], above[higher]
+        return in_order(self.probabilities, steps.tolist(), lows.tolist(), highs.tolist())
 
     def _edges(self, order: Order, noise: Noise) -> Ints:
         """Release the edges of the cells."""
@@ -112,26 +128,52 @@ class CellsAndSearches:
         return self.splits.edges(order.ranks_at, self.size, threshold, self.most, noise)
 
     def _search(
-        self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, noise: Noise
-    ) -> list[int]:
-        """Find points of these ranks in a cell whose ends have the ranks `ends`."""
-        low, high = window
-        inside = self.inside
-        if high - low == 1 or inside is None:
-            return [low] * len(ranks)
-        tree = tree_within(high - low, len(ranks))
+        self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, error: float, noise: Noise
+    ) -> tuple[Ints, Ints, Ints, float]:
+        """Find points of these ranks in a cell, and points that are surely below and above the quantiles.
+
+        Args:
+            order: all records.
+            window: first point of the cell, and the point after the last.
+            ends: noisy ranks of the cell's ends.
+            ranks: noisy ranks that are sought, shape (k,).
+            error: bound of the error of the noisy ranks.
+            noise: where randomness comes from.
+
+        Returns:
+            The points, shape (k,); lower points and higher points, shape (k,); and how far the ranks of those
+            are from `ranks`. They count only where their ranks are in the cell.
+        """
+        (low, high), many = window, len(self.probabilities)
+        width, inside, same = high - low, self.inside, np.full(len(ranks), low)
+        if width == 1 or inside is None:
+            return same, same, same, math.inf
+        tree = tree_within(width, len(ranks))
         if tree is not None:
+            far = error + tree.largest_error(inside.scale * tree.levels, True, self.failure / 2 / many)
+            wanted = np.concatenate([ranks, ranks - far, ranks + far])
             root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels
 
             def count(counts: Ints, level: int) -> Ints:
                 return inside.histogram(counts, levels, noise)
 
-            return descend(order, window, tree, root, lambda _: ranks, count)
+            found = descend(order, window, tree, root, lambda _: wanted, count)
+            at, below, above = np.split(np.array(found), 3)
+            return at, below, above, far
         here = order.within(low, high)
         runs = Runs.between(here, low, high)
-        offsets = np.clip(np.rint((float(ends.mean()) - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
-        scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
-        return list(inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT))
+
+        def choose(wanted: Floats, parts: int) -> Ints:
+            offsets = np.clip(np.rint((float(ends.mean()) - wanted) * UNIT), -_FAR, _FAR).astype(np.int64)
+            scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
+            return np.array(inside.points(runs.starts, runs.lengths, scores, parts, noise, unit=UNIT))
+
+        parts = 4 * len(ranks)
+        far = error + parts * inside.scale * (math.log(width) + math.log(4 * many / self.failure))
+        if tree_within(width, 2 * len(ranks)) is not None or ends[1] - ends[0] < _AMPLE * far:
+            return choose(ranks, len(ranks)), same, same, math.inf
+        below, above = np.split(choose(np.concatenate([ranks - far, ranks + far]), parts), 2)
+        return choose(ranks, parts // 2), below, above, far
 
 
 def choice_variance(width: int, sharing: int) -> float:
@@ -178,6 +220,7 @@ class Recursive(Method[Quantiles]):
             CellsAndSearches(
                 given,
                 self._size,
+                self.setting.params.failure,
                 neighbors.name == "replace_one",
                 Laplace.of("the number of records", total, 1) if total else None,
                 Splits.of("cells", splits / changes, changes=changes) if splits else None,
@@ -198,6 +241,7 @@ class Recursive(Method[Quantiles]):
           If the aim is in the cell, the chosen point is at most the choice's own error D from it. If it is
           beyond an end of the cell, the chosen point is at most D from this end. The wanted rank is then at
           most R from this end, because its noisy rank is in the cell.
+        - If a cell's intervals are paid for, its choices have the noise of twice as many.
 
         So every error is at most R plus that of the search. How many quantiles share a cell follows from the
         data; the promise covers the worst number.
@@ -223,7 +267,7 @@ class Recursive(Method[Quantiles]):
         worst, width = 0.0, 1
         while width < self._size:
             width = min(2 * width, self._size)
-            sharing = next((k for k in range(many, 0, -1) if tree_within(width, k) is None), 0)
+            sharing = next((k for k in range(2 * many, 0, -1) if tree_within(width, k) is None), 0)
             tree = tree_within(width, many)
             if sharing:
                 worst = max(worst, sharing * scale * (math.log(width) + math.log(many / failure)))

@@ -5,7 +5,7 @@ import numpy as np
 from core.quantiles.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import counted, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
 _MOST_FACTS = 9
 
@@ -35,16 +35,24 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found("quantile")
     column = domain["columns"][0]
-    pairs = [
-        (f"{p:g}", on_grid(v, domain["step"]))
-        for p, v in zip(result.probabilities, result.values, strict=True)
+    step, empty = domain["step"], (None,) * len(result.values)
+    pairs = [(f"{p:g}", on_grid(v, step)) for p, v in zip(result.probabilities, result.values, strict=True)]
+    intervals = [
+        "" if low is None or high is None else f"{on_grid(low, step)} to {on_grid(high, step)}"
+        for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
     figures: tuple[Figure, ...] = ()
     if len(pairs) > 2:
         values, shares = np.array(result.values, dtype=float), np.array(result.probabilities)
         drawn = draw_curve(values, shares, column, f"share of {records.many}")
         figures = (Figure(drawn, "The released quantiles"),)
-    facts = tuple(Fact(f"quantile {p}", (value,)) for p, value in pairs[:_MOST_FACTS])
+    facts = tuple(
+        Fact(f"quantile {p}", (value,), interval)
+        for (p, value), interval in list(zip(pairs, intervals, strict=True))[:_MOST_FACTS]
+    )
+    sure = ""
+    if result.lows is not None:
+        sure = f" With probability {confidence(release)} all true quantiles are in the intervals beside them."
     typical = promises_of(Promises, release).typical_rank_error
     error = ""
     if typical is not None:
@@ -53,13 +61,20 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{several} of {column}{records.by}",
         lead=(
-            f"About the given share of the {records.many} lies below each value.{error} Values are points of "
-            f"the grid. They were not taken from any {records.one}."
+            f"About the given share of the {records.many} lies below each value.{error}{sure} Values are points "
+            f"of the grid. They were not taken from any {records.one}."
         ),
         facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),)),),
         figures=figures,
-        tables=() if len(pairs) <= _MOST_FACTS else (Table("Quantiles", ("share", column), pairs),),
+        tables=() if len(pairs) <= _MOST_FACTS else (_table(column, pairs, intervals),),
     )
+
+
+def _table(column: str, pairs: list[tuple[str, str]], intervals: list[str]) -> Table:
+    if not any(intervals):
+        return Table("Quantiles", ("share", column), pairs)
+    rows = [(*pair, interval) for pair, interval in zip(pairs, intervals, strict=True)]
+    return Table("Quantiles", ("share", column, "interval"), rows)
 
 
 def _middle(pairs: list[tuple[str, str]]) -> str:

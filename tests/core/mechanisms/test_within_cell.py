@@ -16,7 +16,7 @@ def test_choices_cost_together_what_is_charged(k):
     draw = WithinCell(what="points", scale=2.5)
     noise, unit = RecordingNoise(SeededNoise(0)), 8.0
     scores = [np.array([0, -8 * i, 8 * i]) for i in range(k)]
-    chosen = draw.points(STARTS, LENGTHS, scores, noise, unit)
+    chosen = draw.points(STARTS, LENGTHS, scores, k, noise, unit)
     assert len(chosen) == k and all(0 <= point < 10 for point in chosen)
     assert [kind for kind, _, _ in noise.calls] == ["select_run"] * k
     assert noise.lengths == [LENGTHS.tolist()] * k
@@ -37,7 +37,7 @@ def test_histograms_cost_together_what_is_charged(k):
 def test_a_choice_is_where_the_score_is():
     """At a score of 50 scales more than elsewhere, another point has probability below 1e-20."""
     draw, scores = WithinCell(what="points", scale=1.0), [np.array([50, 0, 0]), np.array([0, 0, 50])]
-    first, second = draw.points(STARTS, LENGTHS, scores, SeededNoise(0), 0.5)
+    first, second = draw.points(STARTS, LENGTHS, scores, 2, SeededNoise(0), 0.5)
     assert first == 0 and 6 <= second < 10
 
 

@@ -42,7 +42,7 @@ def test_noise_of_searches_is_as_charged(neighbors, probabilities):
         for sharing in (1, 2, 50):
             noise = RecordingNoise(SeededNoise(0))
             ends, wanted = np.array([0.0, len(points)]), np.linspace(0.2, 0.8, sharing) * len(points)
-            step._search(Order.of_counts(Counts.of(points)), (0, 10**6), ends, wanted, noise)
+            step._search(Order.of_counts(Counts.of(points)), (0, 10**6), ends, wanted, 20.0, noise)
             kinds |= {kind for kind, _, _ in noise.calls}
             unit = UNIT if noise.calls[0][0] == "select_run" else 1
             spent = sum(neighbors.changes * unit / scale for _, _, scale in noise.calls)

@@ -1,0 +1,69 @@
+"""Intervals beside quantiles: they hold the true ones on any data, and are narrow among many records."""
+
+import numpy as np
+import pytest
+
+from core.aggregate import Counts
+from core.budget import Budget
+from core.domain import Grid
+from tests.core.quantiles.planned import ADD, METHODS, NINE, REPLACE, plan_for
+from tests.core.seeded import SeededNoise
+
+WIDE, NARROW = Grid((0.0,), (2.0**20 - 1,), 1.0), Grid((0.0,), (99.0,), 1.0)
+
+
+def even(rng, n, size):
+    return rng.integers(0, size, n)
+
+
+def spends(rng, n, size):
+    return np.where(rng.random(n) < 0.92, 0, np.minimum(size - 1, rng.lognormal(5, 1.5, n).astype(np.int64)))
+
+
+def clumps(rng, n, size):
+    return np.where(rng.random(n) < 0.5, size // 10, size // 2) + rng.integers(0, max(2, size // 50), n)
+
+
+def held(values, found):
+    """Whether every interval holds a point whose ranks include p n, and the released point."""
+    ranks = np.array(found.probabilities) * len(values)
+    lows, highs = np.array(found.intervals).T
+    below, upto = np.searchsorted(values, lows, "left"), np.searchsorted(values, highs, "right")
+    inside = (lows <= found.steps) & (found.steps <= highs)
+    return bool(((below <= ranks) & (ranks <= upto) & inside).all())
+
+
+@pytest.mark.parametrize("shape", [even, spends, clumps])
+@pytest.mark.parametrize("grid", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE], ids=["add", "replace"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [500, 30_000])
+def test_intervals_hold_the_true_quantiles(method, neighbors, grid, shape, n):
+    """20 runs at failure 0.1: 11 fail with probability 1e-6, even if the bounds were tight."""
+    plan = plan_for(NINE, method, Budget(1.0, 0.0), neighbors, grid)
+    values = np.sort(shape(np.random.default_rng(n), n, grid.extents[0] + 1))
+    counts, step = Counts.of(values), plan.rounds[0]
+    assert sum(not held(values, step.release(counts, None, SeededNoise(seed))) for seed in range(20)) <= 10
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_of_many_records_are_narrow(method):
+    """A million even records: within twice the promise on both sides, which is far below a cell's records."""
+    plan = plan_for(NINE, method, Budget(1.0, 0.0), ADD, WIDE)
+    values = np.sort(np.random.default_rng(0).integers(0, 2**20, 10**6))
+    found = plan.rounds[0].release(Counts.of(values), None, SeededNoise(0))
+    lows, highs = np.array(found.intervals).T
+    widths = np.searchsorted(values, highs, "right") - np.searchsorted(values, lows, "left")
+    assert np.median(widths) <= 4 * plan.promises["rank_error"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_are_in_data_units(method):
+    grid = Grid((-5.0,), (5.0,), 0.5)
+    plan = plan_for((0.25, 0.75), method, Budget(5.0, 0.0), ADD, grid)
+    found = plan.rounds[0].release(Counts.of(np.arange(21)), None, SeededNoise(0))
+    result = found.result(grid)
+    assert result.lows is not None and result.highs is not None
+    for low, value, high, ends in zip(result.lows, result.values, result.highs, found.intervals, strict=True):
+        assert -5 <= low <= value <= high <= 5
+        assert (low, high) == tuple(grid.restore(np.array(ends)[:, None])[:, 0].tolist())
