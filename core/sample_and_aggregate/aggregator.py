@@ -124,13 +124,23 @@ class Aggregator(Method[SampleAndAggregate]):
     @cached_property
     def _radius_share(self) -> float:
         """Part of epsilon that the radius needs so that it misses few stable answers, or 0."""
-        scales = missed_scores(len(candidate_radii(self.setting.grid)), self._radius_failure)
-        needed = 2 / self.per_answer(1.0).epsilon * scales
         for missed in (_MISSED, _MOST_MISSED):
             spare = missed * self.stable / 2 - 1  # a rank error is rounded up
-            if spare > 0 and needed / spare <= RADIUS_SHARE:
-                return needed / spare if missed == _MISSED else RADIUS_SHARE
+            if spare > 0 and self._whole_rank_error / spare <= RADIUS_SHARE:
+                return self._whole_rank_error / spare if missed == _MISSED else RADIUS_SHARE
         return 0.0
+
+    @property
+    def _whole_rank_error(self) -> float:
+        """Rank error of the radius if it got the whole epsilon."""
+        scales = missed_scores(len(candidate_radii(self.setting.grid)), self._radius_failure)
+        return 2 / self.per_answer(1.0).epsilon * scales
+
+    @property
+    def _blocks_for_radius(self) -> int:
+        """Smallest number of blocks with which a radius is released, but for rounding."""
+        stable = 2 / _MOST_MISSED * (self._whole_rank_error / RADIUS_SHARE + 1)
+        return math.ceil(stable / self.setting.params.stable_fraction)
 
     @property
     def _radius_failure(self) -> float:
@@ -185,7 +195,8 @@ class Aggregator(Method[SampleAndAggregate]):
         if radius is None:
             notes.append(
                 "No radius about the value is released: at this budget and number of blocks it could not be "
-                "promised to hold half of the stable answers. Its part of epsilon is spent on the value."
+                "promised to hold half of the stable answers. That takes about "
+                f"{self._blocks_for_radius:,} blocks. Its part of epsilon is spent on the value."
             )
         if failures is None:
             notes.append(

@@ -64,7 +64,12 @@ def test_no_radius_is_released_where_nothing_is_promised_about_it(name, blocks):
     assert isinstance(found, Stable) and found.result(PLANE).radius is None
     assert not [m for m in plan.mechanisms if "radius" in m.mechanism]
     assert plan.spend.epsilon > 0.99
-    assert any("No radius" in note for note in plan.notes)
+    (note,) = [note for note in plan.notes if "No radius" in note]
+    enough = int(note.partition("takes about ")[2].partition(" ")[0])
+    found = [
+        plan_for(name, blocks=n, fraction=0.8).promises["radius_blocks"] for n in (enough - 9, enough + 9)
+    ]
+    assert found[0] is None and found[1] is not None
 
 
 @pytest.mark.parametrize(("blocks", "part"), [(500, RADIUS_SHARE), (10_000, RADIUS_SHARE / 4)])
@@ -155,7 +160,7 @@ def test_the_average_says_how_far_its_mean_is_by_the_range_that_it_chose():
 
 def test_auto_takes_a_median_where_bounds_are_wide_and_axes_unlike():
     """The 1-cluster has one radius for all axes: with it the narrow ones are lost."""
-    for wide, blocks, d in itertools.product((False, True), (300, 1000), (1, 2, 5)):
+    for wide, blocks, d in itertools.product((False, True), (300, 1000), (1, 5)):
         plan = plan_for("auto", blocks=blocks, fraction=0.8, grid=grid_of(d, wide))
         assert plan.method in ("median", "smooth_median") or (d, blocks) == (5, 300)
         assert plan.promises["errors"] is not None
@@ -169,7 +174,7 @@ def test_auto_takes_a_median_where_bounds_are_wide_and_axes_unlike():
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_auto_takes_no_method_whose_own_promise_is_void(epsilon, relation):
     budget = Budget(epsilon, 1e-6)
-    for wide, blocks, d in itertools.product((False, True), (60, 200, 2000), (1, 3, 5)):
+    for wide, blocks, d in itertools.product((False, True), (60, 2000), (1, 5)):
         setting = {"blocks": blocks, "fraction": 0.8, "grid": grid_of(d, wide), "budget": budget}
         plan = plan_for("auto", **setting, relation=relation)
         if plan.promises["errors"] is None:
