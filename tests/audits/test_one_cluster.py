@@ -18,6 +18,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.lattice import Placed
 from core.one_cluster.practical.locate import Located
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
@@ -55,12 +56,12 @@ def bound(with_record: int, without: int) -> float:
 
 
 def attack(
-    number: int, share: str, state: object, extra: int, seen: Callable[[object], bool], noise
+    name: str, share: str, target: int, state: object, extra: int, seen: Callable[[object], bool], noise
 ) -> float:
-    """Release round `number` on two neighbors and bound epsilon by how often `seen` tells them apart."""
-    params = OneCluster(target=50, shares={share: 1e6})
+    """Release the named round on two neighbors and bound epsilon by how often `seen` tells them apart."""
+    params = OneCluster(target=target, shares={share: 1e6})
     plan = ONE_CLUSTER.plan(GRID, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
-    step = plan.rounds[number]
+    (step,) = [each for each in plan.rounds if each.name == name]
     points = np.full((40, 1), 512)
     counts = []
     for database in (np.append(points, [[extra]], axis=0), points):
@@ -73,11 +74,15 @@ def attack(
 
 
 BALL = Located(np.array([512]), 100, 10, np.array([0]))
+PLACED = Placed(np.array([512]), 100)
 ATTACKS = {
-    "count": (4, "count", BALL, 512, lambda s: isinstance(s, Found) and s.count >= 41),
-    "average": (2, "average_1", BALL, 612, lambda s: isinstance(s, Located) and s.center[0] >= 515),
-    "good_radius": (0, "good_radius", None, 512, lambda s: not isinstance(s, NotFound)),
-}
+    "count": ("count", "count", 50, PLACED, 512, lambda s: isinstance(s, Found) and s.count >= 41),
+    "count of a fit": ("fit_radius", "count", 800, BALL, 512, lambda s: s.count >= 41),
+    "average": (
+        "average_1", "average_1", 800, BALL, 612, lambda s: isinstance(s, Located) and s.center[0] >= 515
+    ),
+    "good_radius": ("good_radius", "good_radius", 68, None, 512, lambda s: not isinstance(s, NotFound)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -85,6 +90,6 @@ def test_no_attack_beats_the_promise(name):
     assert attack(*ATTACKS[name], SecureNoise()) <= EPSILON
 
 
-@pytest.mark.parametrize("name", ["count", "average"])
+@pytest.mark.parametrize("name", ["count", "count of a fit", "average"])
 def test_halved_noise_would_be_caught(name):
     assert attack(*ATTACKS[name], Halved(SecureNoise())) > EPSILON

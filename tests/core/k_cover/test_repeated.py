@@ -145,7 +145,7 @@ CHECKS = {FindRadius: check_good_radius, FindBox: check_good_center, MoveToMean:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("mode", [*MODES, {"target": 300}])
+@pytest.mark.parametrize("mode", [*MODES, {"target": 800}])
 @pytest.mark.parametrize("d", [2, 9, 40])
 def test_every_draw_of_a_run_has_the_noise_that_the_plan_charges(relation, mode, d):
     """With half the noise anywhere, a loss is twice its charge; what a record moves is tested elsewhere."""
