@@ -85,6 +85,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             **job_values["privacy"],
             "unit": job.unit,
             "keep": job.keep,
+            "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },

@@ -1,11 +1,13 @@
 """Wrong versions of the accountants and of the ledger."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant, Selection
 from tests.mutants.tables.selections import ACCOUNTANTS, LEDGER
 
 _BUDGET = "core/budget.py"
 _FILTER = "core/privacy_filter.py"
 _LEDGER = "pipelines/ledger/ledger.py"
+_POLICY = "pipelines/ledger/policy.py"
+_POLICIES = Selection(("tests/pipelines/ledger/test_policy.py",))
 
 COSTS = (
     Mutant(
@@ -63,6 +65,22 @@ COSTS = (
         "/ (order - 1)\n\n\ndef _log_cosh",
         "/ (2 * order - 2)\n\n\ndef _log_cosh",
         ACCOUNTANTS,
+    ),
+    Mutant(
+        12,
+        _POLICY,
+        "a ledger of a policy takes runs under any policy",
+        "if getattr(theirs, field) != getattr(ours, field):",
+        "if getattr(theirs, field) is None and getattr(ours, field) is not None:",
+        _POLICIES,
+    ),
+    Mutant(
+        12,
+        _POLICY,
+        "full privacy for one row is thought to suffice under known counts",
+        "if policy is None or not policy.policy.constraints:",
+        "if policy is None or policy is not None:",
+        _POLICIES,
     ),
     Mutant(
         12,
