@@ -45,7 +45,10 @@ FIVE_COLUMNS = {
     "privacy.epsilon": 8.0,  # so that few records suffice for every axis and level
 }
 
+CHECKED = {"input.checks": 0.125}
+
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "histogram": (CHECKED,),
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0},),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
@@ -58,6 +61,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"params": {"probabilities": [0.5]}},
         {"params": {"probabilities": [i / 20 for i in range(1, 20)]}},
         {"domain.step": 2.0**-2},
+        CHECKED,
     ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
@@ -172,7 +176,7 @@ def settings() -> tuple[Setting, ...]:
 
 
 def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
-    """Return records that suit a setting, in two blocks: of one of several shapes.
+    """Return records that suit a setting, in two blocks: of one of several shapes, with rows left out.
 
     Args:
         setting: see above.
@@ -210,4 +214,5 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
         )
     ids = np.arange(len(points), dtype=np.uint64)
     half = len(points) // 2
-    return [Block(points[:half], ids[:half]), Block(points[half:], ids[half:])]
+    outside = rng.integers(0, 9, 2 * len(extents))  # counted by jobs with checks alone
+    return [Block(points[:half], ids[:half], outside), Block(points[half:], ids[half:])]
