@@ -23,10 +23,14 @@ class Block:
         points: shape (n, d), int64 grid steps.
         ids: shape (n,), uint64, the identity of each record (its unit, or its file and row);
             never its content, so that equal records are sampled independently.
+        outside: shape (2 d,), int64: how many rows were left out because of each column, then how many were
+            moved to a bound of each column; with units, how many units have such a row. None where there are
+            none, or where this is not counted.
     """
 
     points: Points
     ids: NDArray[np.uint64]
+    outside: NDArray[np.int64] | None = None
 
 
 class Round(Protocol):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from rich import box
@@ -13,6 +13,7 @@ from rich.text import Text
 from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
+from core.input_checks import CheckedRound, with_checks
 from core.plan import Chosen, Plan
 from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
@@ -45,12 +46,18 @@ def make_plan(job: Job, salt: bytes) -> Plan:
     Raises:
         JobError: the task doesn't support what the job asks for.
     """
+    budget = job.privacy.budget()
+    checks = budget.epsilon * job.checks
+    rest = replace(budget, epsilon=budget.epsilon - checks)
     try:
-        plan = TASKS[job.task].core.plan(job.grid, job.task_params, job.privacy.budget(), job.neighbors, salt)
+        plan = TASKS[job.task].core.plan(job.grid, job.task_params, rest, job.neighbors, salt)
     except InvalidValue as error:
         raise JobError(error.sentence(_place(job, error.field))) from None
-    check_spend(plan, job.privacy.budget())
-    return plan
+    check_spend(plan, rest)
+    if not checks:
+        return plan
+    twice = job.unit is not None or job.neighbors.name == "replace_one"
+    return with_checks(plan, checks, job.grid.dimension, twice, budget)
 
 
 def _place(job: Job, field: str) -> str:
@@ -148,6 +155,12 @@ def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
     }
 
 
+def describe_checks(job: Job, plan: Plan) -> dict[str, Any]:
+    """Return the checks of a release before their counts are known: the standard deviation of each count."""
+    (count,) = (step.count for step in plan.rounds if isinstance(step, CheckedRound) and step.count)
+    return {"share": job.checks, "standard_error": count.deviation}
+
+
 def notes(job: Job, plan: Plan) -> list[str]:
     """Return the notes of a plan, which its reader should know."""
     return [
@@ -163,7 +176,11 @@ def _left_out(job: Job) -> str:
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     moved = "Values outside of the domain are moved to its edge, which belongs to it."
-    return f"{missing} {moved} The release does not say how many these are."
+    told = "The release does not say how many these are, unless input.checks pays for it."
+    if job.checks:
+        told = "The release has a noisy count of both for each column. "
+        told += f"This takes {number(100 * job.checks)}% of epsilon."
+    return f"{missing} {moved} {told}"
 
 
 def _records(job: Job) -> Counted:

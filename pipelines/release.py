@@ -7,18 +7,19 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.domain import Grid
+from core.input_checks import Checked
 from core.plan import Finding, Plan, Tabular
 from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.plan import describe_choice, describe_noise, hidden, notes
+from pipelines.plan import describe_checks, describe_choice, describe_noise, hidden, notes
 from pipelines.storage.folder import Folder
 
 RELEASE = "release.json"
@@ -56,12 +57,13 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
         **describe_noise(job, plan),
+        **({"checks": describe_checks(job, plan)} if job.checks else {}),
         "notes": notes(job, plan),
         "software": {**software, "python": platform.python_version()},
     }
 
 
-def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, grid: Grid) -> None:
+def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | Checked, grid: Grid) -> None:
     """Write the release unless there is one.
 
     Where the answer of the task is a table, `result.parquet` is written once. Its metadata contain the whole
@@ -78,6 +80,9 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding, gr
       discarded with their writers.
     - All other published files, release.json of a table and the report, are made from that file.
     """
+    if isinstance(finding, Checked):
+        draft = {**draft, "checks": {**draft["checks"], "left_out": finding.left_out, "moved": finding.moved}}
+        finding = cast(Finding, finding.state)
     release = complete_release(draft, finding, grid)
     if not isinstance(finding, Tabular):
         folder.create(RELEASE, release)

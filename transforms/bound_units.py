@@ -4,16 +4,19 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
+from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
 from core.sampling import siphash
+from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -22,8 +25,8 @@ from transforms.split_units import read_keyed, stream
 from transforms.unit_keys import unit_ids
 from transforms.unit_records import Keep, unit_records
 
-Bounded = tuple[bytes, bytes]
-"""The records of one shard: their points axis by axis as integers of `_stored`, and their identities."""
+Bounded = tuple[bytes, bytes, bytes]
+"""Of one shard: points axis by axis as integers of `_stored`, identities, and counts of `Block.outside`."""
 
 _SHARDS = 64
 """Number of shards for gathering units. It is fixed, since it must not depend on the number of units."""
@@ -68,7 +71,9 @@ class Bounding:
         unit: column of the privacy unit.
         keep: how the rows of a unit become one record.
         salt: 16 secret bytes.
-        shards: number of shards for gathering units, at most 2^16.
+        shards: number of shards for gathering units, at most 2^15.
+        checked: whether to count the units that have a row left out, or a row moved to a bound, by column.
+            Rows of nobody are not counted. The keys of units with such rows are in shards of their own.
     """
 
     columns: tuple[str, ...]
@@ -77,16 +82,22 @@ class Bounding:
     keep: Keep
     salt: bytes = field(repr=False)
     shards: int = _SHARDS
+    checked: bool = False
+
+    @property
+    def parts(self) -> int:
+        """Number of all shards: those of records, then those of checks."""
+        return 2 * self.shards if self.checked else self.shards
 
     @classmethod
-    def of(cls, source: Source, grid: Grid, keep: Keep, salt: bytes) -> "Bounding":
+    def of(cls, source: Source, grid: Grid, keep: Keep, salt: bytes, checked: bool = False) -> "Bounding":
         """Return the bounding of `source`.
 
         Raises:
             InputError: see `transforms.read_blocks.check_axes`.
         """
         check_axes(source, grid)
-        return cls(source.columns, grid, str(source.unit), keep, salt)
+        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked)
 
 
 @dataclass(frozen=True)
@@ -104,9 +115,10 @@ class BoundedReader:
         ids = np.frombuffer(element[1], dtype="<u8")
         points = np.frombuffer(element[0], dtype=_stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
         size = max(1, _BLOCK_VALUES // self.grid.dimension)
+        counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None
         for start in range(0, max(1, len(ids)), size):
             part = points[start : start + size].astype(np.int64, order="F")
-            yield Block(part, ids[start : start + size].astype(np.uint64))
+            yield Block(part, ids[start : start + size].astype(np.uint64), None if start else counts)
 
 
 def _stored(grid: Grid) -> str:
@@ -131,7 +143,7 @@ class BoundUnits(beam.PTransform):
         """Take the descriptors of `ReadBlocks`; return one `Bounded` per shard, even for an empty shard."""
         return (
             descriptors
-            | "Gather" >> GatherParts(partial(split_points, self.bounding), self.bounding.shards, _LABEL)
+            | "Gather" >> GatherParts(partial(split_points, self.bounding), self.bounding.parts, _LABEL)
             | "Bound" >> beam.Map(_bound, self.bounding)
             | "Keep" >> beam.Reshuffle()
         )
@@ -139,19 +151,26 @@ class BoundUnits(beam.PTransform):
 
 def bound_in_memory(source: Source, bounding: Bounding) -> Iterator[Block]:
     """Bound the whole source in this process: the in-memory version of `BoundUnits`."""
-    gathered: dict[int, list[bytes]] = {number: [] for number in range(bounding.shards)}
+    gathered: dict[int, list[bytes]] = {number: [] for number in range(bounding.parts)}
     for file in source.files:
         for descriptor in list_row_groups(file):
             for number, part in split_points(bounding, descriptor):
                 gathered[number].append(part)
-    for parts in gathered.values():
-        yield from BoundedReader(bounding.grid).blocks(bound(bounding, parts))
+    for number, parts in gathered.items():
+        yield from BoundedReader(bounding.grid).blocks(bound_shard(bounding, number, parts))
 
 
 @no_annotations
 def _bound(gathered: tuple[int, list[bytes]], bounding: Bounding) -> Bounded:
     with plain_errors(_LABEL):
-        return bound(bounding, gathered[1])
+        return bound_shard(bounding, *gathered)
+
+
+def bound_shard(bounding: Bounding, number: int, parts: Sequence[bytes]) -> Bounded:
+    """Return the records of a shard, or if it is one of checks its counts; see `bound` and `count_units`."""
+    if number < bounding.shards:
+        return bound(bounding, parts)
+    return b"", b"", count_units(parts, 2 * len(bounding.columns)).astype("<i8").tobytes()
 
 
 def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
@@ -172,15 +191,36 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> I
     rows = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
     reader = Reader(bounding.columns, bounding.grid)
     block = to_block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
-    keys = keys.take(pa.array(block.ids))
+    points = block.points.astype(_stored(bounding.grid))
+    yield from _by_shard(bounding, keys.take(pa.array(block.ids)), points)
+    if bounding.checked:
+        found = outside(batch, bounding.columns, bounding.grid)[:, rows]
+        some = np.flatnonzero(found.any(axis=0))
+        for number, part in _by_shard(bounding, keys.take(pa.array(rows[some])), found[:, some].T):
+            yield number + bounding.shards, part
+
+
+def _by_shard(bounding: Bounding, keys: pa.Array, values: NDArray[Any]) -> Iterator[tuple[int, bytes]]:
+    """Yield units and their values, shape (n, m), for every shard."""
     shard = siphash(unit_ids(keys), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
     order = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
-    points = block.points.astype(_stored(bounding.grid))[order]
-    columns = [keys.take(pa.array(order)), *(pa.array(points[:, axis]) for axis in range(points.shape[1]))]
-    part = pa.record_batch(columns, names=["unit", *map(str, range(points.shape[1]))])
+    values = values[order]
+    columns = [keys.take(pa.array(order)), *(pa.array(values[:, i]) for i in range(values.shape[1]))]
+    part = pa.record_batch(columns, names=["unit", *map(str, range(values.shape[1]))])
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         yield number, stream(part.slice(start, end - start))
+
+
+def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
+    """Return how many units have a row of each kind, shape (counts,): a unit is counted once for a kind."""
+    tables = [pa.ipc.open_stream(part).read_all() for part in parts]
+    if not any(len(table) for table in tables):
+        return np.zeros(counts, dtype=np.int64)
+    rows = pa.concat_tables(tables)
+    of_unit = rows.column("unit").combine_chunks().dictionary_encode().indices.to_numpy()
+    found = [np.unique(of_unit[rows.column(str(kind)).to_numpy()]) for kind in range(counts)]
+    return np.array([len(units) for units in found], dtype=np.int64)
 
 
 def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
@@ -194,7 +234,7 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     """
     tables = [pa.ipc.open_stream(part).read_all() for part in parts]
     if not any(len(table) for table in tables):
-        return b"", b""
+        return b"", b"", b""
     rows = pa.concat_tables(tables)
     encoded = rows.column("unit").combine_chunks().dictionary_encode()
     of_unit = encoded.indices.to_numpy().astype(np.int64)
@@ -202,4 +242,5 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
     kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt)
     order = np.argsort(ids, kind="stable")
-    return kept[order].astype(_stored(bounding.grid)).tobytes(order="F"), ids[order].astype("<u8").tobytes()
+    points = kept[order].astype(_stored(bounding.grid))
+    return points.tobytes(order="F"), ids[order].astype("<u8").tobytes(), b""

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
+from transforms.count_outside import numbers, outside
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -70,13 +70,15 @@ class Reader:
     Args:
         columns: used columns, one per axis; no other column is read.
         grid: the universe that rows are clamped and rounded to.
+        checked: whether blocks also count rows that are left out or moved to a bound.
     """
 
     columns: tuple[str, ...]
     grid: Grid
+    checked: bool = False
 
     @classmethod
-    def of(cls, source: Source, grid: Grid) -> "Reader":
+    def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
         """Return the reader of `source`.
 
         Raises:
@@ -87,7 +89,7 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid)
+        return cls(source.columns, grid, checked)
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
@@ -138,7 +140,11 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     if descriptor.row_group is not None:
         most = max(1, _BLOCK_VALUES // len(reader.columns))
         for batch in read_batches(descriptor.file, descriptor.row_group, reader.columns, most):
-            yield to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
+            block = to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
+            if reader.checked:
+                counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
+                block = dataclasses.replace(block, outside=counts.astype(np.int64))
+            yield block
             row += batch.num_rows
     if row == descriptor.first_row:
         yield Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
@@ -170,22 +176,12 @@ def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> 
 
 def _wide_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
     """Make a block without converting integers to float64, which would round them."""
-    used = [_numbers(batch.column(column)) for column in reader.columns]
+    used = [numbers(batch.column(column)) for column in reader.columns]
     finite = np.logical_and.reduce([held for _, held in used])
     points = np.empty((np.count_nonzero(finite), len(used)), np.int64, order="F")
     for axis, (values, _) in enumerate(used):
         points[:, axis] = reader.grid.quantize_axis(values[finite], axis)
     return Block(points, ids[finite])
-
-
-def _numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return a column as int64, uint64 or float64, and which of its values are finite numbers."""
-    if not pa.types.is_integer(column.type):
-        floats = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        return floats, np.isfinite(floats)
-    kind = pa.uint64() if pa.types.is_unsigned_integer(column.type) else pa.int64()
-    held = pc.is_valid(column).to_numpy(zero_copy_only=False)
-    return pc.fill_null(pc.cast(column, kind), pa.scalar(0, kind)).to_numpy(zero_copy_only=False), held
 
 
 def row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:

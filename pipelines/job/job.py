@@ -23,6 +23,7 @@ from pydantic import (
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
+from pipelines.job.inputs import Input, RowsInput, SubsamplesInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
 from pipelines.job.privacy import Privacy
@@ -32,24 +33,7 @@ from pipelines.tasks import TASKS, Keep
 
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
-
-
-class Input(JobPart):
-    """The input: files and columns."""
-
-    path: Annotated[str, AfterValidator(absolute)] = Field(
-        description="A Parquet file, a folder of them or a glob: gs://... or local. {run_id} is replaced by "
-        "the run id, which the job must then give."
-    )
-    columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not self.path:
-            raise ValueError("input.path is empty: give a Parquet file, a folder of them or a glob.")
-        if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise ValueError(f"input.columns is {list(self.columns)}: give at least one column, each once.")
-        return self
+_MOST_CHECKS = 0.5  # a larger share leaves little for the answer
 
 
 def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -139,6 +123,11 @@ class Job(JobPart):
         """How the rows of a unit become one record; None where they do not."""
         return None
 
+    @property
+    def checks(self) -> float:
+        """Share of epsilon that pays for counts of what the input has outside of the domain; 0 for none."""
+        return 0.0
+
     def check_records(self) -> None:
         """Check that the input fits the domain.
 
@@ -176,21 +165,6 @@ class Job(JobPart):
         return self.model_copy(update={"run_id": run_id, **paths})
 
 
-class RowsInput(Input):
-    """The input of a task whose records are rows or units."""
-
-    unit: str | None = Field(
-        default=None,
-        description="Column of the privacy unit. All rows with the same value become one record; rows where "
-        "it is null are skipped. Without this key, each row is one person.",
-    )
-    keep: Keep = Field(
-        default="one",
-        description="The record of a unit: one of its rows, chosen by a secret hash; or the mean, the "
-        "smallest values, the largest values, the sum or the number of its rows.",
-    )
-
-
 class RowsJob(Job):
     """A job whose records are rows or units, as points of its domain."""
 
@@ -212,6 +186,11 @@ class RowsJob(Job):
         """See `Job.keep`."""
         return self.input.keep if self.unit is not None else None
 
+    @property
+    def checks(self) -> float:
+        """See `Job.checks`."""
+        return self.input.checks
+
     def check_records(self) -> None:
         """See `Job.check_records`."""
         columns, axes = len(self.input.columns), len(self.domain.lower)
@@ -221,6 +200,13 @@ class RowsJob(Job):
                 "give one value per column."
             )
         self._check_unit()
+        if not 0 <= self.checks <= _MOST_CHECKS:
+            raise ValueError(f"input.checks is {self.checks}: it must be from 0 to {_MOST_CHECKS}.")
+        if self.checks and self.privacy.policy is not None:
+            raise ValueError(
+                f"input.checks is {self.checks} and privacy.policy is given: a policy is about points of the "
+                "domain, but checks count what lies outside, so leave out one of them."
+            )
 
     def _check_unit(self) -> None:
         unit, keep, keeps = self.unit, self.input.keep, TASKS[self.task].keeps
@@ -248,23 +234,6 @@ class RowsJob(Job):
                 "input.keep is count: a record is then the number of a unit's rows that have a value in the "
                 f"column, but input.columns has {len(self.input.columns)} columns: give one."
             )
-
-
-class SubsamplesInput(Input):
-    """The input of a function."""
-
-    columns: tuple[str, ...] = Field(
-        description="Numeric columns that the function receives, including nulls."
-    )
-    unit: str | None = Field(
-        default=None,
-        description="Column of the privacy unit. All rows with the same value are in one block; rows where "
-        "it is null are skipped. Without this key, each row is one person.",
-    )
-    bounds: tuple[tuple[float, float], ...] | None = Field(
-        default=None,
-        description="Public [lower, upper] of each column. Only check-function uses them, to make up rows.",
-    )
 
 
 class SubsamplesJob(Job):

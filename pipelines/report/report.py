@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.answers.answer import Rows
+from pipelines.answers.checks import check_facts
 from pipelines.answers.text import confidence, counted, hides, number
 from pipelines.plan import cost, figure, grouped
 from pipelines.tasks import TASKS
@@ -55,6 +56,7 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         privacy=privacy,
         domain=release["domain"],
         answer=answers.answer(release, rows),
+        checks=check_facts(release),
         confidence=confidence(release),
         promises=answers.promises(release),
         why=release.get("why"),

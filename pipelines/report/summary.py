@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.answers.answer import Answer, Fact
+from pipelines.answers.checks import check_facts
 from pipelines.answers.text import number
 
 
@@ -13,9 +14,9 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     spent = f"epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, {privacy['neighbors']}"
     if release["result"] is None:
         lines = [f"{answer.headline}. This outcome is protected like any other and uses the same budget."]
-        facts: tuple[Fact, ...] = (Fact("spent", (spent,)),)
+        facts: tuple[Fact, ...] = (*check_facts(release), Fact("spent", (spent,)))
     else:
-        lines, facts = [], (*answer.facts, Fact("spent", (spent,)))
+        lines, facts = [], (*answer.facts, *check_facts(release), Fact("spent", (spent,)))
     width = max(len(fact.name) for fact in facts) + 2
     return lines + [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"

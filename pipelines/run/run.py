@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.typehints.decorators import no_annotations
 
 from core.domain import Grid
+from core.input_checks import Checked
 from core.plan import Finding, Plan
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
@@ -258,18 +259,18 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
     elif job.keep is not None:
-        bounding = Bounding.of(source, job.grid, job.keep, prepared.salt)
+        bounding = Bounding.of(source, job.grid, job.keep, prepared.salt, job.checks > 0)
         elements = elements | "Units" >> BoundUnits(bounding)
         reader = BoundedReader(job.grid)
     else:
-        reader = Reader.of(source, job.grid)
+        reader = Reader.of(source, job.grid, job.checks > 0)
     state = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader)
     _ = state | "Write" >> beam.Map(_write, draft_release(job, plan), job.grid, delivery)
     return pipeline
 
 
 @no_annotations  # Beam would use protocols as type hints
-def _write(state: Finding, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
+def _write(state: Finding | Checked, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
     """Write the release unless there is one, so that a repeated step keeps the first release.
 
     Raises:

@@ -1,6 +1,6 @@
 """The order in which rows, blocks and parts arrive changes nothing, in every plan and before it."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from tests.transforms.test_evaluate_subsamples import LINE, SALT, splitting, tab
 from transforms.bound_units import Bounding, bound, split_points
 from transforms.read_blocks import list_row_groups
 from transforms.split_units import gather, split_rows
+from transforms.unit_records import Keep
 
 
 def total(step: Any, data: list[Block], state: Any) -> Any:
@@ -28,7 +29,9 @@ def shuffled(data: list[Block], seed: int) -> list[Block]:
     points = np.concatenate([block.points for block in data])
     ids = np.concatenate([block.ids for block in data])
     order = np.random.default_rng(seed).permutation(len(ids))
-    return [Block(points[part], ids[part]) for part in np.array_split(order, 3)]
+    first, *others = np.array_split(order, 3)
+    outside = sum(block.outside for block in data if block.outside is not None)
+    return [*(Block(points[part], ids[part]) for part in others), Block(points[first], ids[first], outside)]
 
 
 @pytest.mark.parametrize("name", different())
@@ -64,7 +67,7 @@ def test_a_block_does_not_depend_on_the_order_in_which_its_parts_arrive(tmp_path
     assert seen[0] == seen[1]
 
 
-@pytest.mark.parametrize("keep", ["one", "mean"])
+@pytest.mark.parametrize("keep", get_args(Keep))
 def test_records_do_not_depend_on_the_order_in_which_their_rows_arrive(tmp_path: Any, keep: Any) -> None:
     n = 900
     ids = np.random.default_rng(0).integers(0, 150, n)

@@ -102,7 +102,8 @@ def neighbors(setting: Setting, shape: str) -> Databases:
         found[len(more)] = [Block(points[moves:], failed)]
         return found, list(itertools.combinations(found, 2))
     ids = np.array([1 << 40], dtype=np.uint64)
-    found = {i: [*data, Block(point[None, :], ids)] for i, point in enumerate(more)}
+    outside = np.eye(2, dtype=np.int64).repeat(len(more[0]), axis=1)  # left out, or moved, in every column
+    found = {i: [*data, Block(point[None, :], ids, outside[i % 2])] for i, point in enumerate(more)}
     if setting.job.privacy.neighbors == "add_or_remove_one":
         return {None: data} | found, [(None, i) for i in range(len(more))]
     pairs = itertools.combinations(range(len(more)), 2)

@@ -362,7 +362,7 @@ def test_there_is_an_element_for_each_shard_though_no_row_is_in_it(tmp_path: Pat
 
 def test_many_records_come_in_blocks_of_bounded_size() -> None:
     n = 300_000
-    element = (np.arange(2 * n, dtype="<u4").tobytes(), np.arange(n, dtype="<u8").tobytes())
+    element = (np.arange(2 * n, dtype="<u4").tobytes(), np.arange(n, dtype="<u8").tobytes(), b"")
     blocks = list(BoundedReader(Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20)).blocks(element))
     assert max(len(block.ids) for block in blocks) <= 1 << 17
     assert np.concatenate([block.points for block in blocks])[-1].tolist() == [n - 1, 2 * n - 1]

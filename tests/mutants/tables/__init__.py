@@ -10,5 +10,6 @@ MUTANTS = (
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *accounting.COSTS,
+    *accounting.CHECKS,
 )
 """Every wrong version."""

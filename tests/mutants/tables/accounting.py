@@ -1,13 +1,14 @@
 """Wrong versions of the accountants and of the ledger."""
 
 from tests.mutants.mutant import Mutant, Selection
-from tests.mutants.tables.selections import ACCOUNTANTS, LEDGER
+from tests.mutants.tables.selections import ACCOUNTANTS, LEDGER, charged, nothing_but_noise, spent
 
 _BUDGET = "core/budget.py"
 _FILTER = "core/privacy_filter.py"
 _LEDGER = "pipelines/ledger/ledger.py"
 _POLICY = "pipelines/ledger/policy.py"
 _POLICIES = Selection(("tests/pipelines/ledger/test_policy.py",))
+_CHECKS = "core/input_checks.py"
 
 COSTS = (
     Mutant(
@@ -105,5 +106,40 @@ COSTS = (
         "if not known.covers(plan):",
         "if not known.covers(plan) and known.release is not None:",
         LEDGER,
+    ),
+)
+
+CHECKS = (
+    Mutant(
+        8,
+        _CHECKS,
+        "the counts of checks are drawn and not charged",
+        "return self.round_.draws() if self.count is None else (*self.round_.draws(), self.count)",
+        "return self.round_.draws()",
+        charged("histogram"),
+    ),
+    Mutant(
+        12,
+        _CHECKS,
+        "a replaced row changes as many counts of checks as an added one",
+        "l1 = 2 * columns if twice else columns",
+        "l1 = columns",
+        spent("histogram"),
+    ),
+    Mutant(
+        1,
+        _CHECKS,
+        "the counts of checks are released without noise",
+        "self.count.add(aggregate.outside.totals, noise)",
+        "aggregate.outside.totals",
+        nothing_but_noise("histogram"),
+    ),
+    Mutant(
+        12,
+        _CHECKS,
+        "the counts of checks are charged for one column alone",
+        'Laplace.of("values left out or moved, by column", epsilon, l1)',
+        'Laplace.of("values left out or moved, by column", epsilon, l1 / columns)',
+        spent("histogram"),
     ),
 )

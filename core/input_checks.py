@@ -1,0 +1,138 @@
+"""Count in the first round of a task, beside its own aggregate, what the input had outside of the domain."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.aggregate import Tally
+from core.budget import Budget, Spend, spend
+from core.draws import Charged, Draw, Laplace, charged
+from core.noise import Noise
+from core.plan import Plan
+from core.rounds import Block, State
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The state of a task with checks.
+
+    Args:
+        state: of the task.
+        left_out: for each column, the noisy number of records that were left out because of it.
+        moved: for each column, the noisy number of records that were moved to one of its bounds.
+    """
+
+    state: State
+    left_out: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The aggregate of a round, and beside it the counts of the checks, which no floor clips."""
+
+    aggregate: Any
+    outside: Tally
+
+    def __add__(self, other: "Beside") -> "Beside":
+        return Beside(self.aggregate + other.aggregate, self.outside + other.outside)
+
+    def above(self, floor: int) -> "Beside":
+        """Clip the aggregate alone; see `core.aggregate.Counts.above`."""
+        return Beside(self.aggregate.above(floor), self.outside)
+
+    def split(self, shards: int) -> list["Beside"]:
+        """Split the aggregate; the first part has the counts of the checks."""
+        none = Tally(np.zeros_like(self.outside.totals))
+        parts = self.aggregate.split(shards)
+        return [Beside(part, none if number else self.outside) for number, part in enumerate(parts)]
+
+
+@dataclass(frozen=True)
+class CheckedRound:
+    """A round of a task with checks: the first one also counts, in the same pass.
+
+    The counts are two for each column: records left out, and records moved to a bound; see
+    `core.rounds.Block.outside`. What one record changes is stated where they are planned, in `with_checks`.
+
+    Args:
+        round_: the round of the task.
+        columns: number of columns d.
+        count: the draw of all 2 d counts; None in later rounds.
+    """
+
+    round_: Charged
+    columns: int
+    count: Laplace | None
+
+    @property
+    def name(self) -> str:
+        """See `Round.name`."""
+        return self.round_.name
+
+    @property
+    def purpose(self) -> str:
+        """See `Round.purpose`."""
+        also = (
+            "" if self.count is None else "; and how many rows have no value, or one out of bounds, by column"
+        )
+        return f"{self.round_.purpose}{also}"
+
+    @property
+    def floor(self) -> int | None:
+        """See `Round.floor`."""
+        return self.round_.floor
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `Charged.draws`."""
+        return self.round_.draws() if self.count is None else (*self.round_.draws(), self.count)
+
+    def summarize(self, block: Block, state: Checked) -> Any:
+        """See `Round.summarize`."""
+        aggregate = self.round_.summarize(block, state.state)
+        if self.count is None:
+            return aggregate
+        none = np.zeros(2 * self.columns, dtype=np.int64)
+        return Beside(aggregate, Tally(none if block.outside is None else block.outside))
+
+    def release(self, aggregate: Any, state: Checked, noise: Noise) -> Checked:
+        """See `Round.release`."""
+        if self.count is None:
+            return replace(state, state=self.round_.release(aggregate, state.state, noise))
+        after = self.round_.release(aggregate.aggregate, state.state, noise)
+        counts = [int(count) for count in self.count.add(aggregate.outside.totals, noise)]
+        return Checked(after, tuple(counts[: self.columns]), tuple(counts[self.columns :]))
+
+
+def with_checks(plan: Plan, epsilon: float, columns: int, twice: bool, budget: Budget) -> Plan:
+    """Return the plan of a task with checks for `epsilon`, counted in its first round.
+
+    Sensitivity, in L1, of the 2 d counts together:
+
+    - Without units, one row more is either left out or not. If it is, it adds 1 to the first count of each
+      column in which it has no value. If not, it adds 1 to the second count of each column that moves it. So
+      the counts change by at most d. A replaced row changes each of the 2 d counts by at most 1.
+    - With units, a count is one of units that have such a row. A unit may have rows of both kinds. So whether
+      a unit is added, removed or replaced, each of the 2 d counts changes by at most 1.
+
+    The counts are (epsilon, 0)-private, so the plan spends at most `epsilon` more than before (basic
+    composition). An accountant for all draws together may find less, or by its own rounding slightly more.
+
+    Args:
+        plan: what the rest of the budget pays for.
+        epsilon: what the counts cost, on top.
+        columns: number of columns d.
+        twice: whether the counts may change by 2 d, not d: with units, or if a row is replaced.
+        budget: of the whole.
+    """
+    l1 = 2 * columns if twice else columns
+    count = Laplace.of("values left out or moved, by column", epsilon, l1)
+    first, *later = plan.rounds
+    rounds = (
+        CheckedRound(first, columns, count),
+        *(CheckedRound(step, columns, None) for step in later),
+    )
+    apart = Spend(plan.spend.epsilon + epsilon, f"{plan.spend.accountant} and basic composition")
+    spent = min(apart, spend(charged(rounds), budget.delta), key=lambda each: each.epsilon)
+    return replace(plan, rounds=rounds, start=Checked(plan.start), spend=spent)

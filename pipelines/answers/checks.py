@@ -1,0 +1,27 @@
+"""Facts about the input: how much was left out, and how much was moved to a bound."""
+
+from pipelines.answers.answer import Fact, Release
+from pipelines.answers.text import counted, number
+
+
+def check_facts(release: Release) -> tuple[Fact, ...]:
+    """Return the counts of a release for each column; nothing where the job did not ask for them."""
+    checks, many = release.get("checks"), counted(release).many
+    if checks is None:
+        return ()
+    error = f"standard error {number(checks['standard_error'], 3)}"
+    with_rows = "" if many == "rows" else "with such a row; "
+    return tuple(
+        Fact(name, _lines(release, checks[key], many), f"{with_rows}{why}; {error}")
+        for name, key, why in (
+            ("left out", "left_out", "a null, NaN or infinity in the column"),
+            ("moved", "moved", "a value outside of the bounds of the column, moved to the nearest one"),
+        )
+    )
+
+
+def _lines(release: Release, counts: list[int], many: str) -> tuple[str, ...]:
+    columns = release["domain"]["columns"]
+    return tuple(
+        f"{column}: about {max(0, count):,} {many}" for column, count in zip(columns, counts, strict=True)
+    )

@@ -1,0 +1,45 @@
+"""Find the rows that are left out or moved to a bound of the domain, by column."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core.domain import Grid
+
+
+def numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return a column as int64, uint64 or float64, and which of its values are finite numbers."""
+    if not pa.types.is_integer(column.type):
+        floats = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return floats, np.isfinite(floats)
+    kind = pa.uint64() if pa.types.is_unsigned_integer(column.type) else pa.int64()
+    held = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    return pc.fill_null(pc.cast(column, kind), pa.scalar(0, kind)).to_numpy(zero_copy_only=False), held
+
+
+def outside(batch: pa.RecordBatch, columns: Sequence[str], grid: Grid) -> NDArray[np.bool_]:
+    """Return which rows are left out because of each column, then which are moved to a bound of each column.
+
+    A row is left out because of every column in which it has a null, NaN or infinity. Only a row that is not
+    left out is moved. A ball of the domain moves rows, too, which is not counted.
+
+    Args:
+        batch: n rows.
+        columns: the d used columns.
+        grid: the universe.
+
+    Returns:
+        Shape (2 d, n).
+    """
+    found = np.zeros((2, len(columns), batch.num_rows), dtype=np.bool_)
+    for axis, column in enumerate(columns):
+        values, held = numbers(batch.column(column))
+        found[0, axis] = ~held
+        with np.errstate(invalid="ignore"):
+            found[1, axis] = held & ((values < grid.lower[axis]) | (values > grid.upper[axis]))
+    found[1] &= ~found[0].any(axis=0)
+    return found.reshape(2 * len(columns), batch.num_rows)
