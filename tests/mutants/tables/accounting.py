@@ -6,6 +6,7 @@ from tests.mutants.tables.selections import ACCOUNTANTS, LEDGER
 _BUDGET = "core/budget.py"
 _FILTER = "core/privacy_filter.py"
 _LEDGER = "pipelines/ledger/ledger.py"
+_CONTENT = "pipelines/ledger/content.py"
 
 COSTS = (
     Mutant(
@@ -74,7 +75,7 @@ COSTS = (
     ),
     Mutant(
         12,
-        _LEDGER,
+        _CONTENT,
         "an added record counts once where one is replaced",
         "return charge if neighbors == self.neighbors else charge.under_replacement()",
         "return charge",
