@@ -55,12 +55,23 @@ def filter_spend(charges: Sequence[Charge], budget: Budget, order: float | None)
     return Spend(_renyi(charges, budget, order), f"Rényi filter of order {order:.4g}")
 
 
+def filter_delta(charges: Sequence[Charge], budget: Budget, order: float | None) -> tuple[float, float]:
+    """Return the delta that runs use, and the most that they may use; see `filter_spend`.
+
+    Under a Rényi filter these are the deltas of the draws, which may use half of the budget's delta.
+    """
+    if order is None:
+        return math.fsum(charge.budget.delta for charge in charges), budget.delta
+    draws = (draw.delta for charge in charges for draw in charge.mechanisms)
+    return math.fsum(draws), budget.delta / 2
+
+
 def _basic(charges: Sequence[Charge], budget: Budget) -> float:
     """Return the sum of the runs' epsilons, or infinity where the sum of their deltas exceeds the budget's.
 
     Source: Rogers, Roth, Ullman and Vadhan 2016, who show that this is a valid filter.
     """
-    fits = at_most(math.fsum(charge.budget.delta for charge in charges), budget.delta)
+    fits = at_most(*filter_delta(charges, budget, None))
     return math.fsum(charge.budget.epsilon for charge in charges) if fits else math.inf
 
 
@@ -80,7 +91,7 @@ def _renyi(charges: Sequence[Charge], budget: Budget, order: float) -> float:
     to epsilon, `allowed_divergence`.
     """
     draws = [draw for charge in charges for draw in charge.mechanisms]
-    if not at_most(math.fsum(draw.delta for draw in draws), budget.delta / 2):
+    if not at_most(*filter_delta(charges, budget, order)):
         return math.inf
     allowed = allowed_divergence(budget.epsilon, budget.delta / 2, order)
     used = math.fsum(order * draw.rho + pure_divergence(draw.epsilon, order) for draw in draws)

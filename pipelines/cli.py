@@ -97,7 +97,7 @@ def plan(
     overrides: Overrides = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show the plan of a job: its rounds, noise, promises and smallest target. Reads no rows."""
+    """Show the plan of a job: its rounds, its noise and its promises. Reads no rows."""
     with _exit_codes():
         from pipelines.console.printable import as_json, finite, printable, terminal
         from pipelines.job.job import load_job
@@ -120,7 +120,7 @@ def check_function(job: JobFile, overrides: Overrides = None) -> None:
         checks = _with_beam("check_function")
         findings = checks.check(load_job(job, overrides or []))
         _print(*checks.show(findings))
-        if any(finding.problem for finding in findings):
+        if any(finding.fails for finding in findings):
             raise typer.Exit(2)
 
 

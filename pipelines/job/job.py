@@ -20,18 +20,16 @@ from pydantic import (
     model_validator,
 )
 
-from core.budget import Budget
 from core.domain import Ball, Grid
-from core.neighbors import Name, Neighbors
+from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
 from pipelines.job.params import params_model
-from pipelines.job.policy import JobPart, JobPolicy
+from pipelines.job.policy import JobPart
+from pipelines.job.privacy import Privacy
 from pipelines.job.text import read_job_text
-from pipelines.storage.locate import absolute, open_file, open_folder
+from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 
-_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise overflows int64; above, there is hardly any noise
-_LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
@@ -87,43 +85,6 @@ class Domain(JobPart):
         """Return the universe as a `Grid`."""
         ball = Ball(self.ball.center, self.ball.radius) if self.ball else None
         return Grid(self.lower, self.upper, self.step, ball)
-
-
-class Privacy(JobPart):
-    """The privacy budget and the neighbor relation."""
-
-    epsilon: float = Field(description="Above 0; 1 is common.")
-    delta: float = Field(description="From 0 to below 1; well below 1 / number of rows.")
-    neighbors: Name = Field(
-        default="add_or_remove_one",
-        description="add_or_remove_one hides one row more or less. replace_one hides the values of one row; "
-        "the number of rows is then public.",
-    )
-
-    policy: JobPolicy | None = Field(
-        default=None,
-        description="A Blowfish policy, which weakens replace_one: secret pairs and public counts.",
-    )
-    ledger: Annotated[str, AfterValidator(absolute)] | None = Field(
-        default=None, description="The ledger that the run is charged to: gs://... or local."
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.budget()
-        if not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
-            raise ValueError(
-                f"privacy.epsilon is {self.epsilon}: it must be from {_LEAST_EPSILON} to {_MOST_EPSILON}."
-            )
-        if 0 < self.delta < _LEAST_DELTA:
-            raise ValueError(f"privacy.delta is {self.delta}: it must be 0, or at least {_LEAST_DELTA}.")
-        if self.ledger is not None:
-            open_file(self.ledger)
-        return self
-
-    def budget(self) -> Budget:
-        """Return the budget as a `Budget`."""
-        return Budget(self.epsilon, self.delta)
 
 
 class Job(JobPart):
@@ -225,7 +186,8 @@ class RowsInput(Input):
     )
     keep: Keep = Field(
         default="one",
-        description="The record of a unit: one of its rows, chosen by a secret hash, or their mean.",
+        description="The record of a unit: one of its rows, chosen by a secret hash; or the mean, the "
+        "smallest values, the largest values, the sum or the number of its rows.",
     )
 
 
@@ -279,7 +241,12 @@ class RowsJob(Job):
             )
         if unit is not None and keep not in keeps:
             raise ValueError(
-                f"input.keep is {keep}: the mean of labels is not a label, so for {self.task} it must be one."
+                f"input.keep is {keep}: labels cannot be combined, so for {self.task} it must be one."
+            )
+        if unit is not None and keep == "count" and len(self.input.columns) != 1:
+            raise ValueError(
+                "input.keep is count: a record is then the number of a unit's rows that have a value in the "
+                f"column, but input.columns has {len(self.input.columns)} columns: give one."
             )
 
 

@@ -10,6 +10,9 @@ from rich.text import Text
 
 from pipelines.answers.text import SECRET_PAIRS, hides, number
 
+_PIPED = 1000
+"""Width of a table that goes to a file or a program: its lines are not folded."""
+
 
 def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     """Print a described ledger: the remaining budget, then every charge.
@@ -27,16 +30,19 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
         given = [f"{key} {value}" for key, value in policy["policy"].items() if value and key not in absent]
         console.print(f"The policy is {', '.join(given)} on the columns {', '.join(policy['columns'])}.")
     console.print(
-        f"Epsilon {number(ledger['epsilon'])} and delta {number(ledger['delta'])} in all; spent "
-        f"{number(ledger['spent'], 6)} by {ledger['accountant']};",
-        Text.assemble((f"left {number(ledger['left'], 6)}", "bold"), "."),
+        f"In all: epsilon {number(ledger['epsilon'])}, delta {number(ledger['delta'])}, composed by "
+        f"{ledger['accountant']}."
     )
+    console.print(f"Spent: {_pair(ledger['spent'], ledger['spent_delta'])}.")
+    half = " (the other half of delta pays for the composition)" if ledger["order"] is not None else ""
+    console.print(Text(f"Left: {_pair(ledger['left'], ledger['left_delta'])}", "bold"), f"{half}.", sep="")
     if not ledger["charges"]:
         console.print("There are no charges yet.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("charged at", "run", "task", "epsilon", "delta", "neighbors", "released"):
-        table.add_column(header, justify="right" if header in ("epsilon", "delta") else "left")
+    for header in ("charged at", "run", "task", "epsilon", "delta", "counted", "neighbors", "released"):
+        numeric = header in ("epsilon", "delta", "counted")
+        table.add_column(header, justify="right" if numeric else "left", overflow="fold")
     for entry in ledger["charges"]:
         table.add_row(
             entry["at"],
@@ -44,7 +50,20 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
             entry["task"],
             number(entry["epsilon"]),
             number(entry["delta"]),
+            _amount(entry["counted"]),
             entry["neighbors"],
             "yes" if entry["release"] else "not yet",
         )
+    if not console.is_terminal:
+        console.width = _PIPED
     console.print(table)
+    console.print("counted: what the run adds to the spent epsilon.")
+
+
+def _pair(epsilon: float | None, delta: float | None) -> str:
+    return f"epsilon {_amount(epsilon)}, delta {_amount(delta)}"
+
+
+def _amount(value: float | None) -> str:
+    """Return an amount as text; None where the charges exceed delta."""
+    return "unknown" if value is None else number(value, 6)

@@ -19,6 +19,10 @@ from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
 _ROWS = 1000
+_SAME, _ONE = "all rows the same", "one row"
+_BOUNDS = "every value at a bound"
+_EXTREME = (_BOUNDS, _SAME, _ONE)
+"""Kinds of rows that a block rarely has. There an answer may be missing: the block then has the default."""
 _SLOW = 0.5
 """A function that takes more than this part of its time limit may exceed it on a busier machine."""
 
@@ -38,6 +42,11 @@ class Finding:
     answer: tuple[float, ...] | None
     seconds: float
     problem: str
+
+    @property
+    def fails(self) -> bool:
+        """Whether the function has a problem on ordinary rows."""
+        return bool(self.problem) and self.rows not in _EXTREME
 
 
 def check(job: Job) -> list[Finding]:
@@ -75,9 +84,9 @@ def _made_up(columns: tuple[str, ...], bounds: NDArray[np.float64]) -> Iterator[
     yield f"{_ROWS:,} uniform rows", batch(values)
     yield f"{_ROWS:,} uniform rows again", batch(values)
     yield "a tenth of the values null", batch(values, holes)
-    yield "every value at a bound", batch(np.where(rng.uniform(size=values.shape) < 0.5, low, high))
-    yield "all rows the same", batch(np.tile(values[:1], (_ROWS, 1)))
-    yield "one row", batch(values[:1])
+    yield _BOUNDS, batch(np.where(rng.uniform(size=values.shape) < 0.5, low, high))
+    yield _SAME, batch(np.tile(values[:1], (_ROWS, 1)))
+    yield _ONE, batch(values[:1])
 
 
 def _try(runner: FunctionRunner, kind: str, batch: pa.RecordBatch) -> Finding:
@@ -112,17 +121,31 @@ def _judge(function: Function, raw: bytes, seconds: float) -> tuple[tuple[float,
 
 
 def show(findings: list[Finding]) -> list[str]:
-    """Return the findings as lines for a terminal."""
+    """Return the findings as lines for a terminal. The last line says whether the function works."""
     width = max(len(finding.rows) for finding in findings) + 2
-    lines = []
+    lines, said = [], ""
     for finding in findings:
         answer = "none" if finding.answer is None else ", ".join(number(value) for value in finding.answer)
         lines.append(f"{finding.rows:<{width}}{answer} in {number(finding.seconds, 2)} s")
         if finding.problem:
-            lines.append(f"{'':<{width}}{finding.problem}")
+            same = "The same problem." if finding.problem == said else finding.problem
+            lines.append(f"{'':<{width}}{same}")
+        said = finding.problem or said
     first, second = (finding.answer for finding in findings[:2])
     if first is not None and first != second:
         lines.append(
             "The function answers the same rows differently. That is allowed: each block is answered once."
         )
-    return lines
+    return [*lines, _verdict(findings)]
+
+
+def _verdict(findings: list[Finding]) -> str:
+    if any(finding.fails for finding in findings):
+        return "The function does not work on ordinary rows: mend it, or the job, before a run."
+    extreme = [finding.rows for finding in findings if finding.problem]
+    if not extreme:
+        return "The function works on all of these rows."
+    return (
+        f"The function works on ordinary rows. It has a problem on extreme ones ({'; '.join(extreme)}). A "
+        "block of a run is rarely like that, and if it is, it spoils at most its own answer."
+    )

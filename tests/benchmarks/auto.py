@@ -96,7 +96,8 @@ def _looseness_table(measured: dict[str, list[Measured]]) -> Table:
             setting = case.name.replace(f" {case.shape}", "", 1)
             for method, each in runs.items():
                 for name, promised, quantile in each.looseness():
-                    ratio = max(1.0, promised) / max(1.0, quantile)
+                    least = 1e-3 if promised == 1.0 else 1.0  # a part of what is allowed, or records
+                    ratio = max(least, promised) / max(least, quantile)
                     known = tightest[method, name]
                     known[setting] = min(known.get(setting, np.inf), ratio)
         for (method, name), ratios in tightest.items():

@@ -15,6 +15,7 @@ from core.privacy_filter import (
     Charge,
     allowed_divergence,
     best_order,
+    filter_delta,
     filter_spend,
     pure_divergence,
 )
@@ -174,3 +175,11 @@ def test_a_replacement_is_charged_as_two_moves() -> None:
     pure = Mechanism("r", "m", 1.0, 1.0, epsilon=0.3, delta=1e-8).under_replacement()
     assert pure.epsilon == 0.6
     assert pure.delta == pytest.approx((1 + math.exp(0.3)) * 1e-8, rel=1e-15)
+
+
+def test_delta_is_spent_by_runs_or_by_their_draws() -> None:
+    """A Rényi filter counts the deltas of draws against half of its delta."""
+    budget, charges = Budget(3.0, 1e-5), [run(1.0, 1e-6), run(0.5, 2e-6)]
+    assert filter_delta(charges, budget, None) == pytest.approx((3e-6, 1e-5))
+    gaussian = Charge(Budget(1.0, 1e-6), Gaussian.of("sum", 0.01, 1).mechanisms("r"))
+    assert filter_delta([*charges, gaussian], budget, 10.0) == pytest.approx((3e-6, 5e-6))

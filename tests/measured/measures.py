@@ -14,6 +14,7 @@ from core.centers.found import Centers
 from core.domain import Points
 from core.graphs.edges import Edges
 from core.one_cluster.found import Found
+from core.sample_and_aggregate.found import Stable
 from tests.measured.cases import Case
 
 Figures = Mapping[str, float]
@@ -300,6 +301,51 @@ class TrianglesMeasure(Measure):
         return {"error": self.error(found)}
 
 
+class AnswersMeasure(Measure):
+    """The distance from the middle answer, in parts of the widest axis; and what is promised about it.
+
+    Per axis, a promise is measured as a part of what it allows, and 1 is allowed.
+    """
+
+    @property
+    def least(self) -> float:
+        """A thousandth of an axis."""
+        return 0.001
+
+    @cached_property
+    def _middle(self) -> NDArray[np.float64]:
+        return np.median(self.points, axis=0)
+
+    def error(self, found: Any) -> float:
+        if not isinstance(found, Stable):
+            return 1.0
+        return float((np.abs(found.value - self._middle) / np.asarray(self.case.grid.extents)).max())
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        if not isinstance(found, Stable):
+            return {}
+        figures: dict[str, float] = {}
+        stable = math.ceil(0.8 * len(self.points))
+        if promises["errors"] is not None:
+            apart = np.sort(np.abs(self.points - self._middle).max(axis=1))[stable - 1]
+            off = np.abs(found.value - self._middle) - promises["spread_factor"] * apart
+            figures["errors"] = self._part(off, promises["errors"])
+        if promises["mean_errors"] is not None:
+            figures["mean_errors"] = self._part(
+                np.abs(found.value - self.points.mean(0)), promises["mean_errors"]
+            )
+        if found.failed is not None:
+            figures["failed_error"] = float(abs(found.failed))
+        if found.radius is not None and promises["radius_blocks"] is not None:
+            moved = self.points - found.value
+            inside = int(((moved * moved).sum(axis=1) <= found.radius**2).sum())
+            figures["radius_blocks"] = float(stable - inside)
+        return figures
+
+    def _part(self, off: NDArray[np.float64], allowed: tuple[float, ...]) -> float:
+        return float((off * self.case.grid.step / np.asarray(allowed)).max())
+
+
 MEASURES: dict[str, type[Measure]] = {
     "quantiles": QuantilesMeasure,
     "median": OneValueMeasure,
@@ -314,6 +360,7 @@ MEASURES: dict[str, type[Measure]] = {
     "k_cover": CoverMeasure,
     "mst_cost": TreeCostMeasure,
     "triangles": TrianglesMeasure,
+    "sample_and_aggregate": AnswersMeasure,
 }
 
 NOT_MEASURED: dict[str, str] = {
@@ -323,6 +370,9 @@ NOT_MEASURED: dict[str, str] = {
     "smallest_group": "what the noise of the averages means for one group, no bound on the answer",
     "radius_factor": "the smallest ball is not known here; make bench-one-cluster plants one",
     "resolution": "belongs to radius_factor",
+    "leftover": "the largest of errors",
+    "spread_factor": "belongs to errors",
+    "failed_most": "a limit that the noisy number of failed blocks is compared with",
     "rows_error": "only where coverage is given",
 }
 """Figures of plans that are no promise about a release, or that are measured elsewhere."""

@@ -104,6 +104,8 @@ POLICIES = [
     ("histogram", {}, {"distance": 0.25}),
     ("histogram", {}, {"partition": [0.125, 0.125]}),
     ("histogram", {}, {"secrets": "attribute"}),
+    ("histogram", {}, {"distance": [0.25, 0]}),
+    ("threshold", {}, {"distance": [0.25, 0]}),
     ("cdf", LINE, {"distance": 0.0625}),
     ("k_means", {}, {"partition": [0.125, 0.125]}),
 ]
@@ -115,6 +117,21 @@ def test_policies_run(bench, task, where, policy):
     result = bench.run(given)
     assert result.exit_code == 0, result.output
     assert bench.release()["privacy"]["policy"].items() >= policy.items()
+
+
+def test_a_column_of_distance_0_is_public(bench):
+    """Counts by a public column cost nothing, and a threshold for public labels needs half of the noise."""
+    near = {**REPLACED, "privacy.policy": {"distance": [0.25, 0]}}
+    counts = make_plan(
+        check_job(bench.changed({**changes("histogram"), **near, "params.cells": [1, 8]})), bytes(16)
+    )
+    assert counts.mechanisms == ()
+    scales = [
+        make_plan(check_job(bench.changed({**changes("threshold"), **REPLACED, **given})), bytes(16))
+        for given in ({}, near)
+    ]
+    full, saved = (plan.mechanisms[0].scale for plan in scales)
+    assert full == pytest.approx(2 * saved)
 
 
 def known(**box):
@@ -132,6 +149,11 @@ WRONG = [
     ("cdf", {**REPLACED, "privacy.policy": {"distance": 5.0}}, "larger than the domain"),
     ("cdf", {**REPLACED, "privacy.policy": {"distance": 1e-5}}, "times domain.step"),
     ("cdf", {**REPLACED, "privacy.policy": {}}, "exactly one of"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [0.25, 0]}}, "has 2 distances for 1 axes"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [0]}}, "and not all 0"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [2]}}, "larger than the"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [1e-5]}}, "times domain.step"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": "near"}}, "privacy.policy.distance is 'near'"),
     ("cdf", {"privacy.policy": {"distance": 0.25}}, "a policy refines replace_one"),
     ("histogram", {**REPLACED, "privacy.policy": {"partition": [0.5]}}, "has 1 widths for 2"),
     (

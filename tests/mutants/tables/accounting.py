@@ -37,8 +37,8 @@ COSTS = (
         6,
         _FILTER,
         "draws' own deltas may use all of delta, beside the conversion",
-        "budget.delta / 2):",
-        "budget.delta):",
+        "return math.fsum(draws), budget.delta / 2",
+        "return math.fsum(draws), budget.delta",
         ACCOUNTANTS,
     ),
     Mutant(

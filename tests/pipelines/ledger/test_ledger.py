@@ -188,11 +188,19 @@ def test_the_command_makes_and_shows_a_ledger(bench):
     assert not (bench.folder / "two").exists()
     shown = bench.shoal("ledger", "show", path)
     assert shown.exit_code == 0, shown.output
-    for part in ("left 0.5", "monday", "one_cluster", "yes"):
+    for part in (
+        "Spent: epsilon 1, delta 1e-6.",
+        "Left: epsilon 0.5, delta 9e-6.",
+        "monday",
+        "one_cluster",
+        "yes",
+    ):
         assert part in shown.stdout
     described = json.loads(bench.shoal("ledger", "show", path, "--json").stdout)
     assert (described["spent"], described["left"], described["accountant"]) == (1.0, 0.5, "basic composition")
     assert described["charges"][0]["release"]
+    assert described["charges"][0]["counted"] == 1.0
+    assert described["charges"][0]["at"] in shown.stdout  # a table in a pipe is not cut
 
 
 @pytest.mark.parametrize(
