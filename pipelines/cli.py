@@ -1,10 +1,11 @@
 """The command `shoal`. Each command imports its heavy modules itself, so that --help is fast."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -27,6 +28,14 @@ ledger = typer.Typer(
     help="The ledger of a dataset: its total privacy budget, and every charge to it.", no_args_is_help=True
 )
 app.add_typer(ledger, name="ledger")
+
+_AGAIN = "Run the same command with the same run id to finish the run."
+_DOCTYPE = len(b"<!doctype html>")
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM, as schedulers do."""
+
 
 JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: gs://... or a local path.")]
 LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER.json", help="gs://... or a local path.")]
@@ -64,7 +73,7 @@ def run(
         events = events.of(run_id=checked.run_id, task=checked.task)
         with _exit_codes(events):
             runs = _with_beam("run")
-            if dry_run and runs.delivery_of(checked).find() is not None:
+            if dry_run and runs.delivery_of(checked).check():
                 _print(f"Run {checked.run_id} is already released. Running it would return that release.")
             elif dry_run:
                 runs.prepare_run(checked, runner, beam_options or [])
@@ -124,7 +133,7 @@ def report(
     """Write report.html beside a release. It is made from the release alone."""
     with _exit_codes():
         from pipelines.errors import JobError
-        from pipelines.release import RELEASE, REPORT, parse_release, read_rows
+        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release, read_rows
         from pipelines.report.report import render
         from pipelines.storage.locate import absolute, open_folder
 
@@ -134,14 +143,10 @@ def report(
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
         parsed = parse_release(data, folder.locate(RELEASE))
         rows = read_rows(folder)
-        try:
+        with as_the_run_wrote_it(folder.locate(RELEASE)):
             page = render(parsed, rows).encode()
-        except ShoalError:
-            raise
-        except Exception:
-            raise JobError(
-                f"{folder.locate(RELEASE)} was changed after its run, so no report can be made from it."
-            ) from None
+        if not (folder.read(REPORT) or page).startswith(page[:_DOCTYPE]):
+            raise JobError(f"{folder.locate(REPORT)} exists, but it is not a report: move it elsewhere.")
         folder.replace(REPORT, page)
         _print(folder.locate(REPORT))
 
@@ -266,14 +271,16 @@ def _with_beam(module: str) -> Any:
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
+    from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it
     from pipelines.report.summary import summary
     from pipelines.tasks import TASKS
 
     if release is None:
         _print(f"The job was submitted. The release will be in {output}.")
         return
-    _print(*summary(release, TASKS[release["task"]].answers.answer(release, None)))
-    _print("", os.path.join(output, "release.json"), os.path.join(output, "report.html"))
+    with as_the_run_wrote_it(os.path.join(output, RELEASE)):
+        lines = summary(release, TASKS[release["task"]].answers.answer(release, None))
+    _print(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))
 
 
 def _print(*lines: str) -> None:
@@ -315,20 +322,37 @@ def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
                 f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
             )
             text = f"unexpected {type(error).__name__} at {place}."
-        if events is not None and events.stream is not None:
-            events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
-        else:
-            _tell(text)
-        raise typer.Exit(code) from None
+        _end(text, code, events)
+    except Terminated:
+        _end(f"Terminated. {_AGAIN}", 143, events)
     except KeyboardInterrupt:
-        typer.echo(
-            "shoal: Interrupted. Run the same command with the same run id to finish the run.", err=True
-        )
-        raise typer.Exit(130) from None
+        _end(f"Interrupted. {_AGAIN}", 130, events)
+
+
+def _end(text: str, code: int, events: "Events | None") -> NoReturn:
+    """Report why the command ends, and exit with a code."""
+    if events is not None and events.stream is not None:
+        events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
+    else:
+        _tell(text)
+    raise typer.Exit(code) from None
+
+
+def _command() -> None:
+    try:
+        app()
+    except ShoalError as error:  # the text of --help cannot be written
+        _tell(str(error))
+        sys.exit(error.exit_code)
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise Terminated
 
 
 def main() -> None:
     """Run the command, and end the process."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the runner already runs in parallel
     guard_streams()
-    exit_after(app)
+    signal.signal(signal.SIGTERM, _terminate)
+    exit_after(_command)

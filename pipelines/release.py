@@ -4,7 +4,8 @@ import json
 import platform
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, cast
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.domain import Grid
+from core.errors import ShoalError
 from core.input_checks import Checked
 from core.plan import Finding, Plan, Tabular
 from pipelines.answers.answer import Rows
@@ -26,6 +28,8 @@ RELEASE = "release.json"
 TABLE = "result.parquet"
 REPORT = "report.html"
 OUTPUT_ID = "output.id"
+FILES = (OUTPUT_ID, RELEASE, TABLE, REPORT)
+"""Names of the files that a run writes."""
 _INSIDE = b"release"
 SCHEMA = 1
 
@@ -118,19 +122,25 @@ def identify_output(folder: Folder) -> str:
     Raises:
         JobError: the file of the id has other contents.
     """
-    folder.create(OUTPUT_ID, f"{uuid.uuid4().hex}\n".encode())
-    known = read_output_id(folder)
-    if known is None:
-        raise JobError(
-            f"output: {folder.locate(OUTPUT_ID)} exists, but no run wrote it: give another folder."
-        )
-    return known
+    made = uuid.uuid4().hex
+    folder.create(OUTPUT_ID, f"{made}\n".encode())
+    return read_output_id(folder) or made
 
 
 def read_output_id(folder: Folder) -> str | None:
-    """Return the id of an output folder, or None if it has none."""
-    stored = folder.read(OUTPUT_ID) or b""
-    return stored.decode().strip() if re.fullmatch(rb"[0-9a-f]{32}\n", stored) else None
+    """Return the id of an output folder, or None if it has none.
+
+    Raises:
+        JobError: the file of the id has other contents.
+    """
+    stored = folder.read(OUTPUT_ID)
+    if stored is None:
+        return None
+    if not re.fullmatch(rb"[0-9a-f]{32}\n", stored):
+        raise JobError(
+            f"output: {folder.locate(OUTPUT_ID)} exists, but no run wrote it: give another folder."
+        )
+    return stored.decode().strip()
 
 
 def read_rows(folder: Folder) -> Rows:
@@ -171,6 +181,21 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
     if not isinstance(release, dict) or release.get("schema") != SCHEMA or "outcome" not in release:
         raise JobError(f"{where} is not a release of schema {SCHEMA}.")
     return release
+
+
+@contextmanager
+def as_the_run_wrote_it(where: str) -> Iterator[None]:
+    """Translate every error about the values of a stored release to a sentence.
+
+    Raises:
+        JobError: a value is missing, or is not one that a run writes.
+    """
+    try:
+        yield
+    except ShoalError:
+        raise
+    except Exception:  # any value may have any other type
+        raise JobError(f"{where} was changed after its run: restore the file that the run wrote.") from None
 
 
 def find_release(folder: Folder, job: str) -> dict[str, Any] | None:

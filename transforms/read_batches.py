@@ -19,6 +19,10 @@ _FETCHED = 1 << 22
 _INDEX = 4
 """Bytes of an index of a dictionary."""
 
+_INT96_UNIT = "us"
+"""Unit of INT96 timestamps where all columns are read: by default Arrow reads nanoseconds, and years before
+1677 or after 2262 become other years."""
+
 _OF_DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 """Encodings of values and of levels in a column of which Arrow can keep the dictionary."""
 
@@ -38,7 +42,7 @@ def read_batches(
         used: used columns.
         most: most rows per batch.
         unit: optional column of the privacy unit.
-        every: whether to read all columns.
+        every: whether to read all columns; INT96 timestamps are then cut to microseconds.
 
     Raises:
         InputError: the row group cannot be read, or lacks a column.
@@ -64,13 +68,13 @@ def count_rows(file: File) -> list[int]:
 
 
 def read_schema(file: File) -> pa.Schema:
-    """Return the schema of a file.
+    """Return the schema of a file, as batches of every column have it.
 
     Raises:
         InputError: the file's footer cannot be read.
     """
     with _open(file) as opened:
-        return pq.read_schema(opened)
+        return pq.ParquetFile(opened, coerce_int96_timestamp_unit=_INT96_UNIT).schema_arrow
 
 
 @contextmanager
@@ -117,6 +121,7 @@ def _read(
             opened,
             metadata=footer,
             read_dictionary=[unit] if kept else [],
+            coerce_int96_timestamp_unit=_INT96_UNIT if every else None,
             pre_buffer=whole,
             buffer_size=0 if whole else _FETCHED,
             page_checksum_verification=True,  # if the writer stored checksums

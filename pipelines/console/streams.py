@@ -1,4 +1,4 @@
-"""Standard streams that accept every character, and report a closed reader in one sentence."""
+"""Standard streams that accept every character, and report trouble in one sentence."""
 
 import os
 import sys
@@ -14,13 +14,16 @@ class StreamError(ShoalError, RuntimeError):
 class GuardedStream:
     """A text stream that raises a `StreamError` where it cannot be written.
 
+    A reader that ends early, such as `head`, has read enough. What follows is discarded, so that the command
+    goes on and ends as it would have.
+
     Args:
         stream: the stream to write to.
         name: its name in the error.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
-        self._stream, self._name = stream, name
+        self._stream, self._name, self._left = stream, name, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -32,7 +35,10 @@ class GuardedStream:
             StreamError: the stream cannot be written.
         """
         try:
-            return self._stream.write(text)
+            return len(text) if self._left else self._stream.write(text)
+        except BrokenPipeError:
+            self._left = True
+            return len(text)
         except OSError as error:
             raise self._failed(error) from None
 
@@ -43,7 +49,10 @@ class GuardedStream:
             StreamError: the stream cannot be written.
         """
         try:
-            self._stream.flush()
+            if not self._left:
+                self._stream.flush()
+        except BrokenPipeError:
+            self._left = True
         except OSError as error:
             raise self._failed(error) from None
 

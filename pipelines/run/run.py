@@ -1,6 +1,7 @@
 """Run a job as one Beam pipeline that writes its release once."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,19 +13,28 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.typehints.decorators import no_annotations
 
 from core.domain import Grid
+from core.errors import ShoalError
 from core.input_checks import Checked
 from core.plan import Finding, Plan
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.ledger.ledger import LedgerRefusal, charge_run, check_room, mark_released, now
+from pipelines.ledger.content import Entry
+from pipelines.ledger.ledger import (
+    LedgerRefusal,
+    charge_run,
+    check_charge,
+    check_release,
+    mark_released,
+    now,
+)
 from pipelines.plan import make_plan
 from pipelines.release import (
-    OUTPUT_ID,
+    FILES,
     RELEASE,
     REPORT,
-    TABLE,
+    as_the_run_wrote_it,
     draft_release,
     find_release,
     identify_output,
@@ -82,13 +92,39 @@ class Delivery:
         release = self.find()
         if release is not None:
             if self.ledger is not None:
-                digest = hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
-                mark_released(self.ledger, self.run_id, digest, self.charged)
+                mark_released(self.ledger, self.run_id, self._digest(), self.charged)
             if self.folder.read(REPORT) is None:
-                self.folder.create(REPORT, render(release, read_rows(self.folder)).encode())
-            for name in (OUTPUT_ID, RELEASE, TABLE, REPORT):
+                with as_the_run_wrote_it(self.folder.locate(RELEASE)):
+                    page = render(release, read_rows(self.folder)).encode()
+                self.folder.create(REPORT, page)
+            for name in FILES:
                 self.folder.sweep(name)
         return release
+
+    def check(self) -> bool:
+        """Return whether there is a release of this job, and check that `finish` could mark it."""
+        if self.find() is None:
+            return False
+        if self.ledger is not None:
+            check_release(self.ledger, self.run_id, self._digest())
+        return True
+
+    def check_charge(self, entry: Entry) -> bool:
+        """Return whether a charge says that its run is released.
+
+        Raises:
+            LedgerRefusal: it does, but there is no release.
+        """
+        if entry.release is not None and self.find() is None:
+            raise LedgerRefusal(
+                f"privacy.ledger {self.ledger} has recorded that run {self.run_id} was released, but its "
+                f"release is no longer in {self.folder.locate('')}: restore it, or give another run_id, "
+                "which is charged separately."
+            )
+        return entry.release is not None
+
+    def _digest(self) -> str:
+        return hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
 
 
 def delivery_of(job: Job) -> Delivery:
@@ -150,19 +186,31 @@ def prepare_run(
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
         _check_import(prepared.function)
     if job.privacy.ledger is not None:
-        check_room(job.privacy.ledger, job, prepared.plan, clock)
+        delivery = delivery_of(job)
+        output_id = read_output_id(delivery.folder)
+        delivery.check_charge(check_charge(job.privacy.ledger, job, prepared.plan, clock, output_id))
     open_folder(job.output).prepare()
     return prepared
 
 
 def _check_apart(job: Job) -> None:
-    """Check that neither output nor ledger lies in the input, where a later run would read it."""
+    """Check that input, output and ledger are apart.
+
+    A later run would read an output or a ledger in the input as rows. A ledger with the name of a file of the
+    output would be taken for that file.
+    """
     for name, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
         if place is not None and lies_within(job.input.path, place):
             raise JobError(
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
                 "read it as rows; give a path outside the input."
             )
+    own = [os.path.realpath(open_folder(job.output).locate(name)) for name in FILES]
+    if job.privacy.ledger is not None and os.path.realpath(job.privacy.ledger) in own:
+        raise JobError(
+            f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
+            "another path."
+        )
 
 
 def _check_import(function: Function) -> None:
@@ -205,15 +253,15 @@ def run_job(
         RunError: anything else.
     """
     events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
-    delivery = delivery_of(job)
+    delivery, stored = delivery_of(job), True
     if delivery.find() is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.emit("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
-        delivery, found = _charge(job, prepared.plan, delivery, clock)
-        if not found:
+        delivery, stored = _charge(job, prepared.plan, delivery, clock)
+        if not stored:
             events.emit("started", runner=runner, ledger=job.privacy.ledger)
             with with_progress(prepared.plan.rounds, events) as rounds:
-                done = submit(partial(build_pipeline, prepared, delivery, rounds), "nothing was released")
+                done = _submit(partial(build_pipeline, prepared, delivery, rounds), delivery)
             if not done:
                 events.emit("submitted", output=job.output)
                 return None
@@ -222,8 +270,19 @@ def run_job(
         raise RunError(
             f"The pipeline ended, but {delivery.folder.locate(RELEASE)} is not visible from this machine."
         )
-    events.emit(release["outcome"], output=job.output)
+    outcome = {"outcome": release["outcome"]} if stored else {}
+    events.emit("stored" if stored else release["outcome"], output=job.output, **outcome)
     return release
+
+
+def _submit(build: Callable[[], beam.Pipeline], delivery: Delivery) -> bool:
+    """Build and run the pipeline of a run; see `submit`. A release that a failed pipeline left counts."""
+    try:
+        return submit(build, "nothing was released")
+    except ShoalError:
+        if delivery.find() is None:
+            raise
+        return True
 
 
 def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], datetime]) -> tuple[Delivery, bool]:
@@ -237,15 +296,7 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
     output_id = identify_output(delivery.folder)
     entry = charge_run(delivery.ledger, job, plan, clock, output_id)
     delivery = replace(delivery, charged=entry.ledger, output_id=output_id)
-    if entry.release is None:
-        return delivery, False
-    if delivery.find() is None:
-        raise LedgerRefusal(
-            f"privacy.ledger {delivery.ledger} has recorded that run {job.run_id} was released, but its "
-            f"release is no longer in {job.output}: restore it, or give another run_id, which is charged "
-            "separately."
-        )
-    return delivery, True
+    return delivery, delivery.check_charge(entry)
 
 
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:

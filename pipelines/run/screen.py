@@ -1,5 +1,7 @@
 """Screen a dataset: split its rows into those inside the released balls and those outside."""
 
+import os
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,19 +18,21 @@ from pipelines.job.job import Job
 from pipelines.release import RELEASE, parse_release
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import submit
+from pipelines.storage.folder import GCS
 from pipelines.storage.locate import absolute, open_folder
-from transforms.list_files import InputError, filesystem, lies_within
+from transforms.list_files import InputError, filesystem, lies_within, short
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
 from transforms.screen_rows import Screen, ScreenRows, file_name
 
 MARKER = "README.txt"
+_LONGEST_NAME, _MOST_ROW_GROUPS = 255, 99_999
 _MARKS = """\
 PRIVATE DATA. This is not a release.
 
-The files in inside/ and outside/ contain rows of the input, unchanged. inside/ has the rows that lie in
-{what} released by {release} (run {run_id}). outside/ has all other rows, including those with a null, NaN or
-infinity in {columns}.
+The files in inside/ and outside/ contain rows of the input, unchanged but for INT96 timestamps, which are cut
+to microseconds. inside/ has the rows that lie in {what} released by {release} (run {run_id}). outside/ has
+all other rows, including those with a null, NaN or infinity in {columns}.
 
 The names, sizes and numbers of rows of these files are private, too. Protect them like the input, and publish
 only the results of private analyses. The rows are still those of the same people, so the budget of an
@@ -77,13 +81,13 @@ def screen(
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")
     _check_output(output, absolute(input_path))
-    _check_names(source)
+    _check_names(source, output)
     what = "the ball" if len(balls.radii) == 1 else "one of the balls"
     columns = ", ".join(source.columns)
     text = _MARKS.format(what=what, release=release["task"], run_id=release["run_id"], columns=columns)
     if not open_folder(output).create(MARKER, text.encode()):
         raise JobError(f"OUTPUT {output_path} is not empty: give a new folder.")
-    submit(partial(_build, options, source, screening, output), f"{output} is not complete")
+    submit(partial(_build, options, source, screening, output), f"{output} may be incomplete")
 
 
 def _read_release(path: str) -> dict[str, Any]:
@@ -145,10 +149,16 @@ def _check_output(output: str, input_path: str) -> None:
     folder.prepare()
 
 
-def _check_names(source: Source) -> None:
-    """Check that no two input files get the same output name, such as `a` and `a.parquet`."""
+def _check_names(source: Source, output: str) -> None:
+    """Check that each file gets a name of its own, unlike `a` and `a.parquet`, which a local disk permits."""
     named: dict[str, str] = {}
     for file in source.files:
+        base = posixpath.basename(file_name(Descriptor(file, _MOST_ROW_GROUPS, 0)))
+        if len(os.fsencode(base)) > _LONGEST_NAME and not output.startswith(GCS):
+            raise InputError(
+                f"input.path: {short(file.name)} is too long a name: {base[-14:]} is added to it, and a "
+                f"name may have {_LONGEST_NAME} bytes; rename the file."
+            )
         other = named.setdefault(file_name(Descriptor(file, 0, 0)), file.name)
         if other != file.name:
             raise InputError(

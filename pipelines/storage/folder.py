@@ -39,5 +39,8 @@ class Folder(Protocol):
     def prepare(self) -> None:
         """Check that files can be created in the folder, and leave no file behind."""
 
+    def prepare_swap(self, name: str) -> None:
+        """Check that an existing file can be swapped, and change nothing."""
+
     def locate(self, name: str) -> str:
         """Return the path or URL of a file."""

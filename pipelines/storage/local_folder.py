@@ -97,17 +97,8 @@ class LocalFolder:
                 return False
             with locked(path, kept=True):
                 clear(path)
-                # opened for writing, so that a user without write permission is refused, even if the folder
-                # permits a rename
-                with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "rb") as file:
-                    held, links = file.read(), os.fstat(file.fileno()).st_nlink
-                if held != seen:
+                if _read_to_swap(path) != seen:
                     return False
-                if links > 1:
-                    raise JobError(
-                        f"{path} has {links} hard links, and a write would separate them: remove the others, "
-                        "or make them symbolic links."
-                    )
                 replace_file(path, data)
         return True
 
@@ -127,6 +118,13 @@ class LocalFolder:
                 f"{problem}; give a folder that can be written, on a file system with hard links."
             ) from None
 
+    def prepare_swap(self, name: str) -> None:
+        """See `Folder.prepare_swap`; raises JobError as `swap` does."""
+        path = self._real(name)
+        with _explained(path, "written"):
+            _read_to_swap(path)
+            try_folder(os.path.dirname(path))
+
     def locate(self, name: str) -> str:
         """See `Folder.locate`."""
         return os.path.join(self.path, name)
@@ -145,6 +143,25 @@ class LocalFolder:
                 "or give another path."
             )
         return os.path.realpath(path)
+
+
+def _read_to_swap(path: str) -> bytes:
+    """Return the content of a file that is going to be replaced.
+
+    It is opened for writing, so that a user without write permission is refused, even if the folder permits a
+    rename.
+
+    Raises:
+        JobError: the file has several hard links; the others would keep the old content.
+    """
+    with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "rb") as file:
+        held, links = file.read(), os.fstat(file.fileno()).st_nlink
+    if links > 1:
+        raise JobError(
+            f"{path} has {links} hard links, and a write would separate them: remove the others, or make "
+            "them symbolic links."
+        )
+    return held
 
 
 def _existing(path: str) -> str:

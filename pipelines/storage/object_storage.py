@@ -103,6 +103,10 @@ class ObjectFolder:
         """See `Folder.prepare`: a write to an impossible generation fails, but checks the permission."""
         self._upload(".probe", b"", _NO_GENERATION)
 
+    def prepare_swap(self, name: str) -> None:
+        """See `Folder.prepare_swap`."""
+        self.prepare()
+
     def locate(self, name: str) -> str:
         """See `Folder.locate`."""
         return posixpath.join(self.path, name)

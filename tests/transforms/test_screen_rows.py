@@ -1,4 +1,5 @@
 import os
+from datetime import datetime
 from pathlib import Path
 
 import apache_beam as beam
@@ -181,3 +182,15 @@ def test_a_name_that_is_not_parquet_is_kept_whole(tmp_path: Path) -> None:
     write(tmp_path / "rows" / "a.pq", x=[1.0])
     (descriptor,) = list_row_groups(open_source(str(tmp_path / "rows" / "a.pq"), ["x"]).files[0])
     assert file_name(descriptor) == "a.pq-00000.parquet"
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_timestamps_of_any_year_keep_their_values(tmp_path: Path, store_schema: bool) -> None:
+    """Spark writes INT96, which Arrow reads as nanoseconds by default: only of the years 1677 to 2262."""
+    years = [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999), datetime(2026, 1, 2, 3, 4, 5, 6)]
+    table = pa.table({"x": [0.5] * 3, "y": [0.5] * 3, "t": pa.array(years, pa.timestamp("us"))})
+    (tmp_path / "rows").mkdir()
+    path = tmp_path / "rows" / "a.parquet"
+    pq.write_table(table, path, use_deprecated_int96_timestamps=True, store_schema=store_schema)
+    screen(tmp_path / "rows", tmp_path / "out")
+    assert rows(tmp_path / "out" / INSIDE)["t"].to_pylist() == years

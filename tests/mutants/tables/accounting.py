@@ -9,6 +9,7 @@ _LEDGER = "pipelines/ledger/ledger.py"
 _POLICY = "pipelines/ledger/policy.py"
 _POLICIES = Selection(("tests/pipelines/ledger/test_policy.py",))
 _CHECKS = "core/input_checks.py"
+_CONTENT = "pipelines/ledger/content.py"
 
 COSTS = (
     Mutant(
@@ -93,7 +94,7 @@ COSTS = (
     ),
     Mutant(
         12,
-        _LEDGER,
+        _CONTENT,
         "an added record counts once where one is replaced",
         "return charge if neighbors == self.neighbors else charge.under_replacement()",
         "return charge",

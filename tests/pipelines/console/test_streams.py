@@ -1,5 +1,6 @@
 """Standard streams that are closed, full or of another encoding never harm a run."""
 
+import errno
 import io
 import json
 import os
@@ -9,32 +10,58 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.cli import _command
 from pipelines.console.events import Events
 from pipelines.console.streams import GuardedStream, StreamError
 from pipelines.ledger.ledger import now
 
 
-class Gone(io.StringIO):
-    """A stream whose reader went away."""
+class Broken(io.StringIO):
+    """A stream that cannot be written."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
     def write(self, text: str) -> int:
-        raise BrokenPipeError(32, "Broken pipe")
+        raise OSError(self.number, os.strerror(self.number))
 
     def flush(self) -> None:
-        raise BrokenPipeError(32, "Broken pipe")
+        raise OSError(self.number, os.strerror(self.number))
+
+
+FULL, GONE = Broken(errno.ENOSPC), Broken(errno.EPIPE)
 
 
 def test_a_stream_that_fails_says_so_in_a_sentence() -> None:
-    says = r"^The standard output stream cannot be written \(Broken pipe\)\.$"
+    says = r"^The standard output stream cannot be written \(No space left on device\)\.$"
     for act in (lambda stream: stream.write("x"), lambda stream: stream.flush()):
         with pytest.raises(StreamError, match=says):
-            act(GuardedStream(Gone(), "output"))
+            act(GuardedStream(FULL, "output"))
     kept = io.StringIO()
     GuardedStream(kept, "output").write("text")
     assert kept.getvalue() == "text"
 
 
-@pytest.mark.parametrize("stream", [Gone(), GuardedStream(Gone(), "error")])
+def test_a_reader_that_has_enough_ends_nothing() -> None:
+    for act in (lambda stream: stream.write("x"), lambda stream: stream.flush()):
+        stream = GuardedStream(GONE, "output")
+        for _ in range(2):
+            act(stream)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], [], ["ledger"], ["run", "--help"]])
+def test_help_that_cannot_be_written_is_no_traceback(monkeypatch, capsys, arguments: list[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["shoal", *arguments])
+    monkeypatch.setattr(sys, "stdout", GuardedStream(FULL, "output"))
+    with pytest.raises(SystemExit) as end:
+        _command()
+    assert end.value.code == 1
+    says = "shoal: The standard output stream cannot be written (No space left on device).\n"
+    assert capsys.readouterr().err == says
+
+
+@pytest.mark.parametrize("stream", [FULL, GONE, GuardedStream(FULL, "error"), GuardedStream(GONE, "error")])
 def test_lost_events_end_no_run(stream) -> None:
     Events(stream, now).emit("started")
 
@@ -43,6 +70,7 @@ def test_lost_events_end_no_run(stream) -> None:
 @pytest.mark.parametrize(
     ("redirected", "code", "says"),
     [
+        ("| true", 0, ""),
         ("> /dev/full", 1, "The standard output stream cannot be written (No space left on device)."),
         (">&- 2>&-", 0, ""),
         ("--json-logs 2> /dev/full > /dev/null", 0, ""),

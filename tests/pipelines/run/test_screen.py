@@ -217,6 +217,26 @@ def test_files_that_would_be_written_over_each_other_are_refused(bench):
     assert not bench.out.exists()
 
 
+def test_a_file_whose_rows_would_have_too_long_a_name_is_refused(bench):
+    """The names of the output end in the number of the row group; nothing is left that a retry refuses."""
+    path = bench.rows / "part.parquet"
+    path = path.rename(bench.rows / f"{'a' * 242}.parquet")
+    with pytest.raises(
+        InputError, match=r"is too long a name: -99999\.parquet is added to it, and a name may have 255"
+    ):
+        bench.screen()
+    assert not bench.out.exists()
+    path.rename(bench.rows / f"{'a' * 241}.parquet")
+    bench.screen()
+    assert sorted(bench.names("inside") + bench.names("outside")) == list("abcd")
+
+
+def test_an_option_that_fails_while_building_leaves_no_folder(bench):
+    with pytest.raises(JobError, match="The Beam options after -- are wrong"):
+        screen(bench.release(), str(bench.rows), str(bench.out), beam_options=["--gbek=x"])
+    assert not bench.out.exists()
+
+
 def test_unknown_runners_and_schemes_are_refused(bench):
     with pytest.raises(JobError, match="--runner is DaskRunner"):
         screen(bench.release(), str(bench.rows), str(bench.out), runner="DaskRunner")

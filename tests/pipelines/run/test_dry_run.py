@@ -1,0 +1,207 @@
+"""A dry run and a run make the same checks; a refusal charges nothing and writes nothing."""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.release import REPORT
+from pipelines.run import run as runs
+from tests.pipelines.conftest import Bench
+
+
+@pytest.fixture
+def books(bench) -> Bench:
+    """Return a bench whose jobs have a ledger."""
+    path = str(bench.folder / "books" / "ledger.json")
+    create_ledger(path, Ledger(epsilon=5.0, delta=1e-5))
+    bench.job["privacy"]["ledger"] = path
+    bench.job["run_id"] = "monday"
+    return bench
+
+
+def everything(folder: Path) -> dict[str, bytes | None]:
+    """Return the content of each file and folder but the job."""
+    places = (place for place in folder.rglob("*") if place.name != "job.yaml")
+    return {str(place): None if place.is_dir() else place.read_bytes() for place in places}
+
+
+def refusal(bench: Bench, changes: dict) -> tuple[int, str]:
+    """Return exit code and message of a run and of a dry run, which are the same and write nothing."""
+    before = everything(bench.folder)
+    said = []
+    for flags in (["--dry-run"], []):
+        result = bench.run(changes, *flags)
+        assert result.stdout == ""
+        assert everything(bench.folder) == before
+        said.append((result.exit_code, result.stderr))
+    assert said[0] == said[1]
+    return said[0]
+
+
+def rewrite_ledger(bench: Bench, change: Callable[[dict], None]) -> None:
+    path = Path(bench.job["privacy"]["ledger"])
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def test_a_run_id_of_another_job(books):
+    assert books.run().exit_code == 0
+    changes = {"privacy.epsilon": 0.5, "output": str(books.folder / "other")}
+    code, says = refusal(books, changes)
+    assert (code, "contains a run of another job with this id" in says) == (2, True)
+
+
+def test_a_release_that_is_lost(books):
+    assert books.run().exit_code == 0
+    release = books.folder / "out"
+    release.rename(books.folder / "backup")
+    code, says = refusal(books, {})
+    assert (code, "its release is no longer in" in says) == (3, True)
+    (books.folder / "backup").rename(release)
+    assert books.run().exit_code == 0
+
+
+def test_a_charge_for_another_folder(books):
+    assert books.run().exit_code == 0
+    rewrite_ledger(books, lambda ledger: ledger["charges"][0].update(release=None))
+    shutil.rmtree(books.folder / "out")
+    code, says = refusal(books, {})
+    assert (code, "for another folder than the one now at" in says) == (3, True)
+
+
+def test_a_charge_for_other_noise(books):
+    assert books.run().exit_code == 0
+    shutil.rmtree(books.folder / "out")
+
+    def cheapen(ledger: dict) -> None:
+        ledger["charges"][0]["draws"][0] = [0.0, 0.0, 0.0]
+
+    rewrite_ledger(books, cheapen)
+    code, says = refusal(books, {})
+    assert (code, "for other noise than this version" in says) == (3, True)
+
+
+def test_a_foreign_id_of_the_output(books):
+    (books.folder / "out").mkdir()
+    (books.folder / "out" / "output.id").write_text("hello")
+    code, says = refusal(books, {})
+    assert (code, "output.id exists, but no run wrote it" in says) == (2, True)
+
+
+def test_a_release_that_the_ledger_does_not_know(books):
+    assert books.run().exit_code == 0
+    rewrite_ledger(books, lambda ledger: ledger.update(charges=[]))
+    code, says = refusal(books, {})
+    assert (code, "contains no charge of run monday" in says) == (2, True)
+
+
+def test_a_ledger_with_two_names(books):
+    os.link(books.job["privacy"]["ledger"], books.folder / "books" / "link.json")
+    code, says = refusal(books, {})
+    assert (code, "has 2 hard links" in says) == (2, True)
+
+
+def test_a_ledger_that_cannot_be_written(books, monkeypatch):
+    def read_only(folder: str) -> None:
+        if folder.endswith("books"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("pipelines.storage.local_folder.try_folder", read_only)
+    code, says = refusal(books, {})
+    assert (code, "ledger.json cannot be written (Read-only file system)" in says) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["report.html", "release.json", "result.parquet", "output.id"])
+def test_a_ledger_that_has_the_name_of_a_file_of_the_output(bench, name):
+    path = str(bench.folder / "out" / name)
+    changes = {"privacy.ledger": path, "output": str(bench.folder / "link")}
+    (bench.folder / "out").mkdir()
+    (bench.folder / "link").symlink_to(bench.folder / "out")
+    if name in ("report.html", "output.id"):  # the others are refused as releases
+        create_ledger(path, Ledger(epsilon=5.0, delta=1e-5))
+    code, says = refusal(bench, changes)
+    assert (code, "a run writes a file of this name to its output" in says) == (2, True)
+
+
+def test_a_report_replaces_nothing_but_a_report(bench):
+    assert bench.run().exit_code == 0
+    path = bench.folder / "out" / REPORT
+    page = path.read_text()
+    path.write_text("<!doctype html> of an earlier version")
+    assert bench.shoal("report", str(bench.folder / "out")).exit_code == 0
+    assert path.read_text() == page
+    path.write_text("{}")
+    refused = bench.shoal("report", str(bench.folder / "out"))
+    assert (refused.exit_code, "report.html exists, but it is not a report" in refused.stderr) == (2, True)
+    assert path.read_text() == "{}"
+
+
+def test_a_release_counts_though_the_pipeline_failed_after_it(books, monkeypatch):
+    submit = runs.submit
+
+    def fail_late(build: Callable, consequence: str) -> bool:
+        assert submit(build, consequence)
+        raise runs.RunError(f"The pipeline failed; {consequence}.")
+
+    monkeypatch.setattr(runs, "submit", fail_late)
+    result = books.run()
+    assert result.exit_code == 0, result.output
+    assert read_ledger(books.job["privacy"]["ledger"]).charges[0].release is not None
+
+
+@pytest.mark.parametrize("keeps_report", [True, False])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda release: release.pop("privacy"),
+        lambda release: release.update(task="nope"),
+        lambda release: release.update(task=[]),
+        lambda release: release.update(domain=1),
+        lambda release: release["privacy"].update(epsilon="x"),
+        lambda release: release["privacy"].update(epsilon=10**400),
+    ],
+)
+def test_a_release_that_was_changed_is_told_in_a_sentence(bench, change, keeps_report):
+    assert bench.run().exit_code == 0
+    path = bench.folder / "out" / "release.json"
+    if not keeps_report:
+        (bench.folder / "out" / REPORT).unlink()
+    release = json.loads(path.read_text())
+    change(release)
+    path.write_text(json.dumps(release))
+    again, report = bench.run(), bench.shoal("report", str(bench.folder / "out"))
+    says = f"shoal: {path} was changed after its run: restore the file that the run wrote.\n"
+    assert (report.exit_code, report.stderr) == (2, says)
+    if not keeps_report or "domain" not in str(change.__code__.co_consts):
+        assert (again.exit_code, again.stderr.splitlines(keepends=True)[-1]) == (2, says)
+
+
+def test_a_stored_release_is_an_event_of_its_own(bench):
+    assert bench.run().exit_code == 0
+    again = bench.run({}, "--json-logs")
+    [event] = [json.loads(line) for line in again.stderr.splitlines()]
+    assert (again.exit_code, event["event"], event["outcome"]) == (0, "stored", "released")
+
+
+def test_an_interruption_is_an_event(bench, monkeypatch):
+    from pipelines.cli import Terminated
+
+    for error, code in ((KeyboardInterrupt, 130), (Terminated, 143)):
+
+        def interrupt(*_: object, error: type[BaseException] = error) -> None:
+            raise error
+
+        monkeypatch.setattr(runs, "prepare_run", interrupt)
+        ended = bench.run({}, "--json-logs")
+        [event] = [json.loads(line) for line in ended.stderr.splitlines()]
+        assert (ended.exit_code, event["event"], event["exit_code"]) == (code, "failed", code)
+        assert event["message"].endswith("with the same run id to finish the run.")
+        plain = bench.run()
+        assert (plain.exit_code, plain.stderr) == (code, f"shoal: {event['message']}\n")
