@@ -42,8 +42,8 @@ class OneCluster:
         target: how many records the ball should hold, t.
         failure: probability with which a promise may fail, beta.
         method: `practical`, `paper` (the published constants), or `auto`.
-        shares: how epsilon is split: weights by the names in `SHARES`. Names that are left out keep their
-            default weights.
+        shares: how epsilon is split: weights of good_radius, good_center, average_1, average_2, fit_radius
+            and count. Those that are left out keep their default weights.
 
     Raises:
         InvalidValue: a value is out of range.
