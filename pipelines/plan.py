@@ -236,8 +236,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     for sentence in promises:
         console.print(f"  • {sentence}")
     if unpromised:
-        console.print("Not promised", style="bold")
-        console.print(f"  • {unpromised}")
+        console.print(unpromised)
     if plan["comparison"]:
         console.print("Methods", style="bold")
         console.print(_methods(plan))
