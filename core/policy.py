@@ -177,6 +177,58 @@ class Distance:
 
 
 @dataclass(frozen=True)
+class DistancePerAxis:
+    """Values at most `thetas[i]` apart on every axis i are a secret pair; an axis of distance 0 is public.
+
+    Args:
+        thetas: distance on each axis, grid steps.
+
+    Raises:
+        InvalidValue: a distance is below 0, or all are 0, which hides nothing.
+    """
+
+    thetas: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.thetas or min(self.thetas) < 0 or max(self.thetas) < 1:
+            raise InvalidValue(
+                "distance",
+                list(self.thetas),
+                "its distances must be whole numbers of steps of at least 0, and not all 0",
+            )
+
+    def check(self, extents: GridPoint) -> None:
+        """See `Secrets.check`."""
+        if len(self.thetas) != len(extents):
+            raise InvalidValue(
+                "distance",
+                list(self.thetas),
+                "give one distance per axis, or one for all",
+                f"has {len(self.thetas)} distances for {len(extents)} axes",
+            )
+        for theta, extent in zip(self.thetas, extents, strict=True):
+            if theta > extent:
+                raise InvalidValue(
+                    "distance",
+                    list(self.thetas),
+                    "use a smaller distance",
+                    f"is {theta} steps on one axis, larger than the {extent} of the domain",
+                )
+
+    def crosses(self, cuts: Cuts) -> bool:
+        """See `Secrets.crosses`."""
+        return any(theta > 0 and len(axis) > 0 for axis, theta in zip(cuts, self.thetas, strict=True))
+
+    def reach(self, extents: GridPoint) -> int:
+        """See `Secrets.reach`."""
+        return sum(min(theta, extent) for theta, extent in zip(self.thetas, extents, strict=True))
+
+    def joins(self, a_low: Ints, a_high: Ints, b_low: Ints, b_high: Ints) -> NDArray[np.bool_]:
+        """See `Secrets.joins`."""
+        return np.asarray((_gaps(a_low, a_high, b_low, b_high) <= np.asarray(self.thetas)).all(axis=-1))
+
+
+@dataclass(frozen=True)
 class Graph:
     """An explicit list of secret pairs, for small domains.
 

@@ -88,7 +88,7 @@ def plan(
     overrides: Overrides = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show the plan of a job: its rounds, noise, promises and smallest target. Reads no rows."""
+    """Show the plan of a job: its rounds, its noise and its promises. Reads no rows."""
     with _exit_codes():
         from pipelines.console.printable import as_json, finite, printable, terminal
         from pipelines.job.job import load_job

@@ -26,6 +26,13 @@ _KEPT = {
     "the kept rows. The choice adds an error to them that no promise includes and that is often larger: up "
     "to sqrt(p (1 - p) n) units in a count or rank, where p is the counted share of n units.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
+    "min": "The rows of each unit are clamped to the domain and replaced by their smallest value, column by "
+    "column.",
+    "max": "The rows of each unit are clamped to the domain and replaced by their largest value, column by "
+    "column.",
+    "sum": "The rows of each unit are clamped to the domain and replaced by their sum. The sum is clamped to "
+    "the domain again.",
+    "count": "The rows of each unit are replaced by their number. The number is clamped to the domain.",
 }
 
 
@@ -145,6 +152,7 @@ def notes(job: Job, plan: Plan) -> list[str]:
     """Return the notes of a plan, which its reader should know."""
     return [
         _unit(job),
+        *([] if TASKS[job.task].subsamples else [_left_out(job)]),
         f"The run hides {hidden(job, plan)}.",
         *_last_points(job),
         *map(_records(job).read, plan.notes),
@@ -166,6 +174,14 @@ def _last_points(job: Job) -> list[str]:
                 f"last grid point is {number(last, 12)}, and larger values are moved to it."
             )
     return found
+
+
+def _left_out(job: Job) -> str:
+    """Return what becomes of values that are not in the domain."""
+    missing = "Rows with a null, NaN or infinity in a used column are left out"
+    missing += "." if job.unit is None else f", and so are rows without {job.unit}."
+    moved = "Values outside of the domain are moved to its edge, which belongs to it."
+    return f"{missing} {moved} The release does not say how many these are."
 
 
 def _records(job: Job) -> Counted:

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
-
-Keep = Literal["one", "mean"]
-"""How the rows of a privacy unit become one record."""
+from transforms.unit_records import Keep
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
-from numpy.typing import NDArray
 
-from core.domain import Grid, Points
+from core.domain import Grid
 from core.rounds import Block
 from core.sampling import siphash
 from transforms.gather_parts import GatherParts
@@ -21,9 +19,8 @@ from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.split_units import read_keyed, stream
-from transforms.unit_keys import U64, unit_ids
-
-Keep = Literal["one", "mean"]
+from transforms.unit_keys import unit_ids
+from transforms.unit_records import Keep, unit_records
 
 Bounded = tuple[bytes, bytes]
 """The records of one shard: their points axis by axis as integers of `_stored`, and their identities."""
@@ -31,14 +28,11 @@ Bounded = tuple[bytes, bytes]
 _SHARDS = 64
 """Number of shards for gathering units. It is fixed, since it must not depend on the number of units."""
 
-_SPLIT, _ROW = 0x756E697473, 0x6B657074
-"""Tweaks of the hashes that choose shards and rows. No sampling of records uses them."""
+_SPLIT = 0x756E697473
+"""Tweak of the hash that chooses shards. No sampling of records uses it."""
 
 _SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
 """Values that are split at a time (many, as each shard gets its own stream), and coordinates per block."""
-
-_LIMB = 16
-"""Number of bits of a coordinate that are summed at a time."""
 
 _LABEL = "Bounding units"
 
@@ -57,10 +51,7 @@ class Bounding:
     sensitivity of a task with respect to one row therefore holds with respect to one unit. All of this is
     true for every salt, even a known one.
 
-    `one` keeps one row of the unit, chosen uniformly at random: the one with the smallest keyed hash of the
-    unit, the grid point, and the number of equal rows before. `mean` keeps the mean of the grid points of the
-    unit after clamping. It is computed exactly in integers, rounded to the grid (halves up), and projected
-    back onto the ball of the domain if rounding moved it outside.
+    The record of a unit is one of its rows, or computed from all of them; see `unit_records`.
 
     Units are distinguished by their keys. Integers and similar values are their own keys. Text is replaced by
     128 bits of a keyed hash, so that the cost of a row does not depend on the length of the text.
@@ -209,68 +200,6 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     of_unit = encoded.indices.to_numpy().astype(np.int64)
     ids = unit_ids(encoded.dictionary)
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
-    if bounding.keep == "one":
-        kept = points[keep_one(points, of_unit, ids, bounding.salt)]
-    else:
-        kept = keep_mean(points, of_unit, len(ids), bounding.grid)
+    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt)
     order = np.argsort(ids, kind="stable")
     return kept[order].astype(_stored(bounding.grid)).tobytes(order="F"), ids[order].astype("<u8").tobytes()
-
-
-def keep_one(
-    points: NDArray[np.unsignedinteger[Any]], of_unit: NDArray[np.int64], ids: U64, salt: bytes
-) -> NDArray[np.intp]:
-    """Return the index of the row that each unit keeps, shape (units,).
-
-    Args:
-        points: shape (n, d), grid steps.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        ids: shape (units,), identity of each unit for the hash.
-        salt: 16 secret bytes.
-    """
-    state = siphash(ids, salt, _ROW)[of_unit]
-    if points.dtype.itemsize == 4:  # two coordinates to a word
-        even = np.pad(points, ((0, 0), (0, points.shape[1] % 2)))
-        points = np.ascontiguousarray(even).view(np.uint64)
-    for word in points.T:
-        state = siphash(state ^ word, salt, _ROW)
-    order = np.lexsort((of_unit, state))  # by unit too, so that units with equal hashes stay separate
-    race, unit = state[order], of_unit[order]
-    first = np.r_[True, (race[1:] != race[:-1]) | (unit[1:] != unit[:-1])]
-    copy = np.arange(len(race)) - np.maximum.accumulate(np.where(first, np.arange(len(race)), 0))
-    race[~first] = siphash(race[~first] + copy[~first].astype(np.uint64), salt, _ROW)
-    least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(least, unit, race)
-    won = np.flatnonzero(race == least[unit])[
-        ::-1
-    ]  # of two rows with the same hash, the first one is written last
-    kept = np.empty(len(ids), dtype=np.intp)
-    kept[unit[won]] = order[won]
-    return kept
-
-
-def keep_mean(
-    points: NDArray[np.unsignedinteger[Any]], of_unit: NDArray[np.int64], units: int, grid: Grid
-) -> Points:
-    """Return the mean of the points of each unit, on the grid and in its ball, shape (units, d).
-
-    This is long division with 16 bits at a time, which is exact for fewer than 2^45 rows.
-
-    Args:
-        points: shape (n, d), grid steps.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        units: number of units.
-        grid: the universe.
-    """
-    rows = np.bincount(of_unit, minlength=units)
-    means = np.zeros((units, points.shape[1]), dtype=np.int64)
-    for axis in range(points.shape[1]):
-        rest = np.zeros(units, dtype=np.int64)
-        for low in reversed(range(0, grid.extents[axis].bit_length(), _LIMB)):
-            limbs = (points[:, axis] >> low & (1 << _LIMB) - 1).astype(np.int64)
-            rest <<= _LIMB
-            np.add.at(rest, of_unit, limbs)
-            digit, rest = np.divmod(rest, rows)
-            means[:, axis] = (means[:, axis] << _LIMB) + digit
-        means[:, axis] += 2 * rest >= rows
-    return means if grid.ball is None else grid.quantize(grid.restore(means))

@@ -18,28 +18,36 @@ from transforms.read_blocks import list_row_groups
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import Shard, Splitting, gather, split_rows
 
-Answer = tuple[int, tuple[int, ...]]
-"""The number of a subsample, and its answer in grid steps."""
+Answer = tuple[int, tuple[int, ...] | None]
+"""The number of a subsample, and its answer in grid steps; None where the function failed."""
 
 _LABEL = "Evaluating subsamples"
 
 
 @dataclass(frozen=True)
 class AnswerReader:
-    """Read an `Answer` as one record, whose identity is the number of its subsample."""
+    """Read an `Answer` as one record, whose identity is the number of its subsample, or as none.
+
+    Args:
+        dimension: number of values of an answer.
+    """
+
+    dimension: int
 
     def blocks(self, element: Answer) -> Iterator[Block]:
-        """Return the one record."""
+        """Return a block of the one record, or without a record."""
         number, point = element
-        yield Block(np.array([point], dtype=np.int64), np.array([number], dtype=np.uint64))
+        known = [] if point is None else [point]
+        points = np.array(known, dtype=np.int64).reshape(len(known), self.dimension)
+        yield Block(points, np.full(len(known), number, dtype=np.uint64))
 
 
 @dataclasses.dataclass
 class EvaluateSubsamples(beam.PTransform):
     """Split the rows into subsamples and evaluate `function` on each.
 
-    Every subsample has one answer. Without rows, that is the default. So adding or removing a unit changes
-    one answer, and replacing a unit changes at most two. Rows pass through the runner as Arrow streams. The
+    Every subsample has one answer, which is None without rows. So adding or removing a unit changes one
+    answer, and replacing a unit changes at most two. Rows pass through the runner as Arrow streams. The
     number of elements does not depend on which subsamples have rows. The answers are materialized, so that
     every reader sees the same answer of a randomized function.
 
@@ -86,7 +94,8 @@ def _answers(
     splitting: Splitting, runner: FunctionRunner, part: int, shards: Iterable[Shard]
 ) -> Iterator[Answer]:
     for number, rows in gather(splitting, part, shards):
-        yield number, tuple(runner.run(rows).tolist())
+        answer = runner.run(rows)
+        yield number, None if answer is None else tuple(answer.tolist())
 
 
 def evaluate_in_memory(source: Source, splitting: Splitting, function: Function) -> Iterator[Block]:
@@ -103,4 +112,4 @@ def evaluate_in_memory(source: Source, splitting: Splitting, function: Function)
     with FunctionRunner(function) as runner:
         for part, shards in gathered.items():
             for answer in _answers(splitting, runner, part, shards):
-                yield from AnswerReader().blocks(answer)
+                yield from AnswerReader(function.grid.dimension).blocks(answer)

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import math
 import mmap
 import os
 import resource
@@ -42,7 +43,7 @@ class Limits:
     """Limits of one child.
 
     Args:
-        seconds: of processor time.
+        seconds: of processor time, of each of its processes.
         memory: bytes in addition to those mapped before the rows arrive.
         dimension: length of an answer.
         report_errors: whether to return the texts of errors; only for made-up rows.
@@ -147,7 +148,12 @@ def _answer(function: Callable[..., Any], asked: socket.socket, dimension: int) 
 
 
 def _limit(limits: Limits) -> None:
-    seconds = int(limits.seconds) + 1
+    """Limit the process, and the processes that it starts.
+
+    Their processor time is limited in whole seconds, rounded up. The timer limits that of this process
+    exactly: its signal ends the process. A function may stop the timer, but not change the limits.
+    """
+    seconds = math.ceil(limits.seconds)
     for what, most in (
         (resource.RLIMIT_CORE, 0),  # a core file would hold rows
         (resource.RLIMIT_CPU, seconds),
@@ -156,6 +162,8 @@ def _limit(limits: Limits) -> None:
     ):
         with contextlib.suppress(OSError, ValueError):  # where the hard limit is lower already
             resource.setrlimit(what, (most, most))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
 
 
 def _mapped() -> int:

@@ -1,11 +1,12 @@
-"""Run an untrusted function on subsamples. Whatever it does, the answer is a point of a grid.
+"""Run an untrusted function on subsamples. Whatever it does, the answer is a point of a grid, or none.
 
 The function sees one subsample at a time. Each subsample gets a process of its own. It is forked from a
 process that has imported the module of the function and never sees rows. It has an empty folder, no open
 files, no shared memory and limits of time and memory, and its output is discarded. The process and its
 descendants are killed before the next subsample. So one record affects one answer, which is what the privacy
-of sample and aggregate requires. Exceptions, timeouts, crashes and answers of a wrong shape all become the
-public default. State that a function keeps in its module, its files or its children ends with the process.
+of sample and aggregate requires. After an exception, a timeout, a crash or an answer of a wrong shape, the
+subsample has no answer. State that a function keeps in its module, its files or its children ends with the
+process.
 
 This protects against faulty functions, not against malicious ones. The function runs as the user of the
 worker, and processes leave traces. A malicious function can read the input, write files elsewhere, use the
@@ -37,6 +38,13 @@ from transforms.function_process import END, FAILED, READY, RUN, home_in, remove
 _START = 120.0
 """Seconds within which the module of the function must be imported."""
 
+_PATIENCE, _LEAST_PATIENCE = 10.0, 60.0
+"""Elapsed time of a subsample at most: times its processor time, and seconds at least.
+
+The limit of processor time is the same on a busy machine. Elapsed time is only limited for functions that
+wait for something.
+"""
+
 _END = 10.0
 """Seconds within which a child must be killed; otherwise the process that forked it is replaced."""
 
@@ -56,34 +64,30 @@ class Function:
             vector (d,), or a number where d is 1.
         grid: the universe of its answers.
         arguments: keyword arguments; JSON values.
-        default: answer where the function fails, data units, shape (d,); None for the middle of the grid.
-        seconds: limit per subsample of both elapsed time and processor time.
+        seconds: limit of processor time per subsample, of each of its processes.
         megabytes: limit of the memory per subsample, and of the size of each file.
-        constant_time: whether each subsample takes the whole time limit. Cleaning up after a function that
-            was killed may take additional time.
+        constant_time: whether each subsample takes the whole time limit. It is then a limit of elapsed time,
+            too. Cleaning up after a function that was killed may take additional time.
     """
 
     place: str
     grid: Grid
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    default: tuple[float, ...] | None = None
     seconds: float = 60.0
     megabytes: int = 1000
     constant_time: bool = False
 
     @property
-    def default_answer(self) -> NDArray[np.int64]:
-        """The default, grid steps (d,)."""
-        if self.default is None:
-            return np.array(self.grid.bounding_center, dtype=np.int64)
-        return self.grid.quantize(np.array([self.default]))[0]
+    def patience(self) -> float:
+        """Limit of elapsed time per subsample, seconds."""
+        return self.seconds if self.constant_time else max(_PATIENCE * self.seconds, _LEAST_PATIENCE)
 
-    def answer(self, raw: bytes) -> NDArray[np.int64]:
-        """Return the grid point (d,) nearest to an answer, or the default if it is not a finite point."""
+    def answer(self, raw: bytes) -> NDArray[np.int64] | None:
+        """Return the grid point (d,) nearest to an answer, or None if it is not a finite point."""
         if len(raw) != 8 * self.grid.dimension:
-            return self.default_answer
+            return None
         value = np.frombuffer(raw, dtype=np.float64)
-        return self.grid.quantize(value[None, :])[0] if np.isfinite(value).all() else self.default_answer
+        return self.grid.quantize(value[None, :])[0] if np.isfinite(value).all() else None
 
 
 class FunctionRunner:
@@ -91,7 +95,8 @@ class FunctionRunner:
 
     Args:
         function: the function.
-        report_errors: whether to return the texts of errors; only for made-up rows.
+        report_errors: whether to return the texts of errors, and to limit elapsed time like processor time;
+            only for made-up rows.
 
     Raises:
         FunctionError: the function cannot be imported.
@@ -102,19 +107,20 @@ class FunctionRunner:
         self._control: socket.socket | None = None
         self._start()
 
-    def run(self, rows: bytes) -> NDArray[np.int64]:
-        """Return the answer for a subsample, grid steps (d,). No error of the function is raised.
+    def run(self, rows: bytes) -> NDArray[np.int64] | None:
+        """Return the answer for a subsample, grid steps (d,), or None. No error of the function is raised.
 
         Args:
-            rows: an Arrow IPC stream; empty for a subsample without rows, which gets the default.
+            rows: an Arrow IPC stream; empty for a subsample without rows, which has no answer.
         """
         return self.function.answer(self.ask(rows))
 
     def ask(self, rows: bytes) -> bytes:
         """Return the raw answer: the bytes of d float64 values, or of another length after a failure."""
         began, seconds = time.monotonic(), self.function.seconds
+        patience = seconds if self._report_errors else self.function.patience
         ready = self._is_started()  # a restart after an earlier subsample does not count for this one
-        raw = self._ask(rows, time.monotonic() + seconds) if rows and ready else b""
+        raw = self._ask(rows, time.monotonic() + patience) if rows and ready else b""
         if self.function.constant_time:
             time.sleep(max(0.0, began + seconds - time.monotonic()))
         return raw

@@ -1,5 +1,6 @@
 """Blocks of values with a tree in each: which nodes are counted, and estimates from their noisy counts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+_MOST_INFERRED = 1 << 26  # values that are inferred to learn the errors of ranges: some five seconds
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,39 @@ class Forest:
             variances[1:-1] = 1 / (1 / s_variance + beside)
         return variances
 
-    def infer(self, nodes: list[Ints], ends: Ints, weight: float, total: int | None) -> Floats:
+    def range_variances(self, starts: Ints, stops: Ints, s_variance: float, h_variance: float) -> Floats:
+        """Return the variance of `infer`'s estimate of the count of each range of values.
+
+        `infer` maps noisy nodes y to C A' W y, where A has the nodes as rows, W their inverse variances, and
+        C is the covariance of its estimates of the values' counts. For a range with indicator q let y be
+        q times the variance at the nodes of single values, and 0 elsewhere. Then A' W y = q, and `infer`
+        gives C q. The variance q' C q is the sum of C q over the range.
+
+        Each range takes one inference. If all of them together would take more than `_MOST_INFERRED` values,
+        the variances of the sums of nodes are returned, which are larger.
+
+        Args:
+            starts: values below each range, shape (r,).
+            stops: values up to its end, shape (r,).
+            s_variance: of an S node.
+            h_variance: of an H node.
+        """
+        if not self.height or len(starts) * self.size > _MOST_INFERRED:
+            s, h = self.noise_between(starts, stops)
+            return np.asarray(s * s_variance + h * h_variance, dtype=np.float64)
+        zeros = [np.zeros(here.shape) for here in self.present()[:-1]]
+        variances = []
+        for start, stop in zip(starts, stops, strict=True):
+            leaves = np.zeros((self.blocks, self._padded))
+            inside = np.zeros(self.blocks * self.block)
+            inside[start:stop] = 1
+            leaves[:, : self.block] = inside.reshape(self.blocks, self.block)
+            none, total = np.zeros(self.blocks - 1, dtype=np.int64), 0 if self.rooted else None
+            sums = np.append(0, self.infer([*zeros, leaves], none, s_variance / h_variance, total))
+            variances.append(h_variance * max(0.0, sums[stop] - sums[start]))
+        return np.array(variances)
+
+    def infer(self, nodes: Sequence[Ints | Floats], ends: Ints, weight: float, total: int | None) -> Floats:
         """Best linear unbiased estimate of all prefixes from all noisy nodes, shape (size,).
 
         1. Up each tree: average a node's own count and the sum of its children, weighted by inverse
@@ -217,7 +252,7 @@ class Forest:
             spreads.append(own)
         return spreads[::-1]
 
-    def _up(self, nodes: list[Ints], spreads: list[Floats]) -> list[Floats]:
+    def _up(self, nodes: Sequence[Ints | Floats], spreads: list[Floats]) -> list[Floats]:
         """Estimate of each node from its own count and those below it."""
         estimates: list[Floats] = []
         for noisy, spread in zip(reversed(nodes), reversed(spreads), strict=True):

@@ -47,10 +47,24 @@ class Kolmogorov:
 
 @dataclass(frozen=True)
 class CountedRange:
-    """The count of a range, from `low` to `high` in data units, and its standard error."""
+    """The count of a range of values, both ends included.
+
+    The records are on a grid. The count is that of the grid points from `first` to `last`. So two ranges that
+    share a grid point both count the records there.
+
+    Args:
+        low: lower end as asked for, data units.
+        high: upper end as asked for, data units.
+        first: first grid point that is counted, data units; None where there is none in the range.
+        last: last grid point that is counted, data units; None where there is none in the range.
+        count: released count.
+        standard_error: of the count; see `Range`.
+    """
 
     low: float
     high: float
+    first: float | None
+    last: float | None
     count: int
     standard_error: float
 
@@ -72,9 +86,9 @@ class Range:
         low: data units.
         high: data units.
         start: number of grid points below the range.
-        stop: number of grid points up to its end.
-        standard_error: standard error of the count before inference, from the noise alone: the range's term
-            of Equation 13.
+        stop: number of grid points up to its end, the point at `high` included.
+        standard_error: standard error of the count, from the noise alone. Inference by least squares is
+            taken into account, but not that counts are made to ascend, which depends on the data.
     """
 
     low: float
@@ -142,11 +156,16 @@ class Cumulative:
         return Result(
             total,
             Kolmogorov(reading.distance(total, reading.error), min(1.0, from_population)),
-            tuple(
-                CountedRange(each.low, each.high, self.between(each.start, each.stop), each.standard_error)
-                for each in reading.ranges
-            ),
+            tuple(self._counted(each, grid) for each in reading.ranges),
         )
+
+    def _counted(self, asked: Range, grid: Grid) -> CountedRange:
+        first: float | None = None
+        last: float | None = None
+        if asked.start < asked.stop:
+            first, last = grid.restore(np.array([[asked.start], [asked.stop - 1]]))[:, 0].tolist()
+        count = self.between(asked.start, asked.stop)
+        return CountedRange(asked.low, asked.high, first, last, count, asked.standard_error)
 
     def between(self, start: int, stop: int) -> int:
         """Return how many records have a value from `start` to `stop` - 1 steps."""

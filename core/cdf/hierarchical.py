@@ -156,8 +156,7 @@ class Hierarchical(Method[Cdf]):
         forest, (s, h) = self._forest, self._draws(share)
         variances = variance(s.scale), variance(h.scale)
         ends = np.array([query[2:] for query in range_ends(self.served)], dtype=np.int64).reshape(-1, 2)
-        s_between, h_between = forest.noise_between(ends[:, 0], ends[:, 1])
-        noise = variances[0] * s_between + variances[1] * h_between
+        noise = forest.range_variances(ends[:, 0], ends[:, 1], *variances)
         prefixes, largest = forest.prefix_variances(*variances), max(s.scale, h.scale)
         reading = read(self.served, noise.tolist(), lambda part: largest_sum(prefixes, largest, part))
         return OrderedHierarchical(forest, s, h, reading)

@@ -15,7 +15,9 @@ class Cdf:
         failure: probability with which a promise may fail, beta.
         method: `ordered` or `hierarchical`, which both use the policy's secret pairs, `hierarchical_whole`,
             which hides every pair whatever the policy, or `auto`.
-        ranges: pairs of lowest and highest value, data units; the records in each are counted.
+        ranges: pairs of lowest and highest value, data units. The records in each are counted, those at
+            its two ends included. So ranges that share an end both count the records there. To count each
+            record once, let the next range begin a step higher.
         fanout: most children of a node of the tree.
 
     Raises:

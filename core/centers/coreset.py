@@ -32,6 +32,12 @@ class Coreset(Method[KCenters]):
 
     name: ClassVar[str] = "coreset"
 
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        if self.setting.budget.delta > 0:
+            return None
+        return InvalidValue("delta", 0, "the Gaussian noise of coreset needs a delta above 0")
+
     def check_shares(self) -> None:
         """Check that `shares` names rounds.
 

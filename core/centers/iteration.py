@@ -11,7 +11,7 @@ from core.aggregate import Tally
 from core.centers.found import Centers
 from core.centers.solver import Solver, squared_distances
 from core.centers.space import Space, nearest
-from core.draws import Draw, Gaussian
+from core.draws import Additive, Draw, Laplace
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.rounds import Block
@@ -61,23 +61,35 @@ class Assignment:
 
     Pulls and shares are rounded to whole numbers. This may add 1 to the change of each coordinate.
 
+    In L1 norm, for Laplace noise: a vector of d coordinates has at most sqrt(d) times its L2 norm.
+
+    - The L2 norms of a record's pulls a_j(x) g_j(x) sum to at most r over j. So a record that is added or
+      removed changes the sums by at most sqrt(d) r, and a replaced one by at most 2 sqrt(d) r.
+    - With soft shares, by 2 and 3, the absolute changes of all shares sum to at most min(2, t / h). So a move
+      changes the sums by at most sqrt(d) (t + r min(2, t / h)).
+    - With hard shares the bound is 2 sqrt(d) r for any move that crosses a border between centers.
+
     Args:
         centers: shape (k, d), units.
         radius: r, units.
         softness: h, units; 0 is hard.
+        l1: whether sensitivities are in L1 norm, else in L2 norm.
     """
 
     centers: Ints
     radius: int
     softness: float
+    l1: bool = False
 
     def sum_sensitivity(self, neighbors: Neighbors, reach: int) -> float:
-        """L2 sensitivity of the sums of pulls, units.
+        """Sensitivity of the sums of pulls, units.
 
         Args:
             neighbors: the relation.
             reach: bound on the distance t of a secret pair, units.
         """
+        if self.l1:
+            return math.sqrt(self.centers.shape[1]) * self._pulled(neighbors, reach) + self.centers.size
         r, rounding = self.radius, math.sqrt(self.centers.size)
         if neighbors.name == "add_or_remove_one":
             return r + rounding
@@ -85,16 +97,27 @@ class Assignment:
             return max(math.sqrt(2) * r, min(reach, 2 * r)) + rounding
         return min(2.0 * r, reach + r * self._spill(reach)) + rounding
 
+    def _pulled(self, neighbors: Neighbors, reach: int) -> float:
+        """Largest sum over all centers of the L2 norms by which their sums change."""
+        if neighbors.name == "add_or_remove_one":
+            return self.radius
+        if self.softness == 0:
+            return 2.0 * self.radius
+        return min(2.0 * self.radius, reach + self.radius * self._spill(reach))
+
     def share_sensitivity(self, neighbors: Neighbors, reach: int) -> float:
-        """L2 sensitivity of the sums of shares, in parts of SHARE_UNIT."""
+        """Sensitivity of the sums of shares, in parts of SHARE_UNIT."""
+        k = len(self.centers)
         if neighbors.name == "add_or_remove_one":
             changed = 1.0
         else:
-            changed = math.sqrt(2) if self.softness == 0 else self._spill(reach)
-        return changed * SHARE_UNIT + math.sqrt(len(self.centers))
+            changed = crossing(self.l1) if self.softness == 0 else self._spill(reach)
+        return changed * SHARE_UNIT + (k if self.l1 else math.sqrt(k))
 
     def _spill(self, reach: int) -> float:
-        return min(math.sqrt(2), reach / (math.sqrt(2) * self.softness))
+        """Largest change of a record's soft shares."""
+        most = crossing(self.l1)
+        return min(most, most * reach / (2 * self.softness))
 
     def shares(self, records: Floats) -> Floats:
         """Share of every center, shape (n, k); each row sums to 1."""
@@ -113,6 +136,11 @@ class Assignment:
         return pulls * shorter[:, None], np.minimum(length / self.radius, 1.0)
 
 
+def crossing(l1: bool) -> float:
+    """Return the change of a record's hard shares where it crosses a border, in L1 or in L2 norm."""
+    return 2.0 if l1 else math.sqrt(2)
+
+
 @dataclass(frozen=True)
 class Iteration:
     """Move every center by the noisy sum of pulls divided by the noisy sum of shares.
@@ -121,7 +149,7 @@ class Iteration:
         space: the universe.
         neighbors: the relation.
         reach: bound on the Euclidean distance of a secret pair: the largest L1 distance of one, in units.
-        sums: noise of the sums, per unit of their sensitivity; see `Assignment`.
+        sums: Gaussian or Laplace noise of the sums, per unit of their sensitivity; see `Assignment`.
         shares: noise of the sums of shares, per unit of their sensitivity.
         spread: noise of the spread. A record adds from 0 to 1 to the spread.
         name: of the round.
@@ -130,9 +158,9 @@ class Iteration:
     space: Space
     neighbors: Neighbors
     reach: int
-    sums: Gaussian
-    shares: Gaussian
-    spread: Gaussian
+    sums: Additive
+    shares: Additive
+    spread: Additive
     name: str
     purpose: ClassVar[str] = (
         "where the mean of each center's rows lies, how many they are and how far they spread"
@@ -149,20 +177,22 @@ class Iteration:
         Soft shares blur the centers, so they are used only where they lower the noise enough.
         """
         radius = min(self.space.reach, max(1, math.ceil(2 * float(state.spread[0]))))
-        hard = Assignment(state.positions, radius, 0.0)
+        l1 = isinstance(self.sums, Laplace)
+        hard = Assignment(state.positions, radius, 0.0, l1)
         if self.neighbors.name == "add_or_remove_one" or len(state.positions) == 1:
             return hard
         positions = state.positions.astype(np.float64)
         squares = squared_distances(positions, positions)
         np.fill_diagonal(squares, np.inf)
         apart = float(np.median(np.sqrt(squares.min(axis=1))))
-        slack = _GAIN * math.sqrt(2) - self.reach / radius  # solves reach + r s = _GAIN sqrt(2) r for h
-        needed = self.reach / (math.sqrt(2) * slack) if slack > 0 else math.inf
+        most = crossing(l1)
+        slack = _GAIN * most - self.reach / radius  # solves reach + r s = _GAIN most r for h
+        needed = most * self.reach / (2 * slack) if slack > 0 else math.inf
         softness = min(max(needed, _SOFTEST[0] * apart, 1.0), max(_SOFTEST[1] * apart, 1.0))
-        soft = Assignment(state.positions, radius, softness)
+        soft = Assignment(state.positions, radius, softness, l1)
         change = hard.sum_sensitivity(self.neighbors, self.reach)
         usual = max(1.0, float(np.median(state.counts)))
-        error = self.sums.scale * change * math.sqrt(positions.shape[1]) / usual
+        error = self.sums.deviation * change * math.sqrt(positions.shape[1]) / usual
         pays = soft.sum_sensitivity(self.neighbors, self.reach) <= _WORTH * change
         return soft if pays and error > _HARMLESS * apart else hard
 
@@ -193,7 +223,7 @@ class Iteration:
         sums = self.sums.add(totals[:, :d], noise, unit=pull)
         counts = self.shares.add(totals[:, d], noise, unit=share) / SHARE_UNIT
         lengths = self.spread.add(aggregate.totals[-1:], noise, unit=SHARE_UNIT)[0] / SHARE_UNIT
-        smallest = 3 * self.shares.scale * share / SHARE_UNIT
+        smallest = 3 * self.shares.deviation * share / SHARE_UNIT
         return _moved(state, assignment, sums, counts, smallest, float(lengths))
 
 

@@ -6,21 +6,22 @@ from typing import ClassVar
 
 from core.budget import Mechanism
 from core.centers.found import Centers, Promises
-from core.centers.iteration import Iteration, scattered
+from core.centers.iteration import SHARE_UNIT, Iteration, crossing, scattered
 from core.centers.params import KCenters
 from core.centers.parts import PartAverage, PartCounts, Parts
 from core.centers.solver import Solver
 from core.centers.space import Space
-from core.draws import Charged, Gaussian, charged
+from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
 from core.mechanisms.stability import StabilityHistogram
+from core.mechanisms.tails import largest_of
 from core.neighbors import Neighbors
 from core.policy import Partition
 from core.rounds import State
 from core.task import Accuracy, Method
 
 _ITERATIONS = 6
-_COUNT, _SPREAD = 0.15, 0.05  # parts of an iteration's rho
+_COUNT, _SPREAD = 0.15, 0.05  # parts of what an iteration costs
 _SOLVER = Solver(2, starts=4, iterations=50)  # there may be as many parts as records
 
 
@@ -30,7 +31,8 @@ class Lloyd(Method[KCenters]):
     Under a partition policy the counts of the parts are not secret. So k-means of the parts' middles,
     weighted by these counts, needs no noise. By default one noisy average improves these centers. Without a
     partition policy, by default 6 iterations start from public centers. `share` is the zCDP parameter rho
-    that all draws cost together.
+    that all draws cost together. If delta is 0, all noise is Laplace noise, and `share` is the part of
+    epsilon that its draws cost.
     """
 
     name: ClassVar[str] = "lloyd"
@@ -72,9 +74,12 @@ class Lloyd(Method[KCenters]):
             note = "Under this policy the number of records in each part is not secret: it is used exactly."
             return Accuracy(Promises(count_error=0), self._space.length(self._parts.diameter), (note,))
         params = self.setting.params
-        changed = 1.0 if self.setting.neighbors.name == "add_or_remove_one" else math.sqrt(2)
-        scale = self._iterations(share)[0].shares.scale
-        error = scale * changed * math.sqrt(2 * math.log(2 * params.k / params.failure))
+        changed = 1.0 if self.setting.neighbors.name == "add_or_remove_one" else crossing(self._pure)
+        scale = self._iterations(share)[0].shares.noise_scale * changed
+        error = scale * math.sqrt(2 * math.log(2 * params.k / params.failure))
+        if self._pure:  # in parts of a share, whose rounding adds to the sensitivity
+            parts = scale * (SHARE_UNIT + params.k)
+            error = largest_of(params.k, parts, params.failure) / SHARE_UNIT
         return Accuracy(Promises(math.ceil(error) + params.k), self._space.length(self._space.reach))
 
     @cached_property
@@ -94,18 +99,30 @@ class Lloyd(Method[KCenters]):
     def _scattered(self) -> Centers:
         return scattered(self._space, self.setting.params.k)
 
-    def _iterations(self, rho: float) -> tuple[Iteration, ...]:
+    @property
+    def _pure(self) -> bool:
+        """Whether the budget pays for Laplace noise only."""
+        return self.setting.budget.delta == 0
+
+    def _noise(self, what: str, part: float, sensitivity: float) -> Additive:
+        """Return the draw that costs a part of what `share` measures."""
+        if self._pure:
+            return Laplace.of(what, part * self.setting.budget.epsilon, sensitivity)
+        return Gaussian.of(what, part, sensitivity)
+
+    def _iterations(self, share: float) -> tuple[Iteration, ...]:
         names = [f"iteration_{i + 1}" for i in range(self.setting.params.iterations or _ITERATIONS)]
-        each = rho / len(names)
-        sums = Gaussian.of("sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1)
-        shares = Gaussian.of("shares, per unit of their sensitivity", _COUNT * each, 1)
-        spread = Gaussian.of("spread", _SPREAD * each, 1)
+        each = share / len(names)
+        sums = self._noise("sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1)
+        shares = self._noise("shares, per unit of their sensitivity", _COUNT * each, 1)
+        spread = self._noise("spread", _SPREAD * each, 1)
         given, grid = self.setting.neighbors, self.setting.grid
         relation, reach = Neighbors(given.name), given.secrets.reach(grid.extents) << self._space.bits
         return tuple(Iteration(self._space, relation, reach, sums, shares, spread, name) for name in names)
 
-    def _part_averages(self, parts: Parts, rho: float) -> tuple[PartAverage, ...]:
+    def _part_averages(self, parts: Parts, share: float) -> tuple[PartAverage, ...]:
         names = [f"average_{i + 1}" for i in range(self.setting.params.iterations or 1)]
-        sums = Gaussian.of("sums", rho / len(names), max(1.0, parts.diameter))
+        diameter = parts.l1_diameter if self._pure else parts.diameter
+        sums = self._noise("sums", share / len(names), max(1.0, diameter))
         counts = Gaussian(what="counts", scale=0.0, sensitivity=0.0)
         return tuple(PartAverage(parts, self.setting.params.k, sums, counts, name) for name in names)

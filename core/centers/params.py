@@ -45,7 +45,8 @@ class KMeans(KCenters):
 
     Args:
         k: how many centers.
-        method: `coreset`, `lloyd` (noisy iterations alone, which Blowfish policies can help), or `auto`.
+        method: `coreset`, `lloyd` (noisy iterations alone, which Blowfish policies can help and which need no
+            delta), or `auto`.
         iterations: how many rounds improve the centers; by default the method's own choice.
         failure: probability with which a promise may fail, beta.
         shares: weights of the rounds in the budget; those not named keep their defaults.

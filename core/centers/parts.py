@@ -13,7 +13,7 @@ from core.centers.found import Centers
 from core.centers.solver import Solver
 from core.centers.space import Space, nearest
 from core.domain import Points
-from core.draws import Draw, Gaussian
+from core.draws import Additive, Draw
 from core.mechanisms.stability import StabilityHistogram
 from core.noise import Noise
 from core.policy import Partition
@@ -57,6 +57,11 @@ class Parts:
         """Largest Euclidean distance of two values in the same part, units."""
         widest = np.minimum(self._widths - 1, self._extents).astype(np.float64)
         return float(np.linalg.norm(widest)) * (1 << self.space.bits)
+
+    @property
+    def l1_diameter(self) -> int:
+        """Largest L1 distance of two values in the same part, units."""
+        return self.partition.reach(self.space.grid.extents) << self.space.bits
 
     def keys(self, points: Points) -> Ints:
         """Number of each record's part, shape (n,)."""
@@ -127,22 +132,23 @@ class PartAverage:
     """Move every center to the noisy mean of its records: those in the parts whose middles are nearest to it.
 
     Both values x, y of a secret pair lie in the same part, so they are assigned to the same center. Replacing
-    x by y changes the sum of this center by y - x, which has L2 norm at most the diameter of a part. The
-    counts do not change, so they are exact. Lemma 6.1 of He, Machanavajjhala and Ding (2014) fails where a
-    secret pair joins two clusters. It holds here, because no secret pair does.
+    x by y changes the sum of this center by y - x. This has L2 norm at most the diameter of a part, and L1
+    norm at most its L1 diameter. The counts do not change, so they are exact. Lemma 6.1 of He,
+    Machanavajjhala and Ding (2014) fails where a secret pair joins two clusters. It holds here, because no
+    secret pair does.
 
     Args:
         parts: of the policy.
         k: how many centers.
-        sums: noise of the sums, units.
+        sums: Gaussian or Laplace noise of the sums, units.
         counts: the number of each center's records, at noise scale 0, because it is not secret.
         name: of the round.
     """
 
     parts: Parts
     k: int
-    sums: Gaussian
-    counts: Gaussian
+    sums: Additive
+    counts: Additive
     name: str
     purpose: ClassVar[str] = "where the mean of the rows lies that are in each center's parts"
     floor: None = None

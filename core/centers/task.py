@@ -9,7 +9,7 @@ from core.task import Setting, Task
 
 
 def check(setting: Setting[KCenters]) -> None:
-    """Check that the k-centers tasks support the budget, the policy, the shares and the width of the domain.
+    """Check that the k-centers tasks support the policy, the shares and the width of the domain.
 
     Raises:
         InvalidValue: they don't support one of these.
@@ -21,8 +21,6 @@ def check(setting: Setting[KCenters]) -> None:
     if neighbors.constraints:
         allowed = "k-means and k-median do not support them; histogram does"
         raise InvalidValue("constraints", True, allowed, "is set")
-    if setting.budget.delta <= 0:
-        raise InvalidValue("delta", 0, "Gaussian noise needs a delta above 0")
     Space(grid)
     if setting.params.method != "lloyd":  # lloyd refuses all shares itself
         Coreset(setting).check_shares()

@@ -248,8 +248,9 @@ def constrained_sensitivity(policy: Policy, cuts: Cuts, extents: GridPoint) -> i
     raise InvalidValue(
         "constraints",
         [(known.low, known.high) for known in policy.constraints],
-        f"use disjoint {remedy}",
-        "overlap so that one change of a record may move several of them at once",
+        "the sensitivity is known for sparse counts alone (He, Machanavajjhala and Ding 2014, Theorem 8.2), "
+        f"and hard to find for others (Theorem 8.1), so use disjoint {remedy}",
+        "overlap so that one change of a record may move several at once, as overlapping marginals do",
     )
 
 

@@ -10,8 +10,8 @@ class InteriorPoint:
     """How to find a point between the smallest and the largest record.
 
     Args:
-        method: `exponential`, `tree_log`, `heavy_paths`, `one_cluster`, or `auto`, which takes the one that
-            needs the fewest records.
+        method: `exponential`, `tree_log`, `heavy_paths`, `one_cluster`, `ordered` (under a policy), or
+            `auto`, which takes the one that needs the fewest records.
         failure: probability with which the promise may fail.
 
     Raises:

@@ -4,6 +4,7 @@ from core.errors import InvalidValue
 from core.interior_point.exponential import ExponentialMethod
 from core.interior_point.heavy_paths import HeavyPathsMethod
 from core.interior_point.one_cluster_reduction import OneClusterMethod
+from core.interior_point.ordered import OrderedMethod
 from core.interior_point.params import InteriorPoint
 from core.interior_point.tree_log import TreeLogMethod
 from core.task import Setting, Task
@@ -26,7 +27,7 @@ def check(setting: Setting[InteriorPoint]) -> None:
 
 INTERIOR_POINT = Task(
     InteriorPoint,
-    (ExponentialMethod, TreeLogMethod, HeavyPathsMethod, OneClusterMethod),
+    (ExponentialMethod, TreeLogMethod, HeavyPathsMethod, OneClusterMethod, OrderedMethod),
     "the number of records that they need",
     check,
 )

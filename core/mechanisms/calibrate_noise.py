@@ -12,7 +12,8 @@ from core.mechanisms.admissible import ROUNDING, Admissible, Density, tail_of
 
 Choice = Literal["auto", "cauchy", "student", "laplace"]
 
-_MOST_EPSILON = 100.0  # more is not spent: alpha grows like e^(epsilon / 2), and no noise is left
+MOST_EPSILON = 100.0
+"""More is not spent: alpha grows like e^(epsilon / 2), and no noise is left."""
 
 
 def check_noise(noise: str, scale_share: float) -> None:
@@ -100,7 +101,7 @@ def calibrate_noise(
     if not densities:
         raise InvalidValue("noise", choice, "it needs a delta above 0 and a single number to noise")
     best, least = None, math.inf
-    epsilon = min(epsilon, _MOST_EPSILON)
+    epsilon = min(epsilon, MOST_EPSILON)
     for density in densities:
         tail = tail_of(density, failure)
         for beta in (epsilon * np.geomspace(1e-3, 1, 200)).tolist():

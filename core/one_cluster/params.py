@@ -8,7 +8,10 @@ from core.errors import InvalidValue
 from core.plan import check_failure
 
 SHARES = ("good_radius", "good_center", "average_1", "average_2", "fit_radius", "count")
-"""Keys of `shares`: the rounds of the practical method, and its released count."""
+"""Keys of `shares`: the rounds of the practical method, and its released count.
+
+Where noise is large, there are no averages, and `fit_radius` is the share of the choice of the whole ball.
+"""
 
 
 def check_target(target: int) -> None:
@@ -43,7 +46,8 @@ class OneCluster:
         failure: probability with which a promise may fail, beta.
         method: `practical`, `paper` (the published constants), or `auto`.
         shares: how epsilon is split: weights of good_radius, good_center, average_1, average_2, fit_radius
-            and count. Those that are left out keep their default weights.
+            and count. Those that are left out keep their default weights, and weights of rounds that the plan
+            does not have are ignored.
 
     Raises:
         InvalidValue: a value is out of range.

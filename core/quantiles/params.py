@@ -17,7 +17,8 @@ class Quantiles:
     Args:
         probabilities: of the quantiles, ascending, each between 0 and 1.
         method: `recursive` (splits into cells, counts of the cells, then a search inside them), `tree`
-            (counts of ever finer cells), or `auto`.
+            (counts of ever finer cells), `ordered` (a search over cumulative counts, under a policy), or
+            `auto`.
         failure: probability with which a promise may fail.
 
     Raises:
@@ -50,7 +51,8 @@ class Median:
         quantile: from 0 (minimum) to 1 (maximum); the smooth method takes it to a millionth, as the value of
             rank max(1, ceil(quantile n)).
         failure: probability with which a promise may fail, beta.
-        method: `smooth` (noise by smooth sensitivity), `exponential` (the exponential mechanism), or `auto`.
+        method: `smooth` (noise by smooth sensitivity), `exponential` (the exponential mechanism), `ordered`
+            (a search over cumulative counts, under a policy), or `auto`.
         noise: density of the smooth method's noise, `cauchy`, `student`, `laplace` (needs delta), or `auto`.
         scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
             it secret.
@@ -78,7 +80,8 @@ class Minimum:
     Args:
         largest: whether the maximum is wanted.
         failure: probability with which a promise may fail, beta.
-        method: `smooth` (noise by smooth sensitivity), `exponential` (the exponential mechanism), or `auto`.
+        method: `smooth` (noise by smooth sensitivity), `exponential` (the exponential mechanism), `ordered`
+            (a search over cumulative counts, under a policy), or `auto`.
         noise: density of the smooth method's noise, `cauchy`, `student`, `laplace` (needs delta), or `auto`.
         scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
             it secret.

@@ -37,7 +37,7 @@ class CellsAndSearches:
 
     1. Halve the domain, and again every half that holds more records than lie between two quantiles on
        average. So a cell has few quantiles, whatever the data. Where many records have one value, that value
-       becomes a cell of its own.
+       becomes a cell of its own. If the domain has few points, each point is a cell instead.
     2. Count the cells, with noise. The counts tell which cell holds each quantile, and at which rank. So
        errors of the splits no longer matter.
     3. Search each cell that holds quantiles. A cell with few quantiles for its width is searched by one
@@ -58,28 +58,30 @@ class CellsAndSearches:
     Args:
         probabilities: ascending, in (0, 1), two or more.
         size: number of grid points.
-        total: noise of the number of records; None where that is public.
-        splits: makes the cells.
+        total_is_public: whether the number of records may be used: `replace_one`.
+        total: noise of the number of records; None where that is public or each point is a cell.
+        splits: makes the cells; None where each point is a cell.
         most: most cells.
         cells: noise of the counts.
-        inside: of the choices in a cell, or of the counts down a tree.
+        inside: of the choices in a cell, or of the counts down a tree; None where each point is a cell.
     """
 
     probabilities: tuple[float, ...]
     size: int
+    total_is_public: bool
     total: Laplace | None
-    splits: Splits
+    splits: Splits | None
     most: int
     cells: CellCounts
-    inside: WithinCell
+    inside: WithinCell | None
     purpose: ClassVar[str] = "where the quantiles lie"
     name: str = "quantiles"
     floor: int = 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
-        total = () if self.total is None else (self.total,)
-        return (*total, self.splits, *self.cells.draws(), self.inside)
+        first, last = (self.total, self.splits), (self.inside,)
+        return tuple(draw for draw in (*first, *self.cells.draws(), *last) if draw is not None)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
@@ -89,7 +91,7 @@ class CellsAndSearches:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
         edges = self._edges(order, noise)
-        known = order.total if self.total is None else None
+        known = order.total if self.total_is_public else None
         cells = self.cells.over(len(edges) - 1)
         starts, total = ranks_of(cells.release(np.diff(order.ranks_at(edges)), known, noise))
         ranks = np.array(self.probabilities) * total
@@ -104,6 +106,8 @@ class CellsAndSearches:
         total = order.total
         if self.total is not None:
             total = int(self.total.add(np.array([total]), noise)[0])
+        if self.splits is None:
+            return np.arange(self.size + 1)
         threshold = max(math.ceil(_LEAST * self.splits.scale), total // (len(self.probabilities) + 1))
         return self.splits.edges(order.ranks_at, self.size, threshold, self.most, noise)
 
@@ -112,21 +116,22 @@ class CellsAndSearches:
     ) -> list[int]:
         """Find points of these ranks in a cell whose ends have the ranks `ends`."""
         low, high = window
-        if high - low == 1:
+        inside = self.inside
+        if high - low == 1 or inside is None:
             return [low] * len(ranks)
         tree = tree_within(high - low, len(ranks))
         if tree is not None:
             root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels
 
             def count(counts: Ints, level: int) -> Ints:
-                return self.inside.histogram(counts, levels, noise)
+                return inside.histogram(counts, levels, noise)
 
             return descend(order, window, tree, root, lambda _: ranks, count)
         here = order.within(low, high)
         runs = Runs.between(here, low, high)
         offsets = np.clip(np.rint((float(ends.mean()) - ranks) * UNIT), -_FAR, _FAR).astype(np.int64)
         scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
-        return list(self.inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT))
+        return list(inside.points(runs.starts, runs.lengths, scores, noise, unit=UNIT))
 
 
 def choice_variance(width: int, sharing: int) -> float:
@@ -160,19 +165,22 @@ class Recursive(Method[Quantiles]):
         given, neighbors, changes = self._given, self.setting.neighbors, self.setting.neighbors.changes
         if len(given) == 1:
             return (OneQuantile(self._alone, self._size, per_weight("the quantile", inside, neighbors)),)
-        search = WithinCell(
-            what="quantiles, or counts down a tree",
-            scale=changes / inside,
-            changes=changes,
-            times=len(given) * self._size.bit_length(),
-            disjoint=True,
-        )
+        search = None
+        if inside:
+            search = WithinCell(
+                what="quantiles, or counts down a tree",
+                scale=changes / inside,
+                changes=changes,
+                times=len(given) * self._size.bit_length(),
+                disjoint=True,
+            )
         return (
             CellsAndSearches(
                 given,
                 self._size,
+                neighbors.name == "replace_one",
                 Laplace.of("the number of records", total, 1) if total else None,
-                Splits.of("cells", splits / changes, changes=changes),
+                Splits.of("cells", splits / changes, changes=changes) if splits else None,
                 self._most,
                 self._cells(share),
                 search,
@@ -199,9 +207,11 @@ class Recursive(Method[Quantiles]):
             typical = typical_distance(aim, scale)
             worst = distance_bound(aim, self._size, scale, self.setting.params.failure)
             return promised(worst, typical, typical)
-        scale, counts = self._scale(share), self._cells(share).over(self._most).scales
-        rank = counts.largest_error(self._most, self.setting.params.failure / 2)
+        failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[2])) ** 2
+        if self._each_point:
+            return promised(counts.largest_error(self._size, failure), math.sqrt(base), math.sqrt(base))
+        scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
         searched = choice_variance(max(2, self._size), 1) * scale**2
         return promised(
             rank + self._largest_search(scale), math.sqrt(base + 2 * scale**2), math.sqrt(base + searched)
@@ -235,14 +245,26 @@ class Recursive(Method[Quantiles]):
         return min(self._size, 4 * len(self._given) + 2 * self._size.bit_length())
 
     @property
+    def _each_point(self) -> bool:
+        return self._size <= self._most
+
+    @property
     def _alone(self) -> Aim:
         """The aim of one quantile alone."""
         return Aim(self._given[0], self.setting.neighbors.name == "replace_one")
 
     @cached_property
     def _groups(self) -> Groups:
-        """Groups of the cells, two for each quantile; averages over 200 quantiles at most."""
+        """Groups of the cells, two for each quantile; averages over 200 quantiles at most.
+
+        If each point is a cell, a quantile may lie at any of them: 96 pairs of a quantile and a point are
+        evenly spread, as multiples of the golden section come near no period.
+        """
         given = np.array(self._given)
+        if self._each_point:
+            spread = np.arange(96)
+            points = (spread * 0.6180339887 % 1 * self._size).astype(int)
+            return best_groups(given[spread * len(given) // 96], points, self._size)
         some = np.unique(np.linspace(0, len(given) - 1, min(len(given), 200)).astype(int))
         return best_groups(given[some], 2 * some, 2 * len(given))
 
@@ -259,6 +281,8 @@ class Recursive(Method[Quantiles]):
         epsilon = self.setting.budget.epsilon
         if len(self._given) == 1:
             return 0.0, 0.0, 0.0, epsilon
+        if self._each_point:
+            return 0.0, 0.0, epsilon, 0.0
         total = 0.0 if self.setting.neighbors.name == "replace_one" else _TOTAL * epsilon
         splits, ratio = _SPLITS * epsilon, min(1.0, (self._groups.variance / 2) ** (1 / 3))
         counts = (epsilon - total - splits) * ratio / (1 + ratio)

@@ -2,6 +2,7 @@
 
 from core.errors import InvalidValue
 from core.quantiles.exponential import ExponentialByRank
+from core.quantiles.ordered import OrderedQuantiles, OrderedValue
 from core.quantiles.params import Median, Minimum, OneValue, Quantiles
 from core.quantiles.recursive import Recursive
 from core.quantiles.smooth import Smooth
@@ -22,6 +23,8 @@ def check(setting: Setting[Quantiles] | Setting[OneValue]) -> None:
         raise InvalidValue("constraints", True, "only histogram supports known counts", "is set")
 
 
-QUANTILES = Task(Quantiles, (Recursive, Tree), "the error of a rank, between dense and clumped data", check)
-MEDIAN = Task(Median, (ExponentialByRank, Smooth), "the error of the rank that they promise", check)
-MINIMUM = Task(Minimum, (ExponentialByRank, Smooth), "the error of the rank that they promise", check)
+_COMPARED_BY = "the error of a rank, between dense and clumped data"
+QUANTILES = Task(Quantiles, (Recursive, Tree, OrderedQuantiles), _COMPARED_BY, check)
+_ONE = (ExponentialByRank, Smooth, OrderedValue)
+MEDIAN = Task(Median, _ONE, "the error of the rank that they promise", check)
+MINIMUM = Task(Minimum, _ONE, "the error of the rank that they promise", check)

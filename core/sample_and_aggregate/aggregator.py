@@ -1,18 +1,39 @@
-"""What all aggregators share: how many blocks agree, the radius about their answers, and the promises."""
+"""What all aggregators share: the failed blocks, the radius about the answers, and the promises."""
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from core.budget import Cost
+from core.draws import Laplace
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.tails import largest_of
 from core.sample_and_aggregate.found import Promises
+from core.sample_and_aggregate.outputs import CountFailures
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.stable_radius import StableRadius
+from core.sample_and_aggregate.stable_radius import StableRadius, candidate_radii, missed_scores
 from core.task import Accuracy, Method
 
+FAILURES_SHARE = 0.03
+"""Part of epsilon that is spent on the number of failed blocks."""
+
 RADIUS_SHARE = 0.2
-"""Part of epsilon that is spent on the radius about a released center."""
+"""Largest part of epsilon that is spent on the radius about a released value."""
+
+TYPICAL_SPREAD = 0.0005
+"""Spread D of the stable answers for which methods are compared, as a part of each axis."""
+
+VOID = 2.0
+"""Error, in widths of an axis, of a method that promises nothing. No value has a larger error than 1."""
+
+_RADIUS, _FAILURES = 0.25, 0.25  # parts of the failure probability; the value has what is left
+_FALSE_ALARM = 0.002  # probability that a run without a failed block ends as not_found
+_MISSED = 0.25  # part of the stable answers that the radius may miss, where RADIUS_SHARE suffices for that
+_MOST_MISSED = 0.5  # part that it may miss where RADIUS_SHARE does not suffice
 
 
 class Aggregator(Method[SampleAndAggregate]):
@@ -29,42 +50,150 @@ class Aggregator(Method[SampleAndAggregate]):
         return max(1, math.floor(params.stable_fraction * params.blocks))
 
     @property
+    def between(self) -> float:
+        """Return the distance of neighboring stable answers for which methods are compared.
+
+        These lie evenly within `TYPICAL_SPREAD` of a point on each axis. As a part of the axis.
+        """
+        return 2 * TYPICAL_SPREAD / self.stable
+
+    @property
     def changes(self) -> int:
         """How many answers differ between neighbors."""
         return self.setting.neighbors.changes
+
+    @property
+    def value_failure(self) -> float:
+        """Probability that the promise about the value fails."""
+        others = (_FAILURES if self._counted else 0) + (_RADIUS if self._radius_share else 0)
+        return (1 - others) * self.setting.params.failure
 
     def per_answer(self, share: float) -> Cost:
         """Return what the round may cost where one answer changes."""
         budget = self.setting.budget
         return Cost(share * budget.epsilon, budget.delta).per_change(self.changes)
 
-    def radius(self, share: float) -> StableRadius:
-        """Return how the radius is released: no wider than needed to hold the stable answers.
+    def common(self, share: float) -> dict[str, Any]:
+        """Return the fields that all rounds of this task have."""
+        grid, params = self.setting.grid, self.setting.params
+        default = np.array(grid.bounding_center)
+        if params.default is not None:
+            default = grid.quantize(np.array([params.default]))[0]
+        return {
+            "grid": grid,
+            "blocks": params.blocks,
+            "default": tuple(default.tolist()),
+            "failures": self.failures(share),
+        }
+
+    def failures(self, share: float) -> CountFailures | None:
+        """Return how failed blocks are counted; None where the count could not tell all blocks from none.
+
+        The stable answers need not include those of `blocks - stable` failed blocks. Above this number, and
+        above what the noise alone reaches with probability 0.2%, no value is released.
+        """
+        if not self._counted:
+            return None
+        draw = self._count(share)
+        return CountFailures(draw, self._most_failed(draw))
+
+    def radius(self, share: float) -> StableRadius | None:
+        """Return how the radius is released; None where its rank error leaves no promise.
 
         The answers that are not stable may be arbitrarily far away, so a radius that holds more than the
         stable answers may be arbitrarily large. The mechanism may miss its target by its rank error. So its
         target is the number of stable answers minus the rank error.
         """
-        epsilon = RADIUS_SHARE * self.per_answer(share).epsilon
+        part = self._radius_share
+        if part == 0:
+            return None
+        epsilon = part * self.per_answer(share).epsilon
         choice = Exponential.of("radius", epsilon, 2, changes=self.changes)
-        aimed = StableRadius(self.setting.grid, self.stable, choice)
-        return replace(aimed, target=max(1, self.stable - self._rank_error(aimed)))
+        error = StableRadius(self.setting.grid, self.stable, 0, choice).rank_error(self._radius_failure)
+        return StableRadius(self.setting.grid, self.stable - error, self.stable - 2 * error, choice)
 
-    def promised(self, part: float, radius: StableRadius) -> Accuracy:
-        """Return the accuracy of a method whose `Promises.leftover` is `part` of the widest axis.
+    @cached_property
+    def value_share(self) -> float:
+        """Part of epsilon that is left for the value."""
+        return 1 - (FAILURES_SHARE if self._counted else 0) - self._radius_share
 
-        The error is this leftover, or one grid step if that is larger.
+    @cached_property
+    def _counted(self) -> bool:
+        return self._most_failed(self._count(1.0)) < self.setting.params.blocks
+
+    @cached_property
+    def _radius_share(self) -> float:
+        """Part of epsilon that the radius needs so that it misses few stable answers, or 0."""
+        scales = missed_scores(len(candidate_radii(self.setting.grid)), self._radius_failure)
+        needed = 2 / self.per_answer(1.0).epsilon * scales
+        for missed in (_MISSED, _MOST_MISSED):
+            spare = missed * self.stable / 2 - 1  # a rank error is rounded up
+            if spare > 0 and needed / spare <= RADIUS_SHARE:
+                return needed / spare if missed == _MISSED else RADIUS_SHARE
+        return 0.0
+
+    @property
+    def _radius_failure(self) -> float:
+        return _RADIUS * self.setting.params.failure
+
+    def _count(self, share: float) -> Laplace:
+        epsilon = FAILURES_SHARE * self.per_answer(share).epsilon
+        return Laplace.of("number of failed blocks", epsilon, 1, changes=self.changes)
+
+    def _most_failed(self, count: Laplace) -> int:
+        return max(self.setting.params.blocks - self.stable, largest_of(1, count.scale, 2 * _FALSE_ALARM))
+
+    def promised(
+        self,
+        share: float,
+        parts: Sequence[float] | None,
+        spread_factor: float | None = None,
+        mean_errors: tuple[float, ...] | None = None,
+        expected: float | None = None,
+    ) -> Accuracy:
+        """Return the accuracy of a method.
+
+        Args:
+            share: of the budget.
+            parts: `Promises.errors`, each as a part of its axis; None where nothing is promised.
+            spread_factor: see `Promises`.
+            mean_errors: see `Promises`.
+            expected: the error by which methods are compared, as a part of the axis on which it is largest;
+                see `Aggregator.between`. None for the error of a method that promises nothing.
         """
-        leftover = self.width(part)
-        promises = Promises(leftover, 2 * self._rank_error(radius))
-        return Accuracy(promises, max(self.setting.grid.step, leftover))
+        grid, radius, failures = self.setting.grid, self.radius(share), self.failures(share)
+        widths = [extent * grid.step for extent in grid.extents]
+        errors = None
+        if parts is not None:
+            errors = tuple(max(grid.step, part * width) for part, width in zip(parts, widths, strict=True))
+        failed = None
+        if failures is not None:
+            failed = largest_of(1, failures.count.scale, _FAILURES * self.setting.params.failure)
+        promises = Promises(
+            leftover=max(widths) if errors is None else max(errors),
+            radius_blocks=None if radius is None else self.stable - radius.holds,
+            errors=errors,
+            spread_factor=None if errors is None else spread_factor,
+            mean_errors=mean_errors,
+            failed_error=failed,
+            failed_most=None if failures is None else failures.most,
+        )
+        return Accuracy(promises, VOID if expected is None else expected, self._notes(radius, failures))
 
-    def width(self, part: float) -> float:
-        """Return a part of the widest axis in data units."""
-        return part * max(self.setting.grid.extents) * self.setting.grid.step
-
-    def _rank_error(self, radius: StableRadius) -> int:
-        return radius.rank_error(self.setting.params.failure / 2)
+    def _notes(self, radius: StableRadius | None, failures: CountFailures | None) -> tuple[str, ...]:
+        notes = []
+        if radius is None:
+            notes.append(
+                "No radius about the value is released: at this budget and number of blocks it could not be "
+                "promised to hold half of the stable answers. Its part of epsilon is spent on the value."
+            )
+        if failures is None:
+            notes.append(
+                "The number of failed blocks is not released: at this budget and number of blocks its noise "
+                "could not tell all blocks from none. A block that fails answers the default, so try the "
+                "function with check-function."
+            )
+        return tuple(notes)
 
 
 def vanishing(noise: Admissible, spare: int, failure: float, widths: float) -> float:
@@ -75,10 +204,10 @@ def vanishing(noise: Admissible, spare: int, failure: float, widths: float) -> f
         spare: how many answers may change before the center can leave the stable answers. Below 0, the center
             may be outside of them already.
         failure: probability that the noise is larger than the bound.
-        widths: the largest possible sensitivity, in widths of the widest axis.
+        widths: the largest possible sensitivity, in widths of an axis.
 
     Returns:
-        The bound, as a part of the widest axis; at most 1.
+        The bound, as a part of the axis; at most 1.
     """
     if spare < 0:
         return 1.0

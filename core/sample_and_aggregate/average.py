@@ -1,23 +1,26 @@
 """Average the blocks' answers (GUPT; Mohan, Thakurta, Shi, Song and Culler 2012)."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from core.aggregate import Counts
+from core.domain import Points
 from core.draws import Charged, Draw, Laplace
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.tails import largest_of
 from core.noise import Noise
 from core.order_statistics import Rank, choose_by_rank
-from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator
+from core.sample_and_aggregate.aggregator import Aggregator
 from core.sample_and_aggregate.found import Stable
-from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.outputs import Aggregation
 from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
 
 QUARTILES = (Rank(1, 4), Rank(3, 4))
+
+_SCATTERED = 0.25  # of the width of an axis: mean distance of a uniform answer from the middle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,22 +35,24 @@ class ClampedAverage(Aggregation):
     Args:
         sum: noise of a sum, per step of the range's width.
         quartile: chooses each quartile, or None.
-        radius: how the radius is released.
+        failure: probability that a mean is farther from the released value than its `Stable.errors`.
+        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = "the mean of the blocks' answers, and how far from it they are"
     sum: Laplace
     quartile: Exponential | None
-    radius: StableRadius
+    failure: float
+    radius: StableRadius | None
 
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return (self.sum, *([] if self.quartile is None else [self.quartile]), self.radius.choice)
+    def value_draws(self) -> tuple[Draw, ...]:
+        """See `Aggregation.value_draws`."""
+        quartile = () if self.quartile is None else (self.quartile,)
+        return (self.sum, *quartile, *([] if self.radius is None else [self.radius.choice]))
 
-    def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable:
+    def aggregate(self, points: Points, noise: Noise) -> Stable:
         """Release the mean and the radius about it."""
-        points = self.table(aggregate)
-        value = np.zeros(self.grid.dimension, dtype=np.int64)
+        value, errors = np.zeros(self.grid.dimension, dtype=np.int64), []
         for axis, extent in enumerate(self.grid.extents):
             low, high = 0, extent
             if self.quartile is not None:
@@ -59,7 +64,20 @@ class ClampedAverage(Aggregation):
             if high > low:
                 total = self.sum.add(total, noise, unit=high - low)
             value[axis] = min(max(round(int(total[0]) / self.blocks), 0), high - low) + low
-        return Stable(value, self.radius.release(points, value, noise))
+            errors.append(self.error(high - low))
+        radius = None if self.radius is None else self.radius.release(points, value, noise)
+        return Stable(value, radius, tuple(errors))
+
+    def error(self, width: int) -> float:
+        """Bound how far a released value is from the mean of the clamped answers, grid steps.
+
+        Args:
+            width: of the range that answers are clamped to, grid steps.
+        """
+        if width == 0:
+            return 0.0
+        noise = largest_of(1, self.sum.scale * width, self.failure / self.grid.dimension) / self.blocks
+        return noise + 0.5  # the value is rounded
 
 
 class AverageOfAnswers(Aggregator):
@@ -72,25 +90,35 @@ class AverageOfAnswers(Aggregator):
         return (self._round(share),)
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        params, axes, round_ = self.setting.params, self.setting.grid.dimension, self._round(share)
-        noise = round_.sum.scale * math.log(2 * axes / params.failure) / params.blocks
-        loose = params.ranges == "loose"
-        part = 1.0 if loose else min(1.0, 1 - self.stable / params.blocks + noise)
-        return self.promised(part, round_.radius)
+        """See `Method.accuracy`.
+
+        The stable answers move the mean from their center by at most D, and each of the others by at most the
+        width of the axis, divided by the number of blocks. If the others scatter, each moves it by a quarter
+        of the width on average, and methods are compared by that. This error is known even where the others
+        could move the mean by the whole width. So `auto` takes the average where all methods promise nothing.
+        """
+        grid, params, round_ = self.setting.grid, self.setting.params, self._round(share)
+        others = 1 - self.stable / params.blocks
+        noise = [round_.error(extent) / extent for extent in grid.extents]
+        expected = min(1.0, max(noise) + _SCATTERED * others)
+        if params.ranges == "loose":
+            return self.promised(share, None, expected=expected)
+        parts = [part + others for part in noise]
+        means = tuple(part * extent * grid.step for part, extent in zip(noise, grid.extents, strict=True))
+        promised = max(parts) < 1
+        return self.promised(share, parts if promised else None, 1.0, means, expected)
 
     def _round(self, share: float) -> ClampedAverage:
         grid, params, changes = self.setting.grid, self.setting.params, self.changes
         axes = grid.dimension
-        each = (1 - RADIUS_SHARE) * self.per_answer(share).epsilon / axes
+        each = self.value_share * self.per_answer(share).epsilon / axes
         loose = params.ranges == "loose"
         what = "sum of an axis, per width of its range"
-        sum_ = Laplace.of(what, each / (1 + loose), 1, times=axes, changes=changes)
         quartile = Exponential.of("quartile of an axis", each / 4, 2, times=2 * axes, changes=changes)
         return ClampedAverage(
-            grid=grid,
-            blocks=params.blocks,
-            sum=sum_,
+            **self.common(share),
+            sum=Laplace.of(what, each / (1 + loose), 1, times=axes, changes=changes),
             quartile=quartile if loose else None,
+            failure=self.value_failure,
             radius=self.radius(share),
         )

@@ -12,9 +12,10 @@ from core.mechanisms.admissible import Admissible
 from core.mechanisms.calibrate_noise import calibrate_noise
 from core.mechanisms.smooth_bound import smooth_bound
 from core.noise import Noise
-from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator, vanishing
+from core.sample_and_aggregate.aggregator import TYPICAL_SPREAD, Aggregator, vanishing
 from core.sample_and_aggregate.found import Stable
-from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.median import about_median
+from core.sample_and_aggregate.outputs import Aggregation
 from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
 
@@ -98,32 +99,31 @@ class CenterOfAttention(Aggregation):
 
     Args:
         noise: of all axes.
-        radius: how the radius is released.
+        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = (
         "the center of a small ball that holds most of the blocks' answers, and how far from it they are"
     )
     noise: Admissible
-    radius: StableRadius
+    radius: StableRadius | None
 
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return self.noise, self.radius.choice
+    def value_draws(self) -> tuple[Draw, ...]:
+        """See `Aggregation.value_draws`."""
+        return (self.noise, *([] if self.radius is None else [self.radius.choice]))
 
     @property
     def diameter(self) -> int:
         """L1 diameter of the universe, grid steps."""
         return sum(self.grid.extents)
 
-    def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable:
+    def aggregate(self, points: Points, noise: Noise) -> Stable:
         """Release the center and the radius about it."""
-        points = self.table(aggregate)
         center, local = attention(points, self.diameter)
         moved = self.noise.add(center.tolist(), self.sensitivity(local), noise)
         ends = zip(moved, self.grid.extents, strict=True)
         value = np.array([min(max(at, 0), extent) for at, extent in ends], dtype=np.int64)
-        return Stable(value, self.radius.release(points, value, noise))
+        return Stable(value, *about_median(self.radius, points, value, noise))
 
     def sensitivity(self, local: Ints) -> float:
         """Compute the smooth sensitivity from the local ones, grid steps."""
@@ -143,11 +143,23 @@ class CenterOfAnswers(Aggregator):
         return (self._round(share),)
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        round_ = self._round(share)
-        diameters = round_.diameter / max(self.setting.grid.extents)
-        part = vanishing(round_.noise, self._spare, self._failure, diameters)
-        return self.promised(part, round_.radius)
+        """See `Method.accuracy`.
+
+        Let the stable answers be within D of a point c on each of d axes. In L1 each of them is within d D of
+        c, and a ball of radius 2 d D about any of them holds them all. The ball about the center has no
+        larger radius and holds a stable answer, because it holds a majority. So the center is within 3 d D of
+        c. `attention` gives A(k) <= 4 d D for all k of at most `_spare`.
+        """
+        round_, grid = self._round(share), self.setting.grid
+        parts = [
+            vanishing(round_.noise, self._spare, self._failure, round_.diameter / extent)
+            for extent in grid.extents
+        ]
+        if max(parts) >= 1:
+            return self.promised(share, None)
+        spread_factor = grid.dimension * (3 + 4 * round_.noise.scale(1.0) * round_.noise.tail(self._failure))
+        expected = max(parts) + spread_factor * TYPICAL_SPREAD
+        return self.promised(share, parts, spread_factor, expected=expected)
 
     @property
     def _spare(self) -> int:
@@ -155,22 +167,21 @@ class CenterOfAnswers(Aggregator):
 
     @property
     def _failure(self) -> float:
-        return self.setting.params.failure / (2 * self.setting.grid.dimension)
+        return self.value_failure / self.setting.grid.dimension
 
     def _round(self, share: float) -> CenterOfAttention:
-        grid, one = self.setting.grid, self.per_answer(share)
+        one = self.per_answer(share)
         # beta is so large that e^(-beta spare) times the domain is negligible, and hardly larger. A small
         # beta would do for the rest, because the radius that holds a majority grows slowly with k.
         doubling = max(1.0, self._spare / _VANISHED)
         noise = calibrate_noise(
             "center of attention",
             "auto",
-            (1 - RADIUS_SHARE) * one.epsilon,
+            self.value_share * one.epsilon,
             one.delta,
             self._failure,
             doubling,
-            axes=grid.dimension,
+            axes=self.setting.grid.dimension,
             changes=self.changes,
         )
-        radius = self.radius(share)
-        return CenterOfAttention(grid=grid, blocks=self.setting.params.blocks, noise=noise, radius=radius)
+        return CenterOfAttention(**self.common(share), noise=noise, radius=self.radius(share))

@@ -17,12 +17,14 @@ class SampleAndAggregate:
 
     Args:
         blocks: number of disjoint subsamples, k; each gives one answer.
-        aggregator: `smooth_median` (per axis) and `center_of_attention` need a majority of blocks that agree.
-            `one_cluster` also works where only a minority agrees. `average` needs no agreement. `auto` takes
-            the one with the smallest error.
+        aggregator: `median` and `smooth_median` (per axis) and `center_of_attention` need a majority of
+            blocks that agree. `one_cluster` also works where only a minority agrees. `average` needs no
+            agreement. `auto` takes the one with the smallest expected error, and `one_cluster` where
+            stable_fraction is at most 1/2.
         stable_fraction: part of the blocks expected to answer nearly the same.
         ranges: what `average` clamps answers to: `tight` (the domain) or `loose` (private quartiles).
         failure: probability with which a promise may fail, beta.
+        default: public answer of a block where the function fails; by default the middle of `outputs`.
 
     Raises:
         InvalidValue: a value is out of range.
@@ -33,6 +35,7 @@ class SampleAndAggregate:
     stable_fraction: float = 0.8
     ranges: Ranges = "tight"
     failure: float = 0.1
+    default: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 3 <= self.blocks <= _MOST_BLOCKS:

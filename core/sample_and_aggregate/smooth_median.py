@@ -1,24 +1,26 @@
 """The median of the blocks' answers on each axis, with noise by its smooth sensitivity."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from core.aggregate import Counts
+from core.domain import Points
 from core.draws import Charged, Draw
+from core.errors import InvalidValue
 from core.mechanisms.admissible import Admissible
-from core.mechanisms.calibrate_noise import calibrate_noise
+from core.mechanisms.calibrate_noise import MOST_EPSILON, heavy_tailed, laplace_noise
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.order_statistics import Rank, order_statistic, smooth_sensitivity
-from core.sample_and_aggregate.aggregator import RADIUS_SHARE, Aggregator, vanishing
+from core.order_statistics import order_statistic, smooth_sensitivity
+from core.sample_and_aggregate.aggregator import Aggregator, vanishing
 from core.sample_and_aggregate.found import Stable
-from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.median import MEDIAN, about_median
+from core.sample_and_aggregate.outputs import Aggregation
 from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
-
-MEDIAN = Rank(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,20 +31,19 @@ class SmoothMedian(Aggregation):
 
     Args:
         noise: of one axis, drawn for each.
-        radius: how the radius is released.
+        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = "the median of the blocks' answers on each axis, and how far from it they are"
     noise: Admissible
-    radius: StableRadius
+    radius: StableRadius | None
 
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return self.noise, self.radius.choice
+    def value_draws(self) -> tuple[Draw, ...]:
+        """See `Aggregation.value_draws`."""
+        return (self.noise, *([] if self.radius is None else [self.radius.choice]))
 
-    def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable:
+    def aggregate(self, points: Points, noise: Noise) -> Stable:
         """Release the medians and the radius about them."""
-        points = self.table(aggregate)
         value = np.zeros(self.grid.dimension, dtype=np.int64)
         one_replaced = Neighbors("replace_one")
         for axis, extent in enumerate(self.grid.extents):
@@ -50,11 +51,11 @@ class SmoothMedian(Aggregation):
             smooth = smooth_sensitivity(counts, extent, MEDIAN, self.noise.beta, one_replaced)
             (median,) = self.noise.add([order_statistic(counts, extent, MEDIAN)], smooth, noise)
             value[axis] = min(max(median, 0), extent)
-        return Stable(value, self.radius.release(points, value, noise))
+        return Stable(value, *about_median(self.radius, points, value, noise))
 
 
-class MedianOfAnswers(Aggregator):
-    """The median of each axis. It stays within the stable answers where these are a clear majority."""
+class SmoothMedianOfAnswers(Aggregator):
+    """The median of each axis with noise. It is near the stable answers where these are a clear majority."""
 
     name: ClassVar[str] = "smooth_median"
 
@@ -63,28 +64,57 @@ class MedianOfAnswers(Aggregator):
         return (self._round(share),)
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        round_ = self._round(share)
-        spare = self.stable - (self.setting.params.blocks + 1) // 2 - 1
-        return self.promised(vanishing(round_.noise, spare, self._failure, 1.0), round_.radius)
+        """See `Method.accuracy`.
+
+        Let D be half the width that holds the stable answers. The median is within D of their center, and
+        stays there after `spare` changes. So the smooth sensitivity is at most the larger of 2 D and
+        e^(-beta spare) times the width of the axis, hence at most their sum.
+        """
+        noise, axes = self._round(share).noise, self.setting.grid.dimension
+        part = vanishing(noise, self._spare, self._failure, 1.0)
+        if part >= 1:
+            return self.promised(share, None)
+        spread_factor = 1 + 2 * noise.scale(1.0) * noise.tail(self._failure)
+        return self.promised(share, [part] * axes, spread_factor, expected=self._expected(noise))
 
     @property
     def _failure(self) -> float:
-        return self.setting.params.failure / (2 * self.setting.grid.dimension)
+        return self.value_failure / self.setting.grid.dimension
+
+    @property
+    def _spare(self) -> int:
+        return self.stable - (self.setting.params.blocks + 1) // 2 - 1
+
+    def _expected(self, noise: Admissible) -> float:
+        """Return the error where the stable answers lie evenly, see `Aggregator.between`, in widths."""
+        evenly = self.between * max(1.0, math.exp(noise.beta - 1) / noise.beta)
+        agreeing = math.exp(-noise.beta * max(0, self._spare))
+        return noise.scale(evenly + agreeing) * noise.tail(self._failure)
 
     def _round(self, share: float) -> SmoothMedian:
-        grid, one = self.setting.grid, self.per_answer(share)
-        axes = grid.dimension
-        each = (1 - RADIUS_SHARE) * one.epsilon / axes
-        noise = calibrate_noise(
-            "median of an axis",
-            "auto",
-            each,
-            one.delta / axes,
-            self._failure,
-            1.0,
-            changes=self.changes,
-            times=axes,
+        axes, one = self.setting.grid.dimension, self.per_answer(share)
+        noise = self._noise(self.value_share * one.epsilon / axes, one.delta / axes)
+        return SmoothMedian(
+            **self.common(share),
+            noise=replace(
+                noise, what=f"median of an axis, {noise.density}", changes=self.changes, times=axes
+            ),
+            radius=self.radius(share),
         )
-        radius = self.radius(share)
-        return SmoothMedian(grid=grid, blocks=self.setting.params.blocks, noise=noise, radius=radius)
+
+    def _noise(self, epsilon: float, delta: float) -> Admissible:
+        """Return the density and the smoothness of the least expected error; any choice is private.
+
+        Raises:
+            InvalidValue: epsilon is too small.
+        """
+        epsilon = min(epsilon, MOST_EPSILON)
+        found = []
+        for beta in (epsilon * np.geomspace(1e-3, 1, 100)).tolist():
+            found += [heavy_tailed("cauchy", beta, epsilon), heavy_tailed("student", beta, epsilon)]
+            if delta > 0:
+                found.append(laplace_noise(beta, epsilon, delta))
+        noises = [noise for noise in found if noise is not None]
+        if not noises:
+            raise InvalidValue("epsilon", epsilon, "it is too small for noise by smooth sensitivity")
+        return min(noises, key=self._expected)

@@ -1,23 +1,24 @@
 """The 1-cluster of the blocks' answers: a small ball that holds a part of them, even a minority."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from core.domain import Points
 from core.draws import Charged, Draw
 from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.one_cluster.found import Found, NotFound
+from core.one_cluster.found import Found
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.aggregator import Aggregator
-from core.sample_and_aggregate.found import Promises, Stable
-from core.sample_and_aggregate.outputs import Aggregation, Outputs
+from core.sample_and_aggregate.aggregator import FAILURES_SHARE, VOID, Aggregator
+from core.sample_and_aggregate.found import Stable, Unstable
+from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy, Setting, planned
 
 # There are few answers, so the rounds that find the cluster get nearly all of epsilon.
@@ -45,15 +46,15 @@ class StablePoint(Aggregation):
     purpose: ClassVar[str] = "a small ball that holds the stable part of the blocks' answers"
     rounds: tuple[Charged, ...]
 
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`: those of all rounds."""
+    def value_draws(self) -> tuple[Draw, ...]:
+        """See `Aggregation.value_draws`: the draws of all rounds."""
         return tuple(draw for step in self.rounds for draw in step.draws())
 
-    def release(self, aggregate: Outputs, state: None, noise: Noise) -> Stable | NotFound:
+    def aggregate(self, points: Points, noise: Noise) -> Stable | Unstable:
         """Run all rounds of the 1-cluster on the answers."""
-        answers = Block(self.table(aggregate), np.arange(self.blocks, dtype=np.uint64))
+        answers = Block(points, np.arange(self.blocks, dtype=np.uint64))
         found = run_in_memory(self.rounds, [answers], None, noise)
-        return Stable(found.center, found.radius) if isinstance(found, Found) else NotFound()
+        return Stable(found.center, found.radius) if isinstance(found, Found) else Unstable()
 
 
 class ClusterOfAnswers(Aggregator):
@@ -70,26 +71,27 @@ class ClusterOfAnswers(Aggregator):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        setting = self.setting
-        return (StablePoint(grid=setting.grid, blocks=setting.params.blocks, rounds=self._inner.rounds),)
+        return (StablePoint(**self.common(share), rounds=self._inner.rounds),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        The error is `Promises.leftover`, or one grid step if that is larger. If the stable fraction is at
-        most 1/2, the error is 0, even where no ball is promised. So `auto` then takes this aggregator: no
-        other one can find a point that so few blocks agree on.
+        If the stable fraction is at most 1/2, the error is 0, even where no ball is promised. So `auto` then
+        takes this aggregator: no other one can find a point that so few blocks agree on. Otherwise it has the
+        error of a method that promises nothing about the value: its ball has one radius for all axes.
         """
-        grid, params, missing = self.setting.grid, self.setting.params, self._inner.promises["missing"]
-        leftover = self.width(1.0) if missing is None else 0.0
-        promises = Promises(leftover, params.blocks if missing is None else int(missing))
-        error = 0.0 if params.stable_fraction <= 0.5 else max(grid.step, leftover)
-        return Accuracy(promises, error, self._inner.notes)
+        missing = self._inner.promises["missing"]
+        minority = self.setting.params.stable_fraction <= 0.5
+        common = self.promised(share, None, expected=0.0 if minority else VOID)
+        promises = replace(common.promises, radius_blocks=None if missing is None else int(missing))
+        return replace(common, promises=promises, notes=(*common.notes, *self._inner.notes))
 
     @cached_property
     def _inner(self) -> Plan:
         """The plan of the 1-cluster on the database of answers, whose neighbors replace one answer."""
         setting, one_replaced = self.setting, Neighbors("replace_one")
         target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
-        inner = Setting(setting.grid, target, setting.budget, one_replaced, setting.salt)
+        counted = 0.0 if self.failures(1.0) is None else FAILURES_SHARE
+        budget = replace(setting.budget, epsilon=(1 - counted) * setting.budget.epsilon)
+        inner = Setting(setting.grid, target, budget, one_replaced, setting.salt)
         return planned(Practical(inner, changes=self.changes))

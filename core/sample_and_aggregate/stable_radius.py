@@ -12,45 +12,65 @@ from core.noise import Noise
 
 Ints = NDArray[np.int64]
 
-_RATIO = 1.1  # of neighboring candidate radii
+RATIO = 1.2
+"""Ratio of neighboring candidate radii. The closer it is to 1, the larger is the rank error."""
+
+
+def candidate_radii(grid: Grid) -> Ints:
+    """Return the candidates, ascending from 0 to the diameter of the universe, grid steps."""
+    widest = math.isqrt(sum(extent**2 for extent in grid.extents)) + 1
+    steps = math.ceil(math.log(widest) / math.log(RATIO))
+    ladder = np.minimum(np.ceil(RATIO ** np.arange(steps + 1)), widest).astype(np.int64)
+    return np.unique(np.append(ladder, [0, widest]))
+
+
+def missed_scores(candidates: int, failure: float) -> float:
+    """Bound by how many scales a choice among candidates misses the best score, but for `failure`.
+
+    One candidate has the best score 0. If each of the others has a score of at most -a, the probability to
+    choose one of them is at most x / (1 + x) for x = (candidates - 1) e^(-a / scale). This is `failure` for
+    the returned a / scale.
+    """
+    return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)
 
 
 @dataclass(frozen=True)
 class StableRadius:
     """Choose the radius about a released point that holds about `target` answers.
 
-    The radius is chosen by the exponential mechanism over candidate radii that grow by 10%. Sort the answers
-    by their distance from the point. The ranks of a candidate are those of the answers beyond the next
-    smaller candidate and within this one. The score of a candidate is minus the distance of `target` from
-    its ranks. Changing one answer moves the ends of the ranks by at most 1.
+    The radius is a quantile of the distances of the answers from the point. It is chosen by the exponential
+    mechanism over candidate radii that grow by 20%. Sort the answers by distance. The ranks of a candidate
+    are those of the answers beyond the next smaller candidate and within this one. The score of a candidate
+    is minus the distance of `target` from its ranks. Changing one answer moves the ends of the ranks by at
+    most 1, so it moves each score by at most 1.
 
     Args:
         grid: the universe of the answers.
-        target: answers to hold.
+        target: answers to hold, from 1 to the number of blocks. So one candidate has score 0.
+        holds: answers that the radius is promised to hold.
         choice: chooses the radius; of spread 2.
     """
 
     grid: Grid
     target: int
+    holds: int
     choice: Exponential
 
     @property
     def radii(self) -> Ints:
-        """Candidates, ascending from 0 to the diameter of the universe, grid steps."""
-        widest = math.isqrt(sum(extent**2 for extent in self.grid.extents)) + 1
-        steps = math.ceil(math.log(widest) / math.log(_RATIO))
-        ladder = np.minimum(np.ceil(_RATIO ** np.arange(steps + 1)), widest).astype(np.int64)
-        return np.unique(np.append(ladder, [0, widest]))
+        """See `candidate_radii`."""
+        return candidate_radii(self.grid)
 
     def rank_error(self, failure: float) -> int:
         """Bound by how many answers the radius misses or exceeds `target`, with probability 1 - failure."""
-        return math.ceil(self.choice.scale * math.log(len(self.radii) / failure))
+        return math.ceil(self.choice.scale * missed_scores(len(self.radii), failure))
 
     def release(self, points: Points, center: Ints, noise: Noise) -> int:
         """Release the radius, grid steps."""
         moved = points - center
         squares = np.sort(np.einsum("ij,ij->i", moved, moved))
-        within = np.searchsorted(squares, self.radii**2, side="right")
+        radii = self.radii
+        within = np.searchsorted(squares, radii**2, side="right")
         before = np.append(0, within[:-1])
         away = np.maximum(np.maximum(before + 1 - self.target, self.target - within), 0)
-        return int(self.radii[self.choice.candidate(-away, noise)])
+        return int(radii[self.choice.candidate(-away, noise)])

@@ -2,8 +2,9 @@
 
 from core.sample_and_aggregate.average import AverageOfAnswers
 from core.sample_and_aggregate.center_of_attention import CenterOfAnswers
+from core.sample_and_aggregate.median import MedianOfAnswers
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.smooth_median import MedianOfAnswers
+from core.sample_and_aggregate.smooth_median import SmoothMedianOfAnswers
 from core.sample_and_aggregate.stable_point import ClusterOfAnswers
 from core.task import Setting, Task
 
@@ -19,9 +20,9 @@ def check(setting: Setting[SampleAndAggregate]) -> None:
 
 SAMPLE_AND_AGGREGATE = Task(
     SampleAndAggregate,
-    (MedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
-    "the leftover that they promise, at least one grid step; one_cluster is preferred where only a minority "
-    "agrees",
+    (MedianOfAnswers, SmoothMedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
+    "the error expected where a fraction `stable_fraction` of the blocks agrees, in widths of the axis on "
+    "which it is largest; one_cluster is preferred where only a minority agrees",
     check,
     choice="aggregator",
 )

@@ -23,6 +23,10 @@ class ExponentialLearner:
     Privacy. Adding an example adds 0 or 1 to the errors of every threshold, so the change of the scores has
     range 1. A replacement adds -1, 0 or 1, so the change has range 2.
 
+    Under a policy that keeps labels public, a secret pair is two values v < w with the same label. Moving an
+    example from v to w changes the errors of the thresholds in (v, w] alone: each by -1 if it is labeled 1,
+    each by 1 if it is labeled 0. So the change has range 1.
+
     Args:
         size: number of grid points of the value's axis; thresholds are 0, ..., size.
         choice: chooses the threshold.
@@ -53,11 +57,15 @@ class ExponentialMethod(LearnerMethod):
     """The exponential mechanism over all thresholds."""
 
     name: ClassVar[str] = "exponential"
+    uses_policy: ClassVar[bool] = True
 
     def learner(self, share: float) -> ExponentialLearner:
         """See `LearnerMethod.learner`."""
         setting = self.setting
-        choice = Exponential.of("threshold", share * setting.budget.epsilon, setting.neighbors.changes)
+        spread = setting.neighbors.changes
+        if setting.neighbors.policy is not None and not setting.neighbors.secrets.crosses(self.labels):
+            spread = 1
+        choice = Exponential.of("threshold", share * setting.budget.epsilon, spread)
         return ExponentialLearner(self.size, choice)
 
     def accuracy(self, share: float) -> Accuracy:

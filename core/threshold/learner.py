@@ -4,9 +4,12 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import numpy as np
+
 from core.aggregate import Counts
 from core.draws import Charged, Draw
 from core.noise import Noise
+from core.policy import Cuts
 from core.rounds import Block
 from core.task import Method
 from core.threshold.examples import Examples
@@ -67,11 +70,20 @@ class LearnerMethod(Method[Threshold]):
         """Number of grid points of the value's axis."""
         return self.setting.grid.extents[0] + 1
 
+    @property
+    def _label(self) -> int:
+        """Grid coordinate from which a label counts as 1."""
+        return max(1, -(-self.setting.grid.extents[1] // 2))
+
+    @property
+    def labels(self) -> Cuts:
+        """Two cells, the examples labeled 0 and those labeled 1."""
+        return [np.empty(0, dtype=np.int64), np.array([self._label])]
+
     @abstractmethod
     def learner(self, share: float) -> Learner:
         """Return the algorithm, with the draws that `share` of the budget pays for."""
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        half_of_label_axis = max(1, -(-self.setting.grid.extents[1] // 2))
-        return (LearnThreshold(half_of_label_axis, self.learner(share)),)
+        return (LearnThreshold(self._label, self.learner(share)),)

@@ -1,9 +1,11 @@
 """Answers of cdf: a distribution."""
 
-from core.cdf.found import Promises, Result
+from core.cdf.found import CountedRange, Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import confidence, counted, nothing_found, number
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+
+_TITLE = "Ranges, both ends included"
 
 
 def promises(release: Release) -> list[str]:
@@ -31,7 +33,12 @@ def answer(release: Release, rows: Rows) -> Answer:
         return nothing_found("distribution")
     distance = result.kolmogorov
     ranges = [
-        (f"{each.low:g} to {each.high:g}", f"{each.count:,}", number(each.standard_error))
+        (
+            f"{each.low:g} to {each.high:g}",
+            _points(each, release["domain"]["step"]),
+            f"{each.count:,}",
+            number(each.standard_error),
+        )
         for each in result.ranges
     ]
     figures: tuple[Figure, ...] = ()
@@ -55,5 +62,13 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
         ),
         figures=figures,
-        tables=(Table("Ranges", (column, records.many, "standard error"), ranges),) if ranges else (),
+        tables=(Table(_TITLE, (column, "grid points", records.many, "standard error"), ranges),)
+        if ranges
+        else (),
     )
+
+
+def _points(range_: CountedRange, step: float) -> str:
+    if range_.first is None or range_.last is None:
+        return "none"
+    return f"{on_grid(range_.first, step)} to {on_grid(range_.last, step)}"

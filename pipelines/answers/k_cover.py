@@ -134,11 +134,13 @@ def _table(release: Release, balls: Sequence[BallResult], note: str, records: Co
     columns, step = release["domain"]["columns"], release["domain"]["step"]
     shown = columns[:_MOST_COLUMNS]
     more = f"the first {len(shown)} of {len(columns)} columns of centers" if shown != columns else ""
+    certified = all(ball.at_least is not None for ball in balls)
     notes = "; ".join(part for part in (note, more) if part)
     rows = [
         (
             str(i),
             f"{ball.count:,}",
+            *((f"{ball.at_least:,}",) if certified else ()),
             on_grid(ball.radius, step),
             *(on_grid(value, step) for value in ball.center[: len(shown)]),
         )
@@ -146,7 +148,7 @@ def _table(release: Release, balls: Sequence[BallResult], note: str, records: Co
     ]
     return Table(
         f"The balls, in the order in which they were found ({notes})",
-        ("ball", records.many, "radius", *shown),
+        ("ball", records.many, *(("at least",) if certified else ()), "radius", *shown),
         rows,
     )
 

@@ -104,9 +104,17 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact("center", lines if few else (f"{len(columns)} columns",), "" if few else "listed below"),
             Fact("radius", (on_grid(radius, step),), "in the units of the columns"),
             Fact("count", (f"{result.count:,}",), within),
+            *certified(result, release),
         ),
         figures=_figures(columns, radius, step),
     )
+
+
+def certified(result: Result, release: Release) -> tuple[Fact, ...]:
+    """Return how many rows the ball surely holds, if the release says it."""
+    if result.at_least is None:
+        return ()
+    return (Fact("at least", (f"{result.at_least:,} rows",), f"with probability {confidence(release)}"),)
 
 
 def _figures(columns: list[Axis], radius: float, step: float) -> tuple[Figure, ...]:

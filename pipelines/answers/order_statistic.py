@@ -6,6 +6,7 @@ from pipelines.answers.text import DENSE, UNITS, counted, in_share, nothing_foun
 
 _NOISE = {
     "exponential": "The exponential mechanism chose the value among all grid points by their ranks.",
+    "ordered": "The value was found by halving, from noisy counts of the {many} below some grid points.",
     "smooth": "The noise was fitted to these data: it follows how much one {one} could change the value.",
 }
 
@@ -46,7 +47,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     named = f"{_name(release['task'], release['params'])} of {domain['columns'][0]}"
     return Answer(
         headline=f"{named} is about {value}{records.by}",
-        lead=_NOISE[release["method"]].format(one=records.one),
+        lead=_NOISE[release["method"]].format(one=records.one, many=records.many),
         facts=(Fact("value", (value,), note),),
     )
 

@@ -30,6 +30,10 @@ UNITS = (
 _BY = {
     "one": ", by one random row of each unit",
     "mean": ", by the mean of each unit's rows",
+    "min": ", by the smallest value of each unit's rows",
+    "max": ", by the largest value of each unit's rows",
+    "sum": ", by the sum of each unit's rows",
+    "count": ", by the number of each unit's rows",
 }
 
 

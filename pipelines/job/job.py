@@ -186,7 +186,8 @@ class RowsInput(Input):
     )
     keep: Keep = Field(
         default="one",
-        description="The record of a unit: one of its rows, chosen by a secret hash, or their mean.",
+        description="The record of a unit: one of its rows, chosen by a secret hash; or the mean, the "
+        "smallest values, the largest values, the sum or the number of its rows.",
     )
 
 
@@ -240,7 +241,12 @@ class RowsJob(Job):
             )
         if unit is not None and keep not in keeps:
             raise ValueError(
-                f"input.keep is {keep}: the mean of labels is not a label, so for {self.task} it must be one."
+                f"input.keep is {keep}: labels cannot be combined, so for {self.task} it must be one."
+            )
+        if unit is not None and keep == "count" and len(self.input.columns) != 1:
+            raise ValueError(
+                "input.keep is count: a record is then the number of a unit's rows that have a value in the "
+                f"column, but input.columns has {len(self.input.columns)} columns: give one."
             )
 
 

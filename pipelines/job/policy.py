@@ -7,7 +7,18 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.domain import Grid
-from core.policy import Attribute, Distance, Full, Graph, KnownCount, Partition, Policy, Secrets, Semantics
+from core.policy import (
+    Attribute,
+    Distance,
+    DistancePerAxis,
+    Full,
+    Graph,
+    KnownCount,
+    Partition,
+    Policy,
+    Secrets,
+    Semantics,
+)
 
 _CLOSE = 1e-6
 _MOST_STEPS = 1 << 32  # more than any axis has; longer lengths act the same
@@ -36,8 +47,11 @@ class JobPolicy(JobPart):
     secrets: Literal["full", "attribute"] | None = Field(
         default=None, description="full: any two values. attribute: values that differ in one column."
     )
-    distance: float | None = Field(
-        default=None, description="Grid points at most this far apart (L1, data units) are secret."
+    distance: float | tuple[float, ...] | None = Field(
+        default=None,
+        description="Grid points at most this far apart (L1, data units) are secret. A list has one distance "
+        "per column: grid points at most that far apart in every column are secret, and a column of "
+        "distance 0 is public.",
     )
     partition: tuple[float, ...] | None = Field(
         default=None,
@@ -84,6 +98,11 @@ class JobPolicy(JobPart):
         return policy
 
     def _secrets(self, grid: Grid) -> Secrets:
+        if isinstance(self.distance, tuple):
+            field = "privacy.policy.distance"
+            return DistancePerAxis(
+                tuple(0 if theta == 0 else _steps(theta, grid.step, field) for theta in self.distance)
+            )
         if self.distance is not None:
             return Distance(_steps(self.distance, grid.step, "privacy.policy.distance"))
         if self.partition is not None:

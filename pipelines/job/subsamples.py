@@ -46,10 +46,11 @@ class Analysis(SampleAndAggregate):
             pyarrow.Table and returns as many numbers as `outputs` has axes. It need not be private.
         arguments: keyword arguments of the function: plain values, lists of numbers, or lists of such lists.
         outputs: the universe of its answers.
-        default: public answer of a block where the function fails; by default the middle of `outputs`.
-        time_limit: seconds per block; give several times what check-function shows.
+        time_limit: seconds of processor time per block; give several times what check-function shows.
+            The elapsed time may be 10 times as long, and at least 60 seconds.
         memory_limit: megabytes per block.
         constant_time: whether each block takes the whole time limit, so that its duration reveals nothing.
+            The limit then is also one of elapsed time, so a busy machine may change answers.
 
     Raises:
         ValueError: one sentence that names the field, its value and what is allowed.
@@ -58,7 +59,6 @@ class Analysis(SampleAndAggregate):
     function: str
     outputs: Outputs
     arguments: dict[str, Argument] | None = None
-    default: tuple[float, ...] | None = None
     time_limit: float = 60.0
     memory_limit: int = 1000
     constant_time: bool = False
@@ -95,7 +95,6 @@ class Analysis(SampleAndAggregate):
             self.function,
             self.outputs.grid(),
             self.arguments or {},
-            self.default,
             self.time_limit,
             self.memory_limit,
             self.constant_time,

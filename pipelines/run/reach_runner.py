@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 
 from apache_beam.options import pipeline_options as beam
 from apache_beam.portability.api import beam_job_api_pb2
-from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, FlinkRunner
+from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, FlinkJarJobServer, FlinkRunner
 from apache_beam.runners.portability.job_server import ExternalJobServer
 from apache_beam.runners.portability.prism_runner import PrismJobServer
+from apache_beam.utils.subprocess_server import JavaJarServer
 
 from pipelines.errors import JobError, RunError
 
@@ -76,8 +77,7 @@ def reach_runner(options: beam.PipelineOptions) -> None:
     if given["job_endpoint"]:
         _reach_job_server(given["job_endpoint"], given["job_server_timeout"])
     elif runner == "PrismRunner":
-        if given["prism_location"]:
-            _find_prism(given["prism_location"], options)
+        _find_prism(given["prism_location"], options)
     else:
         _find_job_server(options)
         if given["flink_master"] not in MAGIC_HOST_NAMES:
@@ -101,7 +101,7 @@ def _reach_job_server(address: str, seconds: float) -> None:
 
 
 def _find_job_server(options: beam.PipelineOptions) -> None:
-    """Check what Beam needs to start Flink's job server: Java, and the jar if one is given."""
+    """Check what Beam needs to start Flink's job server: Java, and the jar or an address to fetch it from."""
     server = options.view_as(beam.JobServerOptions)
     flink = options.view_as(beam.FlinkRunnerOptions)
     java = server.job_server_java_launcher
@@ -113,6 +113,8 @@ def _find_job_server(options: beam.PipelineOptions) -> None:
     jar = flink.flink_job_server_jar
     if jar is not None and not os.path.isfile(jar) and (os.path.exists(jar) or not urlsplit(jar).scheme):
         raise JobError(f"--flink_job_server_jar is {jar}, but there is no such file.")
+    address = FlinkJarJobServer(options).path_to_jar()
+    _fetch_later("--flink_job_server_jar", jar, address, JavaJarServer.JAR_CACHE)
 
 
 def _reach_flink(options: beam.PipelineOptions) -> None:
@@ -157,10 +159,10 @@ def _rest_address(master: str) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}/config"
 
 
-def _find_prism(location: str, options: beam.PipelineOptions) -> None:
+def _find_prism(location: str | None, options: beam.PipelineOptions) -> None:
     """Check that Prism is an executable file, a zip file of one, or the URL of a release of Beam."""
     about = f"--prism_location is {location}"
-    if os.path.exists(location):
+    if location is not None and os.path.exists(location):
         if not os.path.isfile(location) or not (os.access(location, os.X_OK) or zipfile.is_zipfile(location)):
             raise JobError(f"{about}: it must be an executable file, or a zip file of one.")
         return
@@ -168,9 +170,21 @@ def _find_prism(location: str, options: beam.PipelineOptions) -> None:
         address = PrismJobServer(options).path_to_binary()
     except Exception:
         raise JobError(f"{about}: it must be a file or the URL of a release of Beam.") from None
-    if not urlsplit(address).scheme.startswith("http"):
+    # Beam fetches a given location again each time
+    _fetch_later("--prism_location", location, address, None if location else PrismJobServer.BIN_CACHE)
+
+
+def _fetch_later(option: str, given: str | None, address: str, cache: str | None) -> None:
+    """Check that Beam will find a program that it fetches itself, or already has in a folder of fetched ones.
+
+    Raises:
+        RunError: its address does not respond.
+    """
+    kept = cache is not None and os.path.exists(os.path.join(cache, os.path.basename(address)))
+    if kept or not urlsplit(address).scheme.startswith("http"):
         return
     try:
         urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=_SECONDS).close()
     except (OSError, http.client.HTTPException):
+        about = f"{option} is {given}" if given else f"{option} is missing"
         raise RunError(f"{about}: {address} cannot be fetched, so nothing was charged or run.") from None

@@ -256,7 +256,7 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     if prepared.function is not None:
         splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
-        reader = AnswerReader()
+        reader = AnswerReader(job.grid.dimension)
     elif job.keep is not None:
         bounding = Bounding.of(source, job.grid, job.keep, prepared.salt)
         elements = elements | "Units" >> BoundUnits(bounding)

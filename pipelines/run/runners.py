@@ -7,9 +7,19 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
+from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    ProfilingOptions,
+    StandardOptions,
+    TestOptions,
+    TypeOptions,
+)
+from apache_beam.options.pipeline_options_context import scoped_pipeline_options
+from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 
 from pipelines.errors import JobError
 from pipelines.job.job import Job
@@ -19,6 +29,9 @@ from transforms.embedded_runner import EmbeddedRunner
 
 EMBEDDED = "FnApiRunner"
 RUNNERS = (EMBEDDED, "FlinkRunner", "DataflowRunner", "PrismRunner")
+
+_MOST_THREADS = 128
+"""Most threads of the embedded runner: with a few hundred, its workers do not all start in time."""
 
 _DATAFLOW = (
     "--sdk_location=container",  # the image contains Beam in this version
@@ -67,20 +80,50 @@ def check_options(options: PipelineOptions) -> None:
         JobError: an option is missing or wrong.
         RunError: a cluster or a job server does not respond.
     """
-    threads = options.view_as(DirectOptions).direct_num_workers
-    if threads < 0:
-        raise JobError(
-            f"--direct_num_workers is {threads}: it must be at least 1, or 0 for one thread per core."
-        )
+    if options.view_as(TestOptions).dry_run:
+        raise JobError("--dry_run is given after --: give --dry-run before --.")
+    if options.view_as(StandardOptions).runner == EMBEDDED:
+        _check_embedded(options)
     try:
         with quiet():
-            open_pipeline(options)
-    except ValueError as error:
-        problem = str(error).strip().splitlines()[-1].strip(" .")  # one line per option
+            _build_small(options)
+    except Exception as error:  # Beam's, of any type; no row was read, so its text may be shown
+        problem = (str(error) or type(error).__name__).strip().splitlines()[-1].strip(" .")
         raise JobError(f"The Beam options after -- are wrong: {problem}.") from None
     check_workers(options)
     with quiet():
         reach_runner(options)
+
+
+def _check_embedded(options: PipelineOptions) -> None:
+    threads = options.view_as(DirectOptions).direct_num_workers
+    if not 0 <= threads <= _MOST_THREADS:
+        raise JobError(
+            f"--direct_num_workers is {threads}: it must be from 1 to {_MOST_THREADS}, or 0 for one thread "
+            "per core."
+        )
+    profiling = options.view_as(ProfilingOptions)
+    if profiling.profile_cpu or profiling.profile_memory:
+        raise JobError(
+            f"--profile_cpu and --profile_memory do not work with {EMBEDDED}: leave them out, or run the "
+            "whole command in a profiler."
+        )
+
+
+def _build_small(options: PipelineOptions) -> None:
+    """Build a pipeline with one GroupByKey, and don't run it.
+
+    Beam reads some options only when it expands this step, and others when it chooses the coder of the keys.
+    Both happen after a run is charged.
+    """
+    with scoped_pipeline_options(options):
+        pipeline = open_pipeline(options)
+        pairs = pipeline | beam.Impulse() | beam.Map(lambda _: (0, 0)).with_output_types(tuple[Any, Any])
+        _ = pairs | beam.GroupByKey()
+        pipeline.visit(
+            group_by_key_input_visitor(not options.view_as(TypeOptions).allow_non_deterministic_key_coders)
+        )
+        pipeline.to_runner_api()
 
 
 def _check_runner(name: str) -> str:
@@ -98,7 +141,7 @@ def _defaults(runner: str, job: Job) -> list[str]:
     task, run = (re.sub(r"[^a-z0-9-]", "-", str(part).lower()) for part in (job.task, job.run_id))
     named = f"--job_name=shoal-{task}-{run}"[:75].rstrip("-")
     if runner == EMBEDDED:
-        threads = f"--direct_num_workers={os.cpu_count() or 1}"
+        threads = f"--direct_num_workers={min(os.cpu_count() or 1, _MOST_THREADS)}"
         return [named, "--direct_running_mode=multi_threading", threads]
     if runner == "DataflowRunner":
         labels = [

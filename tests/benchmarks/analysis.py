@@ -249,7 +249,7 @@ def measure_aggregators(folder: Path, trials: int, table: Table) -> None:
     of attention is some 8 spreads at this epsilon, whatever they are.
     """
     grid, blocks, spread = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-16), 1000, 0.002
-    names = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
+    names = ("auto", "median", "smooth_median", "center_of_attention", "one_cluster", "average")
     for fraction, name in itertools.product((0.3, 0.8), names):
         params = SampleAndAggregate(blocks, name, fraction)
         plan = SAMPLE_AND_AGGREGATE.plan(grid, params, BUDGET, ADD, secret_salt())

@@ -59,7 +59,7 @@ FITS = {
 }
 """What is fitted to five columns, and the length of its answer."""
 
-AGGREGATORS = ("auto", "smooth_median", "center_of_attention", "one_cluster", "average")
+AGGREGATORS = ("auto", "median", "smooth_median", "center_of_attention", "one_cluster", "average")
 
 
 def measure_slopes(folder: Path, trials: int, table: Table) -> None:
@@ -124,7 +124,7 @@ def run_beam(source: Source, splitting: Splitting, function: Function, workers: 
     options = PipelineOptions([], direct_num_workers=workers, direct_running_mode="multi_threading")
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         answers = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting, function)
-        _ = answers | RunRounds(plan.rounds, plan.start, SecureNoise(), AnswerReader())
+        _ = answers | RunRounds(plan.rounds, plan.start, SecureNoise(), AnswerReader(function.grid.dimension))
 
 
 def seconds(run: Callable[[], None]) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.neighbors import Neighbors, compose_in_parallel, compose_in_sequence
-from core.policy import Attribute, Distance, Full, Graph, KnownCount, Partition, Policy
+from core.policy import Attribute, Distance, DistancePerAxis, Full, Graph, KnownCount, Partition, Policy
 
 LINE = (5,)
 PLANE = (3, 2)
@@ -18,6 +18,7 @@ SECRETS = {
         Partition((4,)),
         Distance(1),
         Distance(3),
+        DistancePerAxis((2,)),
         Graph((((0,), (4,)), ((2,), (3,)))),
     ],
     PLANE: [
@@ -27,6 +28,9 @@ SECRETS = {
         Partition((3, 2)),
         Distance(1),
         Distance(2),
+        DistancePerAxis((1, 0)),
+        DistancePerAxis((0, 2)),
+        DistancePerAxis((2, 1)),
         Graph((((0, 0), (3, 2)), ((1, 1), (1, 2)))),
     ],
 }
@@ -49,6 +53,8 @@ def hides(secrets, x, y):
             return x != y and same
         case Distance(theta):
             return 0 < sum(abs(a - b) for a, b in zip(x, y, strict=True)) <= theta
+        case DistancePerAxis(thetas):
+            return x != y and all(abs(a - b) <= t for a, b, t in zip(x, y, thetas, strict=True))
         case Graph(edges):
             return (x, y) in edges or (y, x) in edges
     raise AssertionError(secrets)

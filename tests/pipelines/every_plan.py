@@ -34,7 +34,11 @@ POLICIES: tuple[dict[str, Any], ...] = (
 
 FITTED: dict[str, dict[str, Any]] = {
     "mst_cost": {"domain.step": 2.0**-3},  # few nodes: the exact cuts take long
-    "sample_and_aggregate": {"params.blocks": 800, "params.stable_fraction": 0.4},  # else nothing is found
+    "sample_and_aggregate": {  # else nothing is found, and no radius is released
+        "params.blocks": 800,
+        "params.stable_fraction": 0.4,
+        "privacy.epsilon": 2.0,
+    },
 }
 """What changes in a task's small job so that all draws are made, soon."""
 
@@ -45,23 +49,32 @@ FIVE_COLUMNS = {
     "privacy.epsilon": 8.0,  # so that few records suffice for every axis and level
 }
 
+NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
+
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
-    "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0},),
+    "histogram": ({"params": {"cells": [1, 8]}, "privacy.policy": {"distance": [0.25, 0]}},),
+    "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0}, NEAR),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
-    "k_means": (FIVE_COLUMNS,),
+    "k_means": (FIVE_COLUMNS, {"privacy.delta": 0.0}, {"privacy.policy": {"distance": [0.125, 0]}}),
     "k_median": (FIVE_COLUMNS,),
-    "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},),
-    "minimum": ({"params": {"largest": False}},),
+    "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22}, NEAR),
+    "minimum": ({"params": {"largest": False}}, NEAR),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
     "quantiles": (
         {"params": {"probabilities": [0.5]}},
         {"params": {"probabilities": [i / 20 for i in range(1, 20)]}},
         {"domain.step": 2.0**-2},
+        NEAR,
+        {"privacy.policy": {"distance": 2.0**-10}},
     ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
+    ),
+    "threshold": (
+        {"privacy.policy": {"partition": [0.25, 0.5]}},
+        {"privacy.policy": {"distance": [0.25, 0]}},
     ),
     "triangles": ({"params": {"scale_share": 0.0}},),
 }
@@ -205,10 +218,9 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     if setting.job.task == "mst_cost" and setting.job.task_params.change == "weight":
         points[:, :2] = np.random.default_rng(0).integers(0, extents[:2] + 1, (size, 2))  # public
     if setting.job.task == "sample_and_aggregate":
-        count = setting.job.task_params.blocks  # every block answers
-        points = (
-            np.resize(points, (count, len(extents))) if len(points) else np.tile(extents // 2, (count, 1))
-        )
+        count = setting.job.task_params.blocks
+        answered = {"few": 40, "empty": 0}.get(shape, count)  # the other blocks failed
+        points = np.resize(points, (count, len(extents)))[:answered] if answered else points[:0]
     ids = np.arange(len(points), dtype=np.uint64)
     half = len(points) // 2
     return [Block(points[:half], ids[:half]), Block(points[half:], ids[half:])]

@@ -15,6 +15,7 @@ from pipelines.ledger.ledger import Ledger, create_ledger
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
+from transforms.unit_records import Keep
 
 NUMBERS = (
     *(0, 1, -1, 2, 3, 7, 100, 1000, 10**6, 0.5, -0.5, 1.5, 1e-3, 1e-9, 1e-100, 5e-324, 1e15, 1e19, 1e-17),
@@ -153,7 +154,7 @@ class Generator:
                 (job, "output", self._paths),
                 (job, "run_id", RUN_IDS),
                 (rows, "unit", ("x", "who", "nobody", *TEXTS)),
-                (rows, "keep", ("one", "mean", *TEXTS)),
+                (rows, "keep", (*get_args(Keep), *TEXTS)),
                 (rows, "path", self._paths),
             )
             part, field, values = pick.choice(choices)

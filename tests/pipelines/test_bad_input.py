@@ -21,7 +21,12 @@ WRONG_JOBS = [
     ({"input.unit": "x"}, "input.unit: x is double in part.parquet; give a column of integers"),
     ({"input.keep": "mean"}, "input.keep is mean, but there is no input.unit, so each row is one person"),
     ({"input.unit": "user", "input.keep": "both"}, "input.keep"),
-    ({**changes("threshold"), "input.unit": "u", "input.keep": "mean"}, "for threshold it must be one"),
+    *(
+        ({**changes("threshold"), "input.unit": "u", "input.keep": keep}, "for threshold it must be one")
+        for keep in ("mean", "min", "max", "sum", "count")
+    ),
+    ({"input.unit": "u", "input.keep": "count"}, "input.columns has 2 columns: give one"),
+    ({"input.unit": "u", "input.keep": "last"}, "input.keep is 'last'"),
     ({**changes("triangles"), "input.unit": "u"}, "input.unit is u: triangles hides one edge"),
     ({**changes("mst_cost"), "input.unit": "u"}, "input.unit is u: mst_cost hides one edge"),
     ({**changes("sample_and_aggregate"), "input.keep": "one"}, "input.keep is not a known key"),

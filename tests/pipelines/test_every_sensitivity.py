@@ -98,6 +98,8 @@ def neighbors(setting: Setting, shape: str) -> Databases:
             answers = points.copy()
             answers[:moves] = point
             found[number] = [Block(answers, np.arange(len(answers), dtype=np.uint64))]
+        failed = np.arange(moves, len(points), dtype=np.uint64)
+        found[len(more)] = [Block(points[moves:], failed)]
         return found, list(itertools.combinations(found, 2))
     ids = np.array([1 << 40], dtype=np.uint64)
     found = {i: [*data, Block(point[None, :], ids)] for i, point in enumerate(more)}

@@ -106,7 +106,8 @@ def widened(setting: Setting, bits: int) -> tuple[Any, np.ndarray]:
         return step, extents
     top = (1 << min(bits, 30)) - 1  # distances are measured on at most 2^31 points
     grid = Grid((0.0,) * len(extents), (float(top),) * len(extents), 1.0)
-    return replace(step, grid=grid, radius=replace(step.radius, grid=grid)), np.full(len(extents), top)
+    radius = step.radius and replace(step.radius, grid=grid)
+    return replace(step, grid=grid, radius=radius), np.full(len(extents), top)
 
 
 def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:

@@ -47,11 +47,13 @@ def test_a_run_leaves_a_release(bench):
     assert release["domain"] == {
         "columns": ["value_0"], "lower": [0.0], "upper": [1.0], "step": 2.0**-10, "ball": None
     }  # fmt: skip
-    assert set(release["result"]) == {"value", "radius"}
+    assert set(release["result"]) == {"value", "radius", "errors", "failed_blocks"}
+    assert release["result"]["radius"] is None  # 60 blocks are too few for a promise about it
     assert abs(release["result"]["value"][0] - 0.3) < 0.1
     assert "all rows that have the same value of person" in " ".join(release["notes"])
     assert "mean answers about" in (bench.folder / "out" / "report.html").read_text()
-    assert "value" in result.stdout and "radius" in result.stdout
+    assert "value" in result.stdout and "radius" not in result.stdout
+    assert "No radius about the value is released" in " ".join(release["notes"])
 
 
 ATTACKS = (
@@ -61,7 +63,9 @@ ATTACKS = (
 
 
 @pytest.mark.parametrize("how", ATTACKS)
-def test_attacks_in_every_block_end_in_a_valid_release(bench, how, capfd, caplog):
+def test_attacks_in_every_block_end_in_not_found(bench, how, capfd, caplog, monkeypatch):
+    monkeypatch.setattr("transforms.run_function._LEAST_PATIENCE", 1.0)
+    monkeypatch.setattr("transforms.run_function._PATIENCE", 1.0)
     params = {
         **BASE["params"],
         "blocks": 12,
@@ -74,14 +78,44 @@ def test_attacks_in_every_block_end_in_a_valid_release(bench, how, capfd, caplog
     with caplog.at_level(logging.DEBUG):
         result = bench.run({**BASE, "params": params, "privacy.epsilon": 50.0})
     assert result.exit_code == 0, result.output
-    assert abs(bench.release()["result"]["value"][0] - 0.75) < 0.1
+    assert bench.release()["outcome"] == "not_found"
     said = capfd.readouterr()
     assert "secret" not in result.output + caplog.text + said.out + said.err
     assert sorted(path.name for path in (bench.folder / "out").iterdir()) == ["release.json", "report.html"]
+    assert "too many blocks have no answer" in (bench.folder / "out" / "report.html").read_text()
+
+
+def test_failed_blocks_are_counted_and_the_others_answer(bench):
+    """A few blocks of 60 fail; they count as the default, and the release says how many there are."""
+    x = np.full(3000, 0.25)
+    x[:8] = 1.0
+    write(bench, x, np.arange(3000))
+    arguments = {"function": "tests.transforms.attacks:attack", "arguments": {"how": "raises"}}
+    params = {**BASE["params"], **arguments, "stable_fraction": 0.8, "aggregator": "median"}
+    result = bench.run({**BASE, "params": params, "privacy.epsilon": 100.0})
+    assert result.exit_code == 0, result.output
+    release = bench.release()
+    assert release["result"]["value"] == [0.25]
+    assert 5 <= release["result"]["failed_blocks"] <= 9
+    assert "blocks without an answer" in result.stdout
+
+
+def test_two_sentences_about_one_ball_do_not_contradict_one_another(bench):
+    params = {**BASE["params"], "blocks": 200, "stable_fraction": 0.8, "aggregator": "median"}
+    result = bench.run({**BASE, "params": params, "privacy.epsilon": 10.0})
+    assert result.exit_code == 0, result.output
+    release = bench.release()
+    inside = 160 - release["accuracy"]["promises"]["radius_blocks"]
+    report = (bench.folder / "out" / "report.html").read_text()
+    assert f"at least {inside} of the 200 answers lie within it" in report
+    assert f"At least {inside} of the 200 answers lie within the radius" in report
+    assert "80% of the answers" not in report
+    assert release["result"]["errors"] == [release["result"]["radius"]]
+    assert "±" in report
 
 
 @pytest.mark.parametrize(
-    "aggregator", ["smooth_median", "center_of_attention", "average", "one_cluster", "auto"]
+    "aggregator", ["median", "smooth_median", "center_of_attention", "average", "one_cluster", "auto"]
 )
 def test_a_function_that_returns_its_first_row_gains_nothing(bench, aggregator):
     """One person's value is elsewhere; whichever block it is in, it is one answer of 60."""
@@ -110,7 +144,7 @@ def test_a_replaced_unit_is_charged_as_two_answers(bench, neighbors):
     def scale(relation):
         text = bench.write(bench.changed({**BASE, "privacy.neighbors": relation, "params": average}))
         planned = json.loads(bench.shoal("plan", text, "--json").stdout)
-        return next(m["scale"] for m in planned["mechanisms"] if m["kind"] == "discrete Laplace")
+        return next(m["scale"] for m in planned["mechanisms"] if "sum of an axis" in m["mechanism"])
 
     average = {**BASE["params"], "aggregator": "average"}
     ratio = scale(neighbors) / scale("add_or_remove_one")

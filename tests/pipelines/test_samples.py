@@ -26,9 +26,9 @@ from core.rounds import Block
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from tests.pipelines.every_plan import SALT, Setting, settings
-from transforms.bound_units import keep_one
 from transforms.list_files import File
 from transforms.split_units import Splitting, _split
+from transforms.unit_records import keep_one
 
 N = 20_000
 IDS = np.random.default_rng(5).permutation(np.arange(10**6, dtype=np.uint64))[:N]

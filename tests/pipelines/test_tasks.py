@@ -13,12 +13,12 @@ from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.release import draft_release, read_rows, write_release
 from pipelines.report.report import render
-from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.run.run import Delivery, build_pipeline
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import write_rows
 from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
-from tests.pipelines.run.test_runners import CLOUD, TEN_MEGABYTES
+from tests.pipelines.run.test_runners import TEN_MEGABYTES, prepare_for_dataflow
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_one_value_many_times_is_no_error(bench, task):
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_is_one_job_that_dataflow_takes(bench, tmp_path, task):
     job = check_job(bench.changed(changes(task)))
-    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    prepared = prepare_for_dataflow(job)
     delivery = Delivery(open_folder(str(tmp_path / "out")), str(job.run_id), job.hash(), None)
     graph = build_pipeline(prepared, delivery, prepared.plan.rounds).to_runner_api()
     steps = {each.unique_name for each in graph.components.transforms.values()}
@@ -104,6 +104,8 @@ POLICIES = [
     ("histogram", {}, {"distance": 0.25}),
     ("histogram", {}, {"partition": [0.125, 0.125]}),
     ("histogram", {}, {"secrets": "attribute"}),
+    ("histogram", {}, {"distance": [0.25, 0]}),
+    ("threshold", {}, {"distance": [0.25, 0]}),
     ("cdf", LINE, {"distance": 0.0625}),
     ("k_means", {}, {"partition": [0.125, 0.125]}),
 ]
@@ -115,6 +117,21 @@ def test_policies_run(bench, task, where, policy):
     result = bench.run(given)
     assert result.exit_code == 0, result.output
     assert bench.release()["privacy"]["policy"].items() >= policy.items()
+
+
+def test_a_column_of_distance_0_is_public(bench):
+    """Counts by a public column cost nothing, and a threshold for public labels needs half of the noise."""
+    near = {**REPLACED, "privacy.policy": {"distance": [0.25, 0]}}
+    counts = make_plan(
+        check_job(bench.changed({**changes("histogram"), **near, "params.cells": [1, 8]})), bytes(16)
+    )
+    assert counts.mechanisms == ()
+    scales = [
+        make_plan(check_job(bench.changed({**changes("threshold"), **REPLACED, **given})), bytes(16))
+        for given in ({}, near)
+    ]
+    full, saved = (plan.mechanisms[0].scale for plan in scales)
+    assert full == pytest.approx(2 * saved)
 
 
 def known(**box):
@@ -132,6 +149,11 @@ WRONG = [
     ("cdf", {**REPLACED, "privacy.policy": {"distance": 5.0}}, "larger than the domain"),
     ("cdf", {**REPLACED, "privacy.policy": {"distance": 1e-5}}, "times domain.step"),
     ("cdf", {**REPLACED, "privacy.policy": {}}, "exactly one of"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [0.25, 0]}}, "has 2 distances for 1 axes"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [0]}}, "and not all 0"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [2]}}, "larger than the"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": [1e-5]}}, "times domain.step"),
+    ("cdf", {**REPLACED, "privacy.policy": {"distance": "near"}}, "privacy.policy.distance is 'near'"),
     ("cdf", {"privacy.policy": {"distance": 0.25}}, "a policy refines replace_one"),
     ("histogram", {**REPLACED, "privacy.policy": {"partition": [0.5]}}, "has 1 widths for 2"),
     (

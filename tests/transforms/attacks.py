@@ -27,6 +27,19 @@ def mean_sleepily(rows: pa.Table) -> list[float]:
     return mean(rows)
 
 
+def mean_slowly(rows: pa.Table, waits: float, computes: float) -> list[float]:
+    time.sleep(waits)
+    began = time.process_time()
+    while time.process_time() - began < computes:
+        pass
+    return mean(rows)
+
+
+def stops_its_clock(rows: pa.Table) -> list[float]:
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return loops(rows)
+
+
 def raises(rows: pa.Table) -> list[float]:
     raise RuntimeError(f"secret row {rows.to_pylist()}")
 

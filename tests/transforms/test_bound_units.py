@@ -4,7 +4,6 @@ import math
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from pathlib import Path
 
 import apache_beam as beam
@@ -20,14 +19,12 @@ from core.rounds import Block, run_in_memory
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import UNIT_SQUARE, write
+from tests.transforms.test_unit_records import exact_mean
 from transforms.bound_units import (
     BoundedReader,
     Bounding,
     BoundUnits,
-    Keep,
     bound_in_memory,
-    keep_mean,
-    keep_one,
     split_points,
 )
 from transforms.embedded_runner import EmbeddedRunner
@@ -35,9 +32,12 @@ from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_rounds import RunRounds
 from transforms.unit_keys import unit_ids
+from transforms.unit_records import Keep
 
 SALT = b"a salt of 16 byt"
-KEEPS: tuple[Keep, ...] = ("one", "mean")
+KEEPS: tuple[Keep, ...] = ("one", "mean", "min", "max", "sum")
+"""The ways of two columns; `count` is of one column."""
+
 LINE = Grid((0.0,), (1000.0,), 1.0)
 
 
@@ -100,21 +100,33 @@ def test_a_unit_more_or_less_is_one_record_more_or_less(tmp_path: Path, keep: Ke
         assert (before - replaced).total() <= 1 and (replaced - before).total() <= 1
 
 
-def exact_mean(points: np.ndarray) -> list[int]:
-    """Round half up the mean of each column, with Python's integers."""
-    return [math.floor(Fraction(sum(map(int, column)), len(points)) + Fraction(1, 2)) for column in points.T]
-
-
 def test_a_record_is_one_of_the_rows_or_their_mean(tmp_path: Path) -> None:
     units, x, y = people(3000)
     source = table(tmp_path, units, x=x, y=y)
     points = UNIT_SQUARE.quantize(np.stack([x, y], axis=1))
-    one, mean = (records(source, UNIT_SQUARE, keep) for keep in KEEPS)
-    assert one.ids.tolist() == mean.ids.tolist()
-    for unit, kept, average in zip(one.ids.astype(int), one.points, mean.points, strict=True):
+    one, *others = (records(source, UNIT_SQUARE, keep) for keep in KEEPS)
+    assert all(other.ids.tolist() == one.ids.tolist() for other in others)
+    for i, unit in enumerate(one.ids.astype(int)):
         own = points[units == unit]
-        assert (own == kept).all(axis=1).any()
-        assert average.tolist() == exact_mean(own)
+        assert (own == one.points[i]).all(axis=1).any()
+        sums = np.minimum(own.sum(axis=0), UNIT_SQUARE.extents)
+        wanted = exact_mean(own), own.min(axis=0).tolist(), own.max(axis=0).tolist(), sums.tolist()
+        assert tuple(other.points[i].tolist() for other in others) == wanted
+
+
+@pytest.mark.parametrize("step", [1.0, 0.25, 10.0])
+def test_rows_are_counted_where_the_column_has_a_value(tmp_path: Path, step: float) -> None:
+    """The count does not depend on the values, and is clamped to the domain like any value."""
+    grid = Grid((1.0,), (21.0,), step)
+    units, x, _ = people(3000)
+    x[units == 2] = np.nan
+    x[::7] = np.nan
+    source = table(tmp_path, units, x=1e6 * x)
+    counts = records(source, grid, "count")
+    for unit, point in zip(counts.ids.astype(int), counts.points, strict=True):
+        rows = np.isfinite(x[units == unit]).sum()
+        assert point.tolist() == grid.quantize(np.array([[float(rows)]]))[0].tolist()
+    assert 2 not in counts.ids
 
 
 def test_each_row_is_as_likely_as_any_other(tmp_path: Path) -> None:
@@ -133,38 +145,12 @@ def test_each_row_is_as_likely_as_any_other(tmp_path: Path) -> None:
     assert abs(moved - 0.18 * n) < 6 * math.sqrt(0.18 * 0.82 * n)  # independent under another salt
 
 
-@pytest.mark.parametrize("axes", [1, 2, 3])
-def test_every_axis_counts_for_what_is_kept(axes: int) -> None:
-    """A unit's rows that differ in the last axis alone are different rows: 6 sigma, 2e-9."""
-    n = 10_000
-    points = np.zeros((2 * n, axes), dtype=np.uint32)
-    points[1::2, -1] = 1
-    kept = keep_one(points, np.repeat(np.arange(n), 2), np.arange(n, dtype=np.uint64), SALT)
-    assert (kept // 2 == np.arange(n)).all()
-    assert abs((kept % 2).sum() - n / 2) < 6 * math.sqrt(n / 4)
-
-
-def test_means_are_exact_on_the_largest_grids() -> None:
-    """Sums of 70,000 coordinates of 62 bits are beyond int64, and of a billion of 31 bits near its end."""
-    rng = np.random.default_rng(0)
-    wide = Grid((0,), (2**62 - 1,), 1)
-    assert wide.wide
-    for grid, kind in ((wide, np.uint64), (Grid((0.0,), (2.0**31 - 1,), 1.0), np.uint32)):
-        most = grid.extents[0]
-        points = most - rng.integers(0, 1000, (70_000, 1)).astype(kind)
-        of_unit = rng.integers(0, 3, 70_000)
-        means = keep_mean(points.astype(kind), of_unit, 3, grid)
-        assert means.tolist() == [exact_mean(points[of_unit == unit]) for unit in range(3)]
-        last = keep_mean(np.full((5, 1), most, dtype=kind), np.zeros(5, dtype=np.int64), 1, grid)
-        assert last.tolist() == [[most]]
-
-
 @pytest.mark.parametrize("keep", KEEPS)
 def test_a_wide_grid_keeps_every_whole_number(tmp_path: Path, keep: Keep) -> None:
     first = 2**61 + 1
     source = table(tmp_path, [1, 1, 2], x=[first, first, 3])
     kept = records(source, Grid((0,), (2**62 - 1,), 1), keep)
-    assert kept.points.tolist() == [[first], [3]]
+    assert kept.points.tolist() == [[2**62 - 1 if keep == "sum" else first], [3]]
 
 
 def test_a_mean_stays_in_the_ball(tmp_path: Path) -> None:
@@ -198,8 +184,8 @@ def test_a_person_with_very_many_rows_is_one_record(tmp_path: Path, keep: Keep) 
     found = dict(zip(kept.ids.tolist(), kept.points[:, 0].tolist(), strict=True))
     assert found.keys() == {0, 1}
     assert found[1] == 7
-    if keep == "mean":
-        assert found[0] == 500  # 499.5, halves up
+    wanted = {"mean": 500, "min": 0, "max": 999, "sum": 1000}  # the mean is 499.5, halves up
+    assert found[0] == wanted.get(keep, found[0])
 
 
 Units = Callable[[np.ndarray], pa.Array]
@@ -265,21 +251,9 @@ def test_equal_hashes_neither_merge_nor_split_people(tmp_path: Path, monkeypatch
     source = table(tmp_path, pa.array([f"person {i}" for i in ids]), x=ids.astype(float))
     for keep in KEEPS:
         kept = records(source, LINE, keep)
-        assert sorted(kept.points[:, 0].tolist()) == list(range(50))
+        if keep != "sum":
+            assert sorted(kept.points[:, 0].tolist()) == list(range(50))
         assert len(set(kept.ids.tolist())) == 3
-
-
-def test_a_unit_of_the_same_hash_changes_nothing() -> None:
-    """Two units with one hash have equal rows: each keeps what it would keep alone."""
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        points = rng.integers(0, 3, (40, 1)).astype(np.uint32)
-        of_unit = np.r_[0, 1, rng.integers(0, 2, 38)]
-        both = points[keep_one(points, of_unit, np.zeros(2, np.uint64), SALT)]
-        for unit in range(2):
-            own = points[of_unit == unit]
-            alone = keep_one(own, np.zeros(len(own), np.int64), np.zeros(1, np.uint64), SALT)
-            assert both[unit].tolist() == own[alone[0]].tolist()
 
 
 REFUSED = [
@@ -341,12 +315,13 @@ WAYS = {
 }
 
 
-CASES = [(way, 3000, keep) for way in WAYS for keep in KEEPS if (way, keep) != ("two_processes", "mean")]
+CASES = [
+    *((way, 3000, keep) for way in WAYS for keep in ("one", "sum")),
+    *(("two_threads", 3000, keep) for keep in ("mean", "min", "max")),
+]
 
 
-@pytest.mark.parametrize(
-    ("way", "rows", "keep"), [*CASES, ("one_thread", 0, "one"), ("one_thread", 0, "mean")]
-)
+@pytest.mark.parametrize(("way", "rows", "keep"), [*CASES, *(("one_thread", 0, keep) for keep in KEEPS)])
 def test_beam_gives_what_memory_gives(tmp_path: Path, way: str, rows: int, keep: Keep) -> None:
     units, x, y = people(rows)
     names = pa.array([f"person {unit}" for unit in units], pa.string())

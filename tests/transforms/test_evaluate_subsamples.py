@@ -58,9 +58,13 @@ def gathered(source: Source, blocks: int = BLOCKS) -> dict[int, pa.Table]:
 
 
 def answers(source: Source, function: Function = MEAN) -> np.ndarray:
+    """Return the answers of all blocks, -1 for a block that has none."""
     blocks = list(evaluate_in_memory(source, splitting(source), function))
-    assert [int(block.ids[0]) for block in blocks] == list(range(BLOCKS))
-    return np.concatenate([block.points for block in blocks])
+    assert len(blocks) == BLOCKS
+    found = np.full((BLOCKS, 1), -1)
+    for block in blocks:
+        found[block.ids.astype(np.int64)] = block.points
+    return found
 
 
 def table(
@@ -260,10 +264,17 @@ def test_one_unit_more_changes_one_answer_and_a_replaced_one_two(tmp_path: Path)
     assert max(changed) == 1 and sum(changed) >= 3  # a removed unit is seen where it was
 
 
-def test_blocks_without_rows_answer_the_default(tmp_path: Path) -> None:
-    assert (answers(table(tmp_path / "none", people(0), np.empty(0))) == LINE.extents[0] // 2).all()
-    one = answers(table(tmp_path / "one", people(1), np.ones(1)), replace(MEAN, default=(3.0,)))
-    assert sorted(one[:, 0].tolist()) == [4096] + [3 * 4096] * (BLOCKS - 1)
+def test_blocks_without_rows_have_no_answer(tmp_path: Path) -> None:
+    assert (answers(table(tmp_path / "none", people(0), np.empty(0))) == -1).all()
+    one = answers(table(tmp_path / "one", people(1), np.ones(1)))
+    assert sorted(one[:, 0].tolist()) == [-1] * (BLOCKS - 1) + [4096]
+
+
+def test_a_failed_block_is_an_element_without_a_record() -> None:
+    (block,) = AnswerReader(3).blocks((7, None))
+    assert block.points.shape == (0, 3) and block.ids.shape == (0,)
+    (block,) = AnswerReader(3).blocks((7, (1, 2, 3)))
+    assert block.points.tolist() == [[1, 2, 3]] and block.ids.tolist() == [7]
 
 
 def test_a_unit_must_be_a_plain_value(tmp_path: Path) -> None:
@@ -310,7 +321,7 @@ def in_beam(folder: Path, name: str, output: Path, **options: object) -> list[Tr
 
     with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
         elements = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), CENTER)
-        last = elements | RunRounds(rounds, start, SeededNoise(0, factor=0.0), AnswerReader())
+        last = elements | RunRounds(rounds, start, SeededNoise(0, factor=0.0), AnswerReader(2))
         last | "Save" >> beam.Map(append)
     states = []
     with output.open("rb") as file:
@@ -332,7 +343,8 @@ def test_beam_gives_what_memory_gives(data: Path, tmp_path: Path, way: str, row_
     expected = in_memory(data / ("empty" if row_groups == "empty" else "3"), "smooth_median")
     (got,) = in_beam(data / row_groups, "smooth_median", tmp_path / "state", **WAYS[way])
     assert got.aggregates == expected.aggregates
-    assert len(got.aggregates) == 1 and len(got.aggregates[0].blocks) == BLOCKS
+    answered = 0 if row_groups == "empty" else BLOCKS
+    assert len(got.aggregates) == 1 and len(got.aggregates[0].blocks) == answered
     assert repr(got.state) == repr(expected.state)
 
 

@@ -1,4 +1,4 @@
-"""Whatever a function does, its answer is a grid point, and nothing of a subsample reaches the next one."""
+"""Whatever a function does, its answer is a grid point or None, and nothing reaches the next subsample."""
 
 import gc
 import os
@@ -21,7 +21,6 @@ from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
 LINE = Grid((0.0,), (4.0,), 2.0**-4)
-MIDDLE = 32
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="limits of memory and of leftovers are Linux's"
@@ -59,20 +58,20 @@ def children(runner: FunctionRunner) -> str:
 
 
 @pytest.mark.parametrize("how", [f.__name__ for f in ATTACKS])
-def test_an_attack_is_the_default_and_touches_no_other_answer(
-    make: Make, how: str, capfd, monkeypatch
-) -> None:
+def test_an_attack_has_no_answer_and_touches_no_other(make: Make, how: str, capfd, monkeypatch) -> None:
     monkeypatch.setattr("transforms.run_function._END", 2.0)
+    monkeypatch.setattr("transforms.run_function._LEAST_PATIENCE", 2.0)
+    monkeypatch.setattr("transforms.run_function._PATIENCE", 2.0)
     waits = how in ("sleeps", "loops", "kills_its_parent")
     runner = make("attack", seconds=1.0 if waits else 20.0, megabytes=60, arguments={"how": how})
     before = runner.run(HARMLESS)
     assert before.tolist() == [8]
     began = time.monotonic()
-    assert runner.run(SECRET).tolist() == [MIDDLE]
+    assert runner.run(SECRET) is None
     assert time.monotonic() - began < 15
     assert runner.run(HARMLESS).tolist() == before.tolist()
     assert children(runner) == ""
-    assert runner.run(SECRET).tolist() == [MIDDLE]
+    assert runner.run(SECRET) is None
     runner.close()
     assert not Path(runner._folder).exists()
     said = capfd.readouterr()
@@ -84,6 +83,8 @@ def test_a_process_that_must_be_replaced_takes_no_time_of_the_next(
 ) -> None:
     """Importing takes longer than a subsample may, and the next one answers all the same."""
     monkeypatch.setattr("transforms.run_function._END", 0.5)
+    monkeypatch.setattr("transforms.run_function._LEAST_PATIENCE", 1.0)
+    monkeypatch.setattr("transforms.run_function._PATIENCE", 1.0)
     runner = make("attack", seconds=1.0, arguments={"how": "kills_its_parent"})
     start = runner._start
 
@@ -92,7 +93,7 @@ def test_a_process_that_must_be_replaced_takes_no_time_of_the_next(
         time.sleep(1.5)
 
     monkeypatch.setattr(runner, "_start", slowly)
-    assert runner.run(SECRET).tolist() == [MIDDLE]
+    assert runner.run(SECRET) is None
     assert runner.run(HARMLESS).tolist() == [8]
 
 
@@ -165,7 +166,7 @@ def test_rows_are_never_in_the_memory_of_the_process_that_forks(make: Make) -> N
 
 def test_memory_is_counted_above_what_was_there(make: Make) -> None:
     assert make("takes", megabytes=300, arguments={"megabytes": 100}).run(HARMLESS).tolist() == [16]
-    assert make("takes", megabytes=80, arguments={"megabytes": 100}).run(HARMLESS).tolist() == [MIDDLE]
+    assert make("takes", megabytes=80, arguments={"megabytes": 100}).run(HARMLESS) is None
 
 
 def test_constant_time(make: Make) -> None:
@@ -176,23 +177,44 @@ def test_constant_time(make: Make) -> None:
         assert 0.5 <= time.monotonic() - began < 1.5
 
 
-def test_the_default_is_what_the_job_says(make: Make) -> None:
-    runner = make("raises", default=(1.0,))
-    assert runner.run(HARMLESS).tolist() == [16]
-    assert runner.run(b"").tolist() == [16]
+def test_a_function_that_waits_has_more_time_than_one_that_computes(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine makes every function wait: the limit is of processor time, so the answer is the same."""
+    runner = make("mean_slowly", seconds=0.4, arguments={"waits": 1.2, "computes": 0.0})
+    assert runner.run(HARMLESS).tolist() == [8]
+    assert make("mean_slowly", seconds=2.0, arguments={"waits": 0, "computes": 0.3}).run(HARMLESS) is not None
+    began = time.monotonic()
+    assert make("mean_slowly", seconds=0.4, arguments={"waits": 0, "computes": 60}).run(HARMLESS) is None
+    assert time.monotonic() - began < 30  # well below its patience
+    monkeypatch.setattr("transforms.run_function._LEAST_PATIENCE", 0.5)
+    monkeypatch.setattr("transforms.run_function._PATIENCE", 1.0)
+    assert make("mean_slowly", seconds=0.4, arguments={"waits": 60, "computes": 0}).run(HARMLESS) is None
+
+
+def test_a_function_cannot_stop_its_clock(make: Make) -> None:
+    began = time.monotonic()
+    assert make("stops_its_clock", seconds=0.5).run(HARMLESS) is None
+    assert time.monotonic() - began < 30
+
+
+def test_no_rows_have_no_answer(make: Make) -> None:
+    assert make("raises").run(HARMLESS) is None
+    assert make("mean").run(b"") is None
 
 
 @pytest.mark.parametrize(
     ("value", "steps"),
-    [(0.0, 0), (1.03, 16), (-5.0, 0), (5.0, 64), (1e300, 64), (np.nan, MIDDLE), (np.inf, MIDDLE)],
+    [(0.0, 0), (1.03, 16), (-5.0, 0), (5.0, 64), (1e300, 64), (np.nan, None), (np.inf, None)],
 )
-def test_answers_are_clamped_and_rounded(value: float, steps: int) -> None:
-    assert Function("m:f", LINE).answer(struct.pack("<d", value)).tolist() == [steps]
+def test_answers_are_clamped_and_rounded(value: float, steps: int | None) -> None:
+    answer = Function("m:f", LINE).answer(struct.pack("<d", value))
+    assert (None if answer is None else answer.tolist()) == (None if steps is None else [steps])
 
 
 @pytest.mark.parametrize("raw", [b"", b"1234567", bytes(9), bytes(16)])
 def test_bytes_that_are_no_answer(raw: bytes) -> None:
-    assert Function("m:f", LINE).answer(raw).tolist() == [MIDDLE]
+    assert Function("m:f", LINE).answer(raw) is None
 
 
 def test_rows_come_with_nulls_and_types(make: Make) -> None:

@@ -160,3 +160,20 @@ class Boxes:
         index = np.array([(key >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)])
         number = (key >> _INDEX_BITS) & ((1 << _OFFSET_BITS) - 1)
         return np.asarray((index << level) - self._moved(level, offsets)[number])
+
+    def ball(self, level: int, corner: Ints) -> tuple[Ints, int]:
+        """Return center (d,) and radius, in grid steps, of a ball that contains every grid point of a box.
+
+        The radius is at least 1, because it is the unit of an average's noise. In a projection, the ball is
+        the one that bounds the universe.
+
+        Args:
+            level: of the box.
+            corner: its lowest coordinates (k,).
+        """
+        if self.projected:
+            return np.asarray(self.grid.bounding_center), self.grid.bounding_radius
+        half = (1 << level) // 2
+        # Moving the center into the domain brings it no farther from any grid point.
+        center = np.clip(corner + half, 0, np.asarray(self.grid.extents))
+        return center, max(1, math.ceil(half * math.sqrt(self.grid.dimension)))

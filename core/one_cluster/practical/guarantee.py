@@ -42,15 +42,23 @@ class Guarantee:
 
     def promises(self, split: BudgetSplit) -> Promises:
         """Return what the rounds of `split` promise. In a projection they promise no radius."""
-        boxes, grid = split.boxes, split.setting.grid
-        root = math.sqrt(grid.dimension)
+        boxes, grid, widest = split.boxes, split.setting.grid, _widest(split)
         radius = self.found and not boxes.projected
         return Promises(
             missing=self.missing if self.found else None,
-            radius_factor=4 * root / boxes.fits if radius else None,
-            resolution=(1 << boxes.bottom) * root * grid.step if radius else None,
+            radius_factor=4 * widest / boxes.fits if radius else None,
+            resolution=2 * widest * (1 << boxes.bottom) * grid.step if radius else None,
             count_error=self.count_error,
         )
+
+
+def _widest(split: BudgetSplit) -> float:
+    """Return a bound on the radius of every ball that is tried, as a multiple of the side of the chosen box.
+
+    It is half the diameter of the box. In a lattice it is the side, or twice the side where a box has few
+    cells.
+    """
+    return 2.0 if split.lattice else math.sqrt(split.setting.grid.dimension) / 2
 
 
 def _at_least(count: float, rate: float, log: float) -> float:
@@ -122,8 +130,8 @@ def _fitted(
     - A lattice has a ball that contains the chosen box. With all penalties, its score is min(second, t) minus
       all penalties at least. The score of the chosen ball is smaller by at most the error of the choice, and
       no ball's score exceeds its count.
-    - Otherwise radii up to the diameter of the chosen box are tried. So the ball holds at least the fitted
-      target minus the error, or the whole chosen box. In a projection the widest radius holds everything.
+    - Otherwise the ball holds at least the fitted target minus the error, or contains the whole chosen box.
+      In a projection it then holds everything.
     """
     t, boxes = split.target, split.boxes
     if isinstance(fit, Exponential):

@@ -1,6 +1,5 @@
 """The first two rounds of the practical 1-cluster: a side of boxes, and a box of that side."""
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -164,19 +163,11 @@ class FindBox:
         return Counts.joined([Counts.of(keys) for keys in self.boxes.keys(coordinates, state.level, offsets)])
 
     def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Noise) -> Located | NotFound:
-        """Release one box, and a ball that contains every grid point of the box.
-
-        In a projection, this ball is the one that bounds the universe.
-        """
+        """Release one box, and a ball that contains it; see `Boxes.ball`."""
         if isinstance(state, NotFound):
             return state
         chosen = self.box.choose(aggregate.keys, aggregate.counts, noise)
         if chosen is None:
             return NotFound()
-        grid, side = self.boxes.grid, 1 << state.level
-        offsets = self.boxes.offsets(fine=True)
-        corner = self.boxes.corner(chosen, state.level, offsets)
-        if self.boxes.projected:
-            return Located(np.asarray(grid.bounding_center), grid.bounding_radius, state.level, corner)
-        center = np.clip(corner + side // 2, 0, np.asarray(grid.extents))
-        return Located(center, math.ceil(side * math.sqrt(grid.dimension) / 2), state.level, corner)
+        corner = self.boxes.corner(chosen, state.level, self.boxes.offsets(fine=True))
+        return Located(*self.boxes.ball(state.level, corner), state.level, corner)

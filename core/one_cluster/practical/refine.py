@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Tally
+from core.domain import Points
 from core.draws import Additive, Draw, Laplace
 from core.mechanisms.above_threshold import AboveThreshold
 from core.noise import Noise
@@ -91,7 +92,7 @@ class MoveToMean:
 def candidate_radii(boxes: Boxes, level: int, ratio: float = RATIO) -> Ints:
     """Return the public candidate radii for a chosen box of side 2^level, in grid steps, ascending.
 
-    The widest is the box's diameter, or about the universe's diameter in a projection. The narrowest is
+    The widest is half the box's diameter, or about the universe's diameter in a projection. The narrowest is
     about a 24th of the box's diameter, at least one step. At the finest level it is 0.
 
     Args:
@@ -102,7 +103,7 @@ def candidate_radii(boxes: Boxes, level: int, ratio: float = RATIO) -> Ints:
     grid, side = boxes.grid, (1 << level) / boxes.unit
     diameter = side * math.sqrt(grid.dimension)
     everything = min(2 * grid.bounding_radius, grid.diameter + 1)  # squares of radii must not wrap
-    widest = everything if boxes.projected else min(everything, math.ceil(diameter))
+    widest = everything if boxes.projected else min(everything, math.ceil(diameter / 2))
     finest = level == boxes.bottom
     narrowest = 1.0 if finest else max(1.0, diameter / 24)
     steps = math.ceil(math.log(widest / narrowest) / math.log(ratio)) if widest > 1 else 0
@@ -115,8 +116,8 @@ class FitRadius:
     """Find the smallest radius about the released center that holds the target, and count the records inside.
 
     The count within a radius has sensitivity 1, and an added record never lowers it. AboveThreshold with
-    monotone queries goes through the radii from the smallest up. The count of the released ball has
-    sensitivity 1.
+    monotone queries goes through the radii from the smallest up. Where no radius is chosen, the ball is the
+    one that contains the box. The count of the released ball has sensitivity 1.
 
     Args:
         boxes: the family of boxes.
@@ -142,22 +143,32 @@ class FitRadius:
         return self.radius, self.count
 
     def summarize(self, block: Block, state: Located | NotFound) -> Tally:
-        """Count the records between neighboring candidate radii about the center."""
+        """Count the records between neighboring candidate radii; the last total is that of the box's ball."""
         if isinstance(state, NotFound):
             return Tally(np.zeros(1, dtype=np.int64))
-        moved = block.points - state.center
-        squares = np.einsum("ij,ij->i", moved, moved)
         radii = candidate_radii(self.boxes, state.level, self.ratio)
-        ring = np.searchsorted(radii**2, squares, side="left")
-        return Tally(np.bincount(ring, minlength=len(radii) + 1)[: len(radii)])
+        ring = np.searchsorted(radii**2, _squares(block.points, state.center), side="left")
+        rings = np.bincount(ring, minlength=len(radii) + 1)[: len(radii)]
+        center, radius = self.boxes.ball(state.level, state.corner)
+        return Tally(np.append(rings, np.count_nonzero(_squares(block.points, center) <= radius**2)))
 
     def release(self, aggregate: Tally, state: Located | NotFound, noise: Noise) -> Found | NotFound:
-        """Release a radius and the count inside; the widest radius where none reaches the target."""
+        """Release a radius and the count inside; the ball that contains the box where none is chosen."""
         if isinstance(state, NotFound):
             return state
         radii = candidate_radii(self.boxes, state.level, self.ratio)
-        within = np.cumsum(aggregate.totals)
+        within = np.cumsum(aggregate.totals[:-1])
         first = self.radius.first(within.tolist(), self.target, noise)
-        last = len(radii) - 1 if first is None else first
-        count = int(self.count.add(within[last : last + 1], noise)[0])
-        return Found(state.center, int(radii[last]), max(0, count), max(0, count - self.excess))
+        if first is None:
+            center, radius = self.boxes.ball(state.level, state.corner)
+            held = aggregate.totals[-1:]
+        else:
+            center, radius, held = state.center, int(radii[first]), within[first : first + 1]
+        count = int(self.count.add(held, noise)[0])
+        return Found(center, radius, max(0, count), max(0, count - self.excess))
+
+
+def _squares(points: Points, center: Ints) -> Ints:
+    """Return squared distances of points (n, d) from a center, shape (n,)."""
+    moved = points - center
+    return np.asarray(np.einsum("ij,ij->i", moved, moved))

@@ -192,6 +192,20 @@ def test_promised_variances_cover_and_no_node_weighs_more_than_one(forest, weigh
     assert (true <= s * weight + h + 1e-9).all()  # never worse than the sum of nodes
 
 
+@settings(max_examples=60, deadline=None)
+@given(forests, st.floats(0.05, 20), st.data())
+def test_variances_of_ranges_are_those_of_the_estimates(forest, weight, data):
+    """Against the response of the inference to each node: what the error bars of ranges rest on."""
+    start, stop = sorted(data.draw(st.integers(0, forest.size)) for _ in range(2))
+    moved = np.vstack([np.zeros(len(design(forest)[0])), response(forest, weight)])
+    variances = np.where(np.arange(moved.shape[1]) < design(forest)[1], weight, 1)
+    true = float(((moved[stop] - moved[start]) ** 2 * variances).sum())
+    ends = np.array([start]), np.array([stop])
+    assert forest.range_variances(*ends, 3 * weight, 3.0) == pytest.approx(3 * true, abs=1e-6)
+    s, h = forest.noise_between(*ends)
+    assert true <= float(s[0] * weight + h[0]) + 1e-6
+
+
 RELATIONS = {
     "add or remove": (Neighbors("add_or_remove_one"), None),
     "replace": (Neighbors("replace_one"), lambda x, y: True),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,6 +100,44 @@ def test_no_neighbor_exceeds_the_sensitivity(grid, secrets, softness):
         nearest_to_bound = max(nearest_to_bound, sums / bound)
     # an explicit graph of two short edges need not come near: its pairs may miss every border
     assert nearest_to_bound > (0 if isinstance(secrets, Graph) else 0.4)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("secrets", [Distance(1), Distance(4), Attribute(), Full()])
+def test_no_neighbor_exceeds_the_sensitivity_in_l1(secrets, softness):
+    """As above, for the Laplace noise of a budget without delta."""
+    space, relation = Space(SQUARE), under(secrets)
+    x, y = edges(SQUARE, secrets)
+    reach = secrets.reach(SQUARE.extents) << space.bits
+    nearest_to_bound = 0.0
+    for hard in random_assignments(space, softness, 30):
+        assignment = replace(hard, l1=True)
+        before, after = (contributions(assignment, space, p) for p in (x, y))
+        sums = np.abs(before[0] - after[0]).sum(axis=1).max()
+        shares = np.abs(before[1] - after[1]).sum(axis=1).max()
+        bound = assignment.sum_sensitivity(relation, reach)
+        assert sums <= bound
+        assert shares <= assignment.share_sensitivity(relation, reach)
+        assert shares > 0.2 * assignment.share_sensitivity(relation, reach)
+        added = contributions(assignment, space, all_points(SQUARE))
+        assert np.abs(added[0]).sum(axis=1).max() <= assignment.sum_sensitivity(ONE, 0)
+        assert np.abs(added[1]).sum(axis=1).max() <= assignment.share_sensitivity(ONE, 0)
+        nearest_to_bound = max(nearest_to_bound, sums / bound)
+    assert nearest_to_bound > 0.3
+
+
+@pytest.mark.parametrize(
+    "relation", [ONE, REPLACE, under(Distance(1)), under(Partition((3, 4))), under(Partition((1, 2)))]
+)
+def test_without_delta_all_noise_is_laplace_noise(relation):
+    plan = K_MEANS.plan(SQUARE, KMeans(2), Budget(1.0, 0.0), relation, SALT)
+    assert plan.method == "lloyd"
+    assert all(draw.rho == 0 and draw.delta == 0 for draw in plan.mechanisms)
+    assert plan.spend.epsilon == pytest.approx(1.0, rel=1e-3)
+    assert plan.spend.epsilon <= 1.0
+    database = [block(np.random.default_rng(1).integers(0, 9, (4000, 2)))]
+    found = run_in_memory(plan.rounds, database, plan.start, SeededNoise(3))
+    assert found.result(SQUARE).centers
 
 
 @pytest.mark.parametrize("softness", [0.0, 0.1])
@@ -269,8 +308,6 @@ def test_what_lloyd_cannot_do_is_refused():
             K_MEANS.plan(SQUARE, KMeans(2, method=method), BUDGET, constrained, SALT)
     with pytest.raises(ValueError, match=r"partition has 1 widths"):
         K_MEANS.plan(SQUARE, KMeans(2), BUDGET, under(Partition((4,))), SALT)
-    with pytest.raises(ValueError, match=r"delta is 0"):
-        K_MEANS.plan(SQUARE, KMeans(2, method="lloyd"), Budget(1.0, 0.0), ONE, SALT)
     with pytest.raises(ValueError, match=r"shares is set"):
         K_MEANS.plan(SQUARE, KMeans(2, method="lloyd", shares={"sums": 1.0}), BUDGET, ONE, SALT)
 

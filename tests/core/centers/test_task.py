@@ -197,8 +197,9 @@ def test_wrong_parameters_are_refused():
                 params(**wrong)
     with pytest.raises(ValueError, match=r"shares has 'nothing'"):
         K_MEANS.plan(cube(2), KMeans(2, shares={"nothing": 1.0}), BUDGET, ONE, SALT)
-    with pytest.raises(ValueError, match=r"delta is 0"):
-        K_MEANS.plan(cube(2), KMeans(2), Budget(1.0, 0.0), ONE, SALT)
+    for task, params in ((K_MEANS, KMeans(2, method="coreset")), (K_MEDIAN, KMedian(2))):
+        with pytest.raises(ValueError, match=r"delta is 0: the Gaussian noise of coreset needs"):
+            task.plan(cube(2), params, Budget(1.0, 0.0), ONE, SALT)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -150,7 +150,7 @@ def test_both_marginals_of_a_table_under_attribute_secrets():
 
 def test_changes_of_two_counts_at_once_are_refused():
     nested = boxes((0, 3), (1, 2))
-    with pytest.raises(ValueError, match=r"use disjoint boxes\.$"):
+    with pytest.raises(ValueError, match=r"overlapping marginals do: .*Theorem 8\.2.* use disjoint boxes\.$"):
         sensitivity(Policy(Full(), nested, "edge_moves"), (5,))
     assert policy_graph(Distance(1), nested, (5,)) is not None  # no single step leaves both
 

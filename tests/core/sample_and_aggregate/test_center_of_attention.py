@@ -20,8 +20,11 @@ SIZE = 30
 
 def aggregator(grid, blocks, beta=0.3, epsilon=2.0):
     noise = heavy_tailed("cauchy", beta, epsilon, grid.dimension)
-    radius = StableRadius(grid, blocks // 2, Exponential(what="radius", scale=1.0, spread=2))
-    return CenterOfAttention(grid=grid, blocks=blocks, noise=noise, radius=radius)
+    radius = StableRadius(grid, blocks // 2, 1, Exponential(what="radius", scale=1.0, spread=2))
+    default = tuple(np.array(grid.bounding_center).astype(int).tolist())
+    return CenterOfAttention(
+        grid=grid, blocks=blocks, default=default, failures=None, noise=noise, radius=radius
+    )
 
 
 def cube(d):

@@ -23,8 +23,8 @@ ROUNDS = (
         1,
         _REFINE,
         "the fitted radius is that of the exact counts",
-        "last = len(radii) - 1 if first is None else first",
-        "last = min(len(radii) - 1, int(np.searchsorted(within, self.target)))",
+        "if first is None:",
+        "first = int(np.searchsorted(within, self.target))\n        if first == len(radii):",
         nothing_but_noise("k_cover", "drawn"),
     ),
     Mutant(
@@ -79,8 +79,9 @@ ROUNDS = (
         3,
         _REFINE,
         "no radius is fitted where no record is near",
-        "within = np.cumsum(aggregate.totals)",
-        "within = np.cumsum(aggregate.totals)\n        if not within[-1]:\n            return NotFound()",
+        "within = np.cumsum(aggregate.totals[:-1])",
+        "within = np.cumsum(aggregate.totals[:-1])\n"
+        "        if not within[-1]:\n            return NotFound()",
         nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(

@@ -1,6 +1,6 @@
 """Wrong versions of histogram, cdf, quantiles, interior_point and threshold."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant, Selection
 from tests.mutants.tables.selections import SPLITS, charged, nothing_but_noise, ordered, spent
 
 _RECURSIVE = "core/quantiles/recursive.py"
@@ -11,6 +11,8 @@ _CDF = "core/cdf/hierarchical.py"
 _HISTOGRAM = "core/histogram/dense.py"
 _LEARNERS = "core/threshold/interior_point.py"
 _FINDER = "core/interior_point/exponential.py"
+_SEARCH = "core/mechanisms/ordered_search.py"
+_SEARCHES = Selection(("tests/core/mechanisms/test_ordered_search.py",), "lose_more and secrets3")
 
 ROUNDS = (
     Mutant(
@@ -82,8 +84,8 @@ ROUNDS = (
         3,
         _RECURSIVE,
         "no search in a cell without records",
-        "if high - low == 1:",
-        "if high - low == 1 or not order.within(low, high).total:",
+        "if high - low == 1 or inside is None:",
+        "if high - low == 1 or inside is None or not order.within(low, high).total:",
         nothing_but_noise("quantiles", "drawn and recursive"),
     ),
     Mutant(
@@ -115,8 +117,8 @@ ROUNDS = (
         8,
         _RECURSIVE,
         "the splits are not charged",
-        "return (*total, self.splits, *self.cells.draws(), self.inside)",
-        "return (*total, *self.cells.draws(), self.inside)",
+        "first, last = (self.total, self.splits), (self.inside,)",
+        "first, last = (self.total,), (self.inside,)",
         charged("quantiles", "recursive"),
     ),
     Mutant(
@@ -130,6 +132,54 @@ ROUNDS = (
 )
 
 NOISE = (
+    Mutant(
+        7,
+        _SEARCH,
+        "counts below points have half the noise",
+        "below = draw.add(order.ranks[np.searchsorted(order.values, asked)], noise)",
+        "below = draw.add(order.ranks[np.searchsorted(order.values, asked)], noise, unit=0.5)",
+        spent("median", "ordered and uniform"),
+    ),
+    Mutant(
+        7,
+        _SEARCH,
+        "counts below ends of blocks are exact under every policy",
+        "of_ends = 1 if blocks > 1 and not parts else 0",
+        "of_ends = 1 if blocks > 1 and parts else 0",
+        spent("median", "ordered and uniform"),
+    ),
+    Mutant(
+        12,
+        _SEARCH,
+        "a secret pair may lie on both sides of two ends of blocks",
+        "else 1 << halvings",
+        "else max(1, 1 << halvings - 2)",
+        _SEARCHES,
+    ),
+    Mutant(
+        12,
+        _SEARCH,
+        "a halving is charged for one count, however many a secret pair changes",
+        "min(ranks, -(-theta // (1 << (halvings - depth))))",
+        "min(1, -(-theta // (1 << (halvings - depth))))",
+        _SEARCHES,
+    ),
+    Mutant(
+        12,
+        "core/threshold/exponential.py",
+        "errors are charged as if labels were public under every policy",
+        "if setting.neighbors.policy is not None and not setting.neighbors.secrets.crosses(self.labels):",
+        "if setting.neighbors.policy is not None:",
+        spent("threshold"),
+    ),
+    Mutant(
+        12,
+        "core/task.py",
+        "a plan promises full privacy under every policy",
+        "return None if full.refusal() is None and full.rounds(share) == rounds else neighbors.policy",
+        "return None",
+        spent("cdf", "distance"),
+    ),
     Mutant(
         7,
         _CDF,

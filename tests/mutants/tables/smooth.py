@@ -5,6 +5,7 @@ from tests.mutants.tables.selections import charged, nothing_but_noise, smooth, 
 
 _QUANTILE = "core/quantiles/smooth.py"
 _MEDIAN = "core/sample_and_aggregate/smooth_median.py"
+_OUTPUTS = "core/sample_and_aggregate/outputs.py"
 _CENTER = "core/sample_and_aggregate/center_of_attention.py"
 _TRIANGLES = "core/graphs/triangles.py"
 _COST = "core/graphs/smooth_cost.py"
@@ -19,6 +20,38 @@ ROUNDS = (
         "released = self.smooth.value(value, bound, 0, upper, noise)",
         "released = self.smooth.value(value, bound, int(min(aggregate.keys, default=0)), upper, noise)",
         nothing_but_noise("median", "drawn and student-replace_one"),
+    ),
+    Mutant(
+        3,
+        _OUTPUTS,
+        "the exact number of failed blocks decides whether a value is released",
+        "if failed > self.failures.most:",
+        "if self.blocks - aggregate.answered(self.blocks) > self.failures.most:",
+        nothing_but_noise("sample_and_aggregate", "drawn and median"),
+    ),
+    Mutant(
+        12,
+        "core/sample_and_aggregate/aggregator.py",
+        "the number of failed blocks has half the noise that it needs",
+        'Laplace.of("number of failed blocks", epsilon, 1, changes',
+        'Laplace.of("number of failed blocks", epsilon, 0.5, changes',
+        spent("sample_and_aggregate", "average"),
+    ),
+    Mutant(
+        8,
+        _OUTPUTS,
+        "the number of failed blocks is not charged",
+        "return (*counted, *self.value_draws())",
+        "return self.value_draws()",
+        charged("sample_and_aggregate", "average"),
+    ),
+    Mutant(
+        12,
+        "core/sample_and_aggregate/median.py",
+        "a median by rank has half the noise that it needs",
+        'Exponential.of("median of an axis", epsilon, 2, times',
+        'Exponential.of("median of an axis", epsilon, 1, times',
+        spent("sample_and_aggregate", "median"),
     ),
     Mutant(
         1,
@@ -83,8 +116,8 @@ ROUNDS = (
         8,
         "core/sample_and_aggregate/average.py",
         "quartiles are not charged",
-        "*([] if self.quartile is None else [self.quartile]), self.radius.choice)",
-        "self.radius.choice)",
+        "return (self.sum, *quartile, *(",
+        "return (self.sum, *(",
         charged("sample_and_aggregate", "average"),
     ),
     Mutant(
@@ -107,8 +140,8 @@ ROUNDS = (
         12,
         "core/sample_and_aggregate/stable_radius.py",
         "an answer moves two ranks of the radius",
-        "return int(self.radii[self.choice.candidate(-away, noise)])",
-        "return int(self.radii[self.choice.candidate(-2 * away, noise)])",
+        "return int(radii[self.choice.candidate(-away, noise)])",
+        "return int(radii[self.choice.candidate(-2 * away, noise)])",
         spent("sample_and_aggregate", "average"),
     ),
 )

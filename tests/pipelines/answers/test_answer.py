@@ -109,4 +109,4 @@ def test_every_method_of_one_value_says_what_hides_it():
             release = {**plan, "result": result, "domain": {**plan["domain"], "columns": ["x"]}}
             leads[task, setting.plan.method] = TASKS[task].answers.answer(release, None).lead
     assert all(("fitted" in lead) == (method == "smooth") for (_, method), lead in leads.items())
-    assert {method for _, method in leads} == {"smooth", "global", "exponential"}
+    assert {method for _, method in leads} == {"smooth", "global", "exponential", "ordered"}

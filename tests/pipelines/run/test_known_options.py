@@ -49,6 +49,28 @@ def test_options_in_full_are_taken_in_both_forms(job, runner):
     assert options.get_all_options()["direct_num_workers"] == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--gbek=x", "The Beam options after -- are wrong: Secret string must contain a valid type"),
+        ("--update_compatibility_version=abc", "The Beam options after -- are wrong: invalid literal"),
+        ("--update_compatibility_version=1.0", "The Beam options after -- are wrong: This pipeline runs"),
+        ("--pickle_library=dill", "The Beam options after -- are wrong: Pipeline option pickle_library=dill"),
+        ("--direct_num_workers=300", "--direct_num_workers is 300: it must be from 1 to 128"),
+        ("--profile_cpu", "--profile_cpu and --profile_memory do not work with FnApiRunner"),
+        ("--profile_memory", "--profile_cpu and --profile_memory do not work with FnApiRunner"),
+        ("--dry_run=true", "--dry_run is given after --: give --dry-run before --"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_nothing_is_charged_for_an_option_that_beam_would_read_later(bench, refused, option, says, dry_run):
+    path = str(bench.folder / "ledger.json")
+    create_ledger(path, Ledger(epsilon=5.0, delta=1e-5))
+    flags = ["--dry-run"] if dry_run else []
+    assert says in refused(bench.run({"privacy.ledger": path}, *flags, "--", option))
+    assert read_ledger(path).charges == ()
+
+
 def test_nothing_is_charged_for_an_unknown_option(bench, refused):
     path = str(bench.folder / "ledger.json")
     create_ledger(path, Ledger(epsilon=5.0, delta=1e-5))

@@ -5,10 +5,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
+from apache_beam.runners.portability.flink_runner import FlinkJarJobServer
 from apache_beam.runners.portability.local_job_service import LocalJobServicer
+from apache_beam.runners.portability.prism_runner import PrismJobServer
+from apache_beam.utils.subprocess_server import JavaJarServer
 
 from pipelines.errors import JobError, RunError
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
@@ -61,17 +65,41 @@ def java(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
 
+@pytest.fixture(autouse=True)
+def jars(tmp_path, monkeypatch) -> Path:
+    """Return a folder of fetched programs that has the job server of every Flink, and no Prism."""
+    versions = FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS
+    addresses = [
+        FlinkJarJobServer(PipelineOptions(flink_version=version)).path_to_jar() for version in versions
+    ]
+    for address in addresses:
+        (tmp_path / address.rpartition("/")[2]).touch()
+    monkeypatch.setattr(JavaJarServer, "JAR_CACHE", str(tmp_path))
+    monkeypatch.setattr(PrismJobServer, "BIN_CACHE", str(tmp_path / "prism"))
+    return tmp_path
+
+
+@pytest.fixture
+def offline(monkeypatch, nobody) -> None:
+    """A network that lets nothing out."""
+    for scheme in ("http", "https"):
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://{nobody}")
+
+
 def reach(runner: str, *options: str) -> None:
     given = PipelineOptions([f"--runner={runner}", *options])
     check_workers(given)
     reach_runner(given)
 
 
-def test_flink_is_found_by_its_rest_interface(serve, monkeypatch):
+def test_flink_is_found_by_its_rest_interface(serve, jars, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     address = serve(CONFIG)
     reach("FlinkRunner", f"--flink_master={address}", "--flink_version=1.19", *POOL)
     reach("FlinkRunner", f"--flink_master=http://{address}/", "--flink_version=1.19", *POOL)
+    jar = jars / "b.jar"
+    jar.touch()
+    reach("FlinkRunner", f"--flink_master={address}", f"--flink_job_server_jar={jar}", *POOL)
     reach("FlinkRunner", f"--flink_master={address}", "--flink_job_server_jar=https://a/b.jar", *POOL)
 
 
@@ -179,6 +207,29 @@ def test_what_starts_a_job_server(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(JobError, match="--job_server_java_launcher is java, but there is no such command"):
         reach("FlinkRunner")
+
+
+@pytest.mark.parametrize(
+    ("runner", "options", "says"),
+    [
+        ("FlinkRunner", [], r"--flink_job_server_jar is missing: https://\S+\.jar cannot be fetched"),
+        ("FlinkRunner", ["--flink_submit_uber_jar"], r"missing: https://\S+\.jar cannot be fetched"),
+        ("FlinkRunner", ["--flink_job_server_jar=https://a/c.jar"], r"is https://a/c.jar: https://a/c.jar"),
+        ("PrismRunner", [], r"--prism_location is missing: https://\S+\.zip cannot be fetched"),
+    ],
+)
+def test_a_program_that_beam_cannot_fetch(offline, jars, runner, options, says):
+    for jar in jars.glob("*.jar"):
+        jar.unlink()
+    with pytest.raises(RunError, match=says):
+        reach(runner, *options)
+
+
+def test_a_prism_that_beam_has_fetched(offline, jars):
+    address = PrismJobServer(PipelineOptions([])).path_to_binary()
+    (jars / "prism").mkdir()
+    (jars / "prism" / address.rpartition("/")[2]).touch()
+    reach("PrismRunner")
 
 
 def test_where_prism_is(tmp_path):

@@ -1,13 +1,15 @@
 """Runners and their options: names and labels, good defaults, and a job that Dataflow would take."""
 
 import json
+from unittest.mock import patch
 
 import pytest
+from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import GoogleCloudOptions, StandardOptions, WorkerOptions
 
 from pipelines.errors import JobError
-from pipelines.job.job import check_job
-from pipelines.run.run import Delivery, build_pipeline, prepare_run
+from pipelines.job.job import Job, check_job
+from pipelines.run.run import Delivery, Prepared, build_pipeline, prepare_run
 from pipelines.run.runners import make_options
 from pipelines.storage.local_folder import LocalFolder
 
@@ -19,8 +21,15 @@ CLOUD = (
     "--staging_location=gs://bucket/staging",
     "--sdk_container_image=registry/shoal:1",
     "--no_auth",
-    "--dry_run=True",
 )
+
+
+def prepare_for_dataflow(job: Job) -> Prepared:
+    """Return a job that Dataflow's runner builds, but does not send. The network is not used."""
+    with patch("apache_beam.io.gcp.gcsio.GcsIO.is_soft_delete_enabled", return_value=False):
+        prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    prepared.options.view_as(pipeline_options.TestOptions).dry_run = True
+    return prepared
 
 
 @pytest.fixture
@@ -75,11 +84,10 @@ def test_a_runner_without_what_it_needs_is_refused_before_anything_is_charged(jo
         prepare_run(job, "DataflowRunner", ["--temp_location=gs://bucket/temp", "--no_auth"])
 
 
-def test_dataflow_would_take_the_job(bench, monkeypatch, tmp_path):
+def test_dataflow_would_take_the_job(bench, tmp_path):
     """Built by Dataflow's own runner until it would be sent: all rounds in one small graph."""
-    monkeypatch.setattr("apache_beam.io.gcp.gcsio.GcsIO.is_soft_delete_enabled", lambda *_: False)
     job = check_job(bench.changed({"run_id": "monday"}))
-    prepared = prepare_run(job, "DataflowRunner", CLOUD)
+    prepared = prepare_for_dataflow(job)
     delivery = Delivery(LocalFolder(str(tmp_path / "out")), "monday", job.hash(), None)
     described = json.loads(build_pipeline(prepared, delivery, prepared.plan.rounds).run().job.json())
     assert described["name"] == "shoal-one-cluster-monday"

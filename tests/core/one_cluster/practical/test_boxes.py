@@ -90,3 +90,23 @@ def test_projection_keeps_distances_on_average():
     moved = family.coordinates(middle + moves) - family.coordinates(middle[None])
     ratio = (moved / family.unit).std() / moves.std()
     assert 0.9 < ratio < 1.1
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_a_ball_contains_its_box(d):
+    """It is never empty inside: its radius is the unit of noise."""
+    family = boxes(d)
+    where = points(family)
+    coordinates = family.coordinates(where)
+    for level in family.levels:
+        for i in (0, 57, 211):
+            key = int(family.keys(coordinates[i : i + 1], level, family.offsets(fine=True))[1, 0])
+            corner = family.corner(key, level, family.offsets(fine=True))
+            inside = ((coordinates >= corner) & (coordinates < corner + (1 << level))).all(axis=1)
+            center, radius = family.ball(level, corner)
+            assert inside[i]
+            assert radius >= 1
+            assert ((center >= 0) & (center <= np.asarray(family.grid.extents))).all()
+            assert (np.linalg.norm(where[inside] - center, axis=1) <= radius).all()
+            if not family.projected:
+                assert radius <= max(1, (1 << level) * np.sqrt(d) / 2 + 1)

@@ -112,7 +112,7 @@ def test_the_ball_costs_what_the_plan_charges(relation, d):
 
 
 def test_balls_are_drawn_with_their_weights():
-    """2,000 draws over the radii about one point; power over 0.999 against halved noise, seen at the end."""
+    """600 draws over the radii about one point; power over 0.999 against halved noise, seen at the end."""
     fit = plan_for(1).rounds[2]
     where = located(1, 2, 300)
     points = np.repeat([[301], [302], [303]], [20, 5, 5], axis=0)
@@ -127,7 +127,7 @@ def test_balls_are_drawn_with_their_weights():
         balls.setdefault((int(center[0]), radius), []).append(number)
 
     def observed(factor):
-        drawn = [fit.release(tally, where, SeededNoise(seed, factor)) for seed in range(2000)]
+        drawn = [fit.release(tally, where, SeededNoise(seed, factor)) for seed in range(600)]
         drawn = [(int(ball.center[0]), ball.radius) for ball in drawn]
         return np.array([drawn.count(ball) for ball in balls])
 

@@ -1,0 +1,151 @@
+"""Quantiles under policies whose secret pairs are near each other: a search over noisy cumulative counts."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from core.aggregate import Counts
+from core.draws import Charged, Draw
+from core.errors import InvalidValue
+from core.gaps import Order
+from core.mechanisms.ordered_search import OrderedSearch, check_near
+from core.noise import Noise
+from core.quantiles.found import FoundQuantiles, FoundValue, Promises, in_order, promised
+from core.quantiles.params import OneValue, Quantiles
+from core.rounds import Block
+from core.task import Accuracy, Method
+
+
+@dataclass(frozen=True)
+class SearchQuantiles:
+    """Release several quantiles; the sensitivity is that of `OrderedSearch`.
+
+    Args:
+        probabilities: ascending, in (0, 1).
+        search: finds a point for each rank.
+    """
+
+    probabilities: tuple[float, ...]
+    search: OrderedSearch
+    purpose: ClassVar[str] = "where the quantiles lie"
+    name: str = "quantiles"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.search.draws()
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the records at every grid point that has any."""
+        return Counts.of(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
+        """Release a grid point for each probability."""
+        order = Order.of_counts(aggregate)
+        steps = self.search.points(order, np.array(self.probabilities) * order.total, noise)
+        return in_order(self.probabilities, steps.tolist())
+
+
+@dataclass(frozen=True)
+class SearchValue:
+    """Release one quantile or extreme; the sensitivity is that of `OrderedSearch`.
+
+    Args:
+        probability: p, in [0, 1].
+        inside: how many records inside of an extreme a value is sought, at most half of them; 0 for
+            0 < p < 1.
+        search: finds a point of the rank.
+    """
+
+    probability: float
+    inside: int
+    search: OrderedSearch
+    purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
+    name: str = "release"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.search.draws()
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        """Count the records at every grid point that has any."""
+        return Counts.of(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue:
+        """Release a grid point."""
+        order = Order.of_counts(aggregate)
+        inward = min(self.inside, order.total / 2) * (1 if self.probability == 0 else -1)
+        rank = np.array([self.probability * order.total + inward])
+        return FoundValue(int(self.search.points(order, rank, noise)[0]))
+
+
+class OrderedQuantiles(Method[Quantiles]):
+    """All quantiles by one search; the counts below ends of blocks serve all of them."""
+
+    name: ClassVar[str] = "ordered"
+    uses_policy: ClassVar[bool] = True
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        return check_near(self.setting.neighbors, self.setting.grid.extents[0] + 1)
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (SearchQuantiles(self.setting.params.probabilities, self._search(share)),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        params, search = self.setting.params, self._search(share)
+        worst = search.largest_error(len(params.probabilities), params.failure)
+        return promised(worst, search.typical_error, search.typical_error)
+
+    def _search(self, share: float) -> OrderedSearch:
+        setting, ranks = self.setting, len(self.setting.params.probabilities)
+        size, epsilon = setting.grid.extents[0] + 1, share * setting.budget.epsilon
+        return OrderedSearch.of(size, setting.neighbors.secrets, ranks, epsilon)
+
+
+class OrderedValue(Method[OneValue]):
+    """One quantile by one search.
+
+    A minimum or maximum is sought m + 1 records inside of the extreme, m being the largest error. So among
+    2 (m + 1) records or more the value is not beyond the extreme, and at most 2 m + 1 records are beyond it.
+    """
+
+    name: ClassVar[str] = "ordered"
+    uses_policy: ClassVar[bool] = True
+
+    def refusal(self) -> InvalidValue | None:
+        """See `Method.refusal`."""
+        return check_near(self.setting.neighbors, self.setting.grid.extents[0] + 1)
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        return (SearchValue(self.setting.params.quantile, self._inside(share), self._search(share)),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        search, inside = self._search(share), self._inside(share)
+        error = inside + search.largest_error(1, self.setting.params.failure)
+        promises = Promises(error, math.hypot(inside, search.typical_error))
+        if not inside:
+            return Accuracy(promises, error=error)
+        note = (
+            f"The value is sought {inside:,} records inside of the extreme. Among at least {2 * inside:,} "
+            "records the value is not beyond them; among fewer it is sought in their middle."
+        )
+        return Accuracy(promises, error=error, notes=(note,))
+
+    def _inside(self, share: float) -> int:
+        params = self.setting.params
+        if 0 < params.quantile < 1:
+            return 0
+        return self._search(share).largest_error(1, params.failure) + 1
+
+    def _search(self, share: float) -> OrderedSearch:
+        setting = self.setting
+        size, epsilon = setting.grid.extents[0] + 1, share * setting.budget.epsilon
+        return OrderedSearch.of(size, setting.neighbors.secrets, 1, epsilon)

@@ -1,0 +1,144 @@
+"""The record of a unit is what its rows make it, exactly, on every grid."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from core.domain import Ball, Grid
+from transforms.unit_records import keep_count, keep_mean, keep_one, keep_sum, unit_records
+
+SALT = b"a salt of 16 byt"
+
+
+def exact_mean(points: np.ndarray) -> list[int]:
+    """Round half up the mean of each column, with Python's integers."""
+    return [math.floor(Fraction(sum(map(int, column)), len(points)) + Fraction(1, 2)) for column in points.T]
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_every_axis_counts_for_what_is_kept(axes: int) -> None:
+    """A unit's rows that differ in the last axis alone are different rows: 6 sigma, 2e-9."""
+    n = 10_000
+    points = np.zeros((2 * n, axes), dtype=np.uint32)
+    points[1::2, -1] = 1
+    kept = keep_one(points, np.repeat(np.arange(n), 2), np.arange(n, dtype=np.uint64), SALT)
+    assert (kept // 2 == np.arange(n)).all()
+    assert abs((kept % 2).sum() - n / 2) < 6 * math.sqrt(n / 4)
+
+
+def test_means_are_exact_on_the_largest_grids() -> None:
+    """Sums of 70,000 coordinates of 62 bits are beyond int64, and of a billion of 31 bits near its end."""
+    rng = np.random.default_rng(0)
+    wide = Grid((0,), (2**62 - 1,), 1)
+    assert wide.wide
+    for grid, kind in ((wide, np.uint64), (Grid((0.0,), (2.0**31 - 1,), 1.0), np.uint32)):
+        most = grid.extents[0]
+        points = most - rng.integers(0, 1000, (70_000, 1)).astype(kind)
+        of_unit = rng.integers(0, 3, 70_000)
+        means = keep_mean(points.astype(kind), of_unit, 3, grid)
+        assert means.tolist() == [exact_mean(points[of_unit == unit]) for unit in range(3)]
+        last = keep_mean(np.full((5, 1), most, dtype=kind), np.zeros(5, dtype=np.int64), 1, grid)
+        assert last.tolist() == [[most]]
+
+
+def test_a_unit_of_the_same_hash_changes_nothing() -> None:
+    """Two units with one hash have equal rows: each keeps what it would keep alone."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        points = rng.integers(0, 3, (40, 1)).astype(np.uint32)
+        of_unit = np.r_[0, 1, rng.integers(0, 2, 38)]
+        both = points[keep_one(points, of_unit, np.zeros(2, np.uint64), SALT)]
+        for unit in range(2):
+            own = points[of_unit == unit]
+            alone = keep_one(own, np.zeros(len(own), np.int64), np.zeros(1, np.uint64), SALT)
+            assert both[unit].tolist() == own[alone[0]].tolist()
+
+
+def exact_sum(values: np.ndarray, low: str, high: str, step: str) -> int:
+    """Sum grid points of one unit in data units and round them to the grid, with Python's fractions."""
+    lower, upper, distance = map(Fraction, (low, high, step))
+    total = sum((lower + distance * int(k) for k in values), Fraction(0))
+    steps = math.floor((total - lower) / distance + Fraction(1, 2))
+    return max(0, min(steps, math.floor((upper - lower) / distance)))
+
+
+DOMAINS = [
+    ("0", "1000", "1"),
+    ("-90", "90", "0.001"),
+    ("0.3", "7.7", "0.2"),
+    ("-5", "-1", "0.5"),
+    ("-0.05", "100", "0.1"),
+    ("-1e-3", "1e-3", "1e-9"),
+]
+
+
+@pytest.mark.parametrize(("low", "high", "step"), DOMAINS)
+def test_sums_are_those_of_data_units_rounded_and_clamped(low: str, high: str, step: str) -> None:
+    grid = Grid((float(low),), (float(high),), float(step))
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 3, 17):
+        points = rng.integers(0, grid.extents[0] + 1, (40 * size, 1)).astype(np.uint32)
+        points[: 20 * size] //= np.uint32(1 + size)
+        of_unit = np.arange(40 * size) % 40
+        sums = keep_sum(points, of_unit, 40, grid)
+        wanted = [exact_sum(points[of_unit == unit, 0], low, high, step) for unit in range(40)]
+        assert sums[:, 0].tolist() == wanted
+        if size == 1:
+            assert sums.tolist() == points.tolist()
+
+
+def test_sums_are_exact_where_int64_would_overflow() -> None:
+    """A sum of 70,000 coordinates of 62 bits is clamped; one that negative values bring back is not."""
+    top = 2**61
+    grid = Grid((-top,), (top - 1,), 1)
+    assert grid.wide
+    values = np.r_[np.full(35_000, top - 1), np.full(35_000, -top), 123_456][:, None]
+    points = (values + top).astype(np.uint64)
+    one = np.zeros(len(points), np.int64)
+    assert keep_sum(points, one, 1, grid)[0, 0] == 123_456 - 35_000 + top
+    assert keep_sum(points[:35_000], one[:35_000], 1, grid)[0, 0] == 2 * top - 1
+    assert keep_sum(points[35_000:70_000], one[:35_000], 1, grid)[0, 0] == 0
+
+
+@pytest.mark.parametrize("keep", ["one", "mean", "min", "max", "sum", "count"])
+def test_no_record_depends_on_the_order_of_rows_or_on_other_units(keep) -> None:
+    axes = 1 if keep == "count" else 2
+    grid = Grid((-1.0,) * axes, (1.0,) * axes, 2.0**-8)
+    rng = np.random.default_rng(1)
+    points = rng.integers(0, 513, (300, axes)).astype(np.uint32)
+    of_unit, ids = (
+        np.r_[np.arange(20), rng.integers(0, 20, 280)],
+        rng.integers(0, 2**63, 20).astype(np.uint64),
+    )
+    whole = unit_records(points, of_unit, ids, grid, keep, SALT)
+    assert whole.dtype == np.int64 and whole.shape == (20, axes)
+    order = rng.permutation(300)
+    assert np.array_equal(unit_records(points[order], of_unit[order], ids, grid, keep, SALT), whole)
+    for unit in range(20):
+        own = points[of_unit == unit]
+        alone = unit_records(own, np.zeros(len(own), np.int64), ids[unit : unit + 1], grid, keep, SALT)
+        assert np.array_equal(alone[0], whole[unit])
+
+
+@pytest.mark.parametrize("keep", ["mean", "min", "max", "sum"])
+def test_every_record_is_a_point_that_the_domain_has(keep) -> None:
+    """Corners of the bounding box of points in a ball, and their sums, lie outside of the ball."""
+    grid = Grid((-1.0, -1.0), (1.0, 1.0), 2.0**-6, Ball((0.0, 0.0), 0.75))
+    angle = np.arange(0, 2 * np.pi, 0.1)
+    points = grid.quantize(np.stack([np.cos(angle), np.sin(angle)], axis=1)).astype(np.uint32)
+    pairs = np.array(list(itertools.combinations(range(len(points)), 2)))
+    of_unit = np.repeat(np.arange(len(pairs)), 2)
+    ids = np.arange(len(pairs), dtype=np.uint64)
+    kept = unit_records(points[pairs.ravel()], of_unit, ids, grid, keep, SALT)
+    moved = np.linalg.norm(kept - np.array(grid.bounding_center), axis=1)
+    assert moved.max() <= grid.bounding_radius
+    assert ((kept >= 0) & (kept <= np.array(grid.extents))).all()
+
+
+def test_counts_are_exact_on_a_wide_grid() -> None:
+    grid = Grid((0,), (2**62 - 1,), 1)
+    of_unit = np.repeat([0, 1, 2], [5, 1, 100_000])
+    assert keep_count(of_unit, 3, grid).tolist() == [[5], [1], [100_000]]

@@ -1,0 +1,171 @@
+"""Make one record of the rows of each unit."""
+
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid, Points
+from core.sampling import siphash
+
+Keep = Literal["one", "mean", "min", "max", "sum", "count"]
+"""How the rows of a unit become one record."""
+
+U64 = NDArray[np.uint64]
+Steps = NDArray[np.unsignedinteger[Any]]
+
+_ROW = 0x6B657074
+"""Tweak of the hash that chooses rows. No sampling of records uses it."""
+
+_LIMB = 16
+"""Number of bits of a coordinate that a mean sums at a time."""
+
+_HALF = 31
+"""Number of bits of a coordinate that a sum adds up at a time."""
+
+
+def unit_records(
+    points: Steps, of_unit: NDArray[np.int64], ids: U64, grid: Grid, keep: Keep, salt: bytes
+) -> Points:
+    """Return the record of each unit, shape (units, d), on the grid and in its ball.
+
+    A record is a function of the multiset of the unit's own rows and of the salt. Rows are clamped and
+    rounded to the grid before.
+
+    - `one` is one of the rows, each with the same probability.
+    - `mean`, `min`, `max` and `sum` are taken column by column. They are exact in integers, so the order of
+      the rows does not matter. A sum is clamped to the domain again.
+    - `count` is the number of the rows, clamped to the domain of the only column.
+    - What is computed outside of the ball of the domain is projected onto it.
+
+    Args:
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        ids: shape (units,), identity of each unit for the hash.
+        grid: the universe.
+        keep: see above.
+        salt: 16 secret bytes.
+    """
+    units = len(ids)
+    if keep == "one":
+        return points[keep_one(points, of_unit, ids, salt)].astype(np.int64)
+    if keep == "mean":
+        kept = keep_mean(points, of_unit, units, grid)
+    elif keep == "sum":
+        kept = keep_sum(points, of_unit, units, grid)
+    elif keep == "count":
+        kept = keep_count(of_unit, units, grid)
+    else:
+        kept = keep_extreme(points, of_unit, units, keep == "max")
+    return kept if grid.ball is None else grid.quantize(grid.restore(kept))
+
+
+def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> NDArray[np.intp]:
+    """Return the index of the row that each unit keeps, shape (units,).
+
+    Args:
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        ids: shape (units,), identity of each unit for the hash.
+        salt: 16 secret bytes.
+    """
+    state = siphash(ids, salt, _ROW)[of_unit]
+    if points.dtype.itemsize == 4:  # two coordinates to a word
+        even = np.pad(points, ((0, 0), (0, points.shape[1] % 2)))
+        points = np.ascontiguousarray(even).view(np.uint64)
+    for word in points.T:
+        state = siphash(state ^ word, salt, _ROW)
+    order = np.lexsort((of_unit, state))  # by unit too, so that units with equal hashes stay separate
+    race, unit = state[order], of_unit[order]
+    first = np.r_[True, (race[1:] != race[:-1]) | (unit[1:] != unit[:-1])]
+    copy = np.arange(len(race)) - np.maximum.accumulate(np.where(first, np.arange(len(race)), 0))
+    race[~first] = siphash(race[~first] + copy[~first].astype(np.uint64), salt, _ROW)
+    least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(least, unit, race)
+    won = np.flatnonzero(race == least[unit])[::-1]  # of two equal hashes, the first one is written last
+    kept = np.empty(len(ids), dtype=np.intp)
+    kept[unit[won]] = order[won]
+    return kept
+
+
+def keep_mean(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:
+    """Return the mean of the points of each unit, shape (units, d), rounded to the grid (halves up).
+
+    This is long division with 16 bits at a time, which is exact for fewer than 2^45 rows.
+
+    Args:
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        units: number of units.
+        grid: the universe.
+    """
+    rows = np.bincount(of_unit, minlength=units)
+    means = np.zeros((units, points.shape[1]), dtype=np.int64)
+    for axis in range(points.shape[1]):
+        rest = np.zeros(units, dtype=np.int64)
+        for low in reversed(range(0, grid.extents[axis].bit_length(), _LIMB)):
+            limbs = (points[:, axis] >> low & (1 << _LIMB) - 1).astype(np.int64)
+            rest <<= _LIMB
+            np.add.at(rest, of_unit, limbs)
+            digit, rest = np.divmod(rest, rows)
+            means[:, axis] = (means[:, axis] << _LIMB) + digit
+        means[:, axis] += 2 * rest >= rows
+    return means
+
+
+def keep_extreme(points: Steps, of_unit: NDArray[np.int64], units: int, largest: bool) -> Points:
+    """Return the smallest or the largest coordinates among the points of each unit, shape (units, d).
+
+    Args:
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), see `unit_records`.
+        units: number of units.
+        largest: whether to return the largest.
+    """
+    extremes = np.full((units, points.shape[1]), -1 if largest else np.iinfo(np.int64).max, dtype=np.int64)
+    better = np.maximum if largest else np.minimum
+    for axis in range(points.shape[1]):
+        better.at(extremes[:, axis], of_unit, points[:, axis].astype(np.int64))
+    return extremes
+
+
+def keep_sum(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:
+    """Return the sum of the points of each unit in data units, shape (units, d), on the grid.
+
+    Of n rows at k_1, k_2, ... steps above `lower`, the sum is n lower + step (k_1 + k_2 + ...), which is
+    k_1 + k_2 + ... + (n - 1) lower / step steps above `lower`. This is computed in integers of any size, with
+    bounds and step taken as the decimal numbers that they are written as. It is rounded to the grid (halves
+    up), and then clamped to it. It is exact for fewer than 2^32 rows.
+
+    Args:
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), see `unit_records`.
+        units: number of units.
+        grid: the universe.
+    """
+    further = (np.bincount(of_unit, minlength=units) - 1).astype(object)
+    sums = np.empty((units, points.shape[1]), dtype=np.int64)
+    for axis, (low, extent) in enumerate(zip(grid.lower, grid.extents, strict=True)):
+        total = np.zeros(units, dtype=object)
+        for bits in (_HALF, 0):
+            half = np.zeros(units, dtype=np.int64)
+            np.add.at(half, of_unit, (points[:, axis] >> bits & (1 << _HALF) - 1).astype(np.int64))
+            total = total * (1 << _HALF) + half.astype(object)
+        origin = Fraction(str(low)) / Fraction(str(grid.step))
+        over, under = origin.as_integer_ratio()
+        rounded = (2 * (total * under + further * over) + under) // (2 * under)
+        sums[:, axis] = np.minimum(np.maximum(rounded, 0), extent).astype(np.int64)
+    return sums
+
+
+def keep_count(of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:
+    """Return the number of rows of each unit on the grid of one axis, shape (units, 1).
+
+    Args:
+        of_unit: shape (n,), see `unit_records`.
+        units: number of units.
+        grid: the universe of the counts, in data units.
+    """
+    rows = np.bincount(of_unit, minlength=units)[:, None]
+    return grid.quantize(rows if grid.wide else rows.astype(np.float64))
