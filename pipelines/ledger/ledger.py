@@ -9,7 +9,6 @@ A ledger has an id, which every charge repeats. A charge that was copied from an
 release is recorded only in the ledger that its run was charged to.
 """
 
-import json
 import math
 import time
 import uuid
@@ -23,7 +22,7 @@ from core.budget import Budget, Mechanism, Spend
 from core.errors import InvalidValue, ShoalError
 from core.neighbors import Name
 from core.plan import Plan
-from core.privacy_filter import Charge, at_most, best_order, filter_delta, filter_spend
+from core.privacy_filter import Charge, at_most, best_order, filter_spend
 from pipelines.errors import JobError, sentences_of
 from pipelines.job.job import Job
 from pipelines.ledger.policy import LedgerPolicy, why_not
@@ -294,30 +293,6 @@ def mark_released(path: str, run_id: str, release: str, charged: str | None = No
         if _swap(path, raw, ledger.model_copy(update={"charges": charges})):
             return
     raise StorageError(f"{path} was changed by others for {_PATIENCE:.0f} s without a pause.")
-
-
-def describe_ledger(ledger: Ledger) -> dict[str, Any]:
-    """Return the ledger as JSON values, with the spent and the remaining budget.
-
-    `counted` of a charge is what it adds to the spent epsilon. `spent_delta` and `left_delta` are None where
-    the charges exceed delta, and so are `spent` and `left`.
-    """
-    spent, budget = ledger.spent(), Budget(ledger.epsilon, ledger.delta)
-    charges = [entry.charge(ledger.neighbors) for entry in ledger.charges]
-    delta, most = filter_delta(charges, budget, ledger.order)
-    fits = math.isfinite(spent.epsilon)
-    described = json.loads(ledger.model_dump_json(by_alias=True))
-    for entry, charge in zip(described["charges"], charges, strict=True):
-        counted = filter_spend([charge], budget, ledger.order).epsilon
-        entry["counted"] = counted if math.isfinite(counted) else None
-    return {
-        **described,
-        "spent": spent.epsilon if fits else None,
-        "left": max(0.0, ledger.epsilon - spent.epsilon) if fits else None,
-        "spent_delta": delta if fits else None,
-        "left_delta": max(0.0, most - delta) if fits else None,
-        "accountant": spent.accountant,
-    }
 
 
 def now() -> datetime:
