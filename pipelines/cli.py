@@ -250,8 +250,8 @@ def show_ledger(
     """Show the remaining budget of a ledger, and every charge."""
     with _exit_codes():
         from pipelines.console.printable import as_json, printable, terminal
-        from pipelines.ledger.ledger import describe_ledger, read_ledger
-        from pipelines.ledger.table import show_charges
+        from pipelines.ledger.ledger import read_ledger
+        from pipelines.ledger.table import describe_ledger, show_charges
         from pipelines.storage.locate import absolute
 
         described = describe_ledger(read_ledger(absolute(path)))

@@ -21,6 +21,7 @@ from pipelines.job.job import Job
 from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
+_CLOSE = 1e-6  # of a step: float64 rounds bounds
 _KEPT = {
     "one": "One row of each unit is kept, chosen uniformly at random, and all counts and promises are about "
     "the kept rows. The choice adds an error to them that no promise includes and that is often larger: up "
@@ -167,8 +168,26 @@ def notes(job: Job, plan: Plan) -> list[str]:
         _unit(job),
         *([] if TASKS[job.task].subsamples else [_left_out(job)]),
         f"The run hides {hidden(job, plan)}.",
+        *_last_points(job),
         *map(_records(job).read, plan.notes),
     ]
+
+
+def _last_points(job: Job) -> list[str]:
+    """Return a note for each upper bound that is not a grid point."""
+    grid, place = job.grid, "domain.upper"
+    names = job.input.columns
+    if TASKS[job.task].subsamples:
+        place, names = "params.outputs.upper", tuple(f"value {axis}" for axis in range(grid.dimension))
+    found = []
+    for name, low, high, extent in zip(names, grid.lower, grid.upper, grid.extents, strict=True):
+        last = low + extent * grid.step
+        if high - last > _CLOSE * grid.step:
+            found.append(
+                f"{place} of {name} is {number(high, 12)}, which is not lower plus a multiple of step. The "
+                f"last grid point is {number(last, 12)}, and larger values are moved to it."
+            )
+    return found
 
 
 def _left_out(job: Job) -> str:
@@ -245,16 +264,20 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     for entry in plan["rounds"]:
         console.print(f"  • {entry['round']}: {entry['purpose']}")
     answers = TASKS[plan["task"]].answers
-    console.print(Text("Promised", "bold") + f", with probability {confidence(plan)} or more:")
-    for sentence in answers.promises(plan):
+    promises, unpromised = answers.promises(plan), answers.unpromised(plan)
+    if promises:
+        console.print(Text("Promised", "bold") + f", with probability {confidence(plan)} or more:")
+    for sentence in promises:
         console.print(f"  • {sentence}")
-    if answers.unpromised(plan):
-        console.print(f"  • {answers.unpromised(plan)}")
+    if unpromised:
+        console.print(unpromised)
     if plan["comparison"]:
         console.print("Methods", style="bold")
         console.print(_methods(plan))
     if accuracy["smallest_target"]:
-        console.print(f"  • Smallest target with a full promise: {accuracy['smallest_target']:,}.")
+        console.print(
+            f"From a target of {accuracy['smallest_target']:,} on, at least half of the target is promised."
+        )
     console.print("Notes", style="bold")
     for note in plan["notes"]:
         console.print(f"  • {note}")

@@ -45,8 +45,9 @@ class OneCluster:
         target: how many records the ball should hold, t.
         failure: probability with which a promise may fail, beta.
         method: `practical`, `paper` (the published constants), or `auto`.
-        shares: how epsilon is split: weights by the names in `SHARES`. Names that are left out keep their
-            default weights. Weights of rounds that the plan does not have are ignored.
+        shares: how epsilon is split: weights of good_radius, good_center, average_1, average_2, fit_radius
+            and count. Those that are left out keep their default weights, and weights of rounds that the plan
+            does not have are ignored.
 
     Raises:
         InvalidValue: a value is out of range.

@@ -85,9 +85,10 @@ class Aim:
 def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> Exponential:
     """Return a draw on ranks that spends `epsilon`; a replacement is a removal and an addition.
 
-    Its scores change by amounts whose range is at most twice the larger weight of a record.
+    Its scores are ranks divided by the larger weight of a record, so they change by amounts whose range is at
+    most 2.
     """
-    what, changes = f"{what}, per unit of the larger weight of a record", neighbors.changes
+    what, changes = f"{what}, scored by normalized rank", neighbors.changes
     return Exponential.of(what, epsilon / changes, spread=2, changes=changes, **more)
 
 

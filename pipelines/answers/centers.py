@@ -29,7 +29,14 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    return "How close the cost is to the optimal cost depends on the data and is not promised."
+    cost = "How close the cost is to the optimal cost depends on the data and is not promised."
+    if len(release["domain"]["lower"]) == 1:
+        return cost
+    return (
+        f"{cost} Distances are Euclidean in the units of the columns, and the noise of a center is equally "
+        "large in every column. So a column with a small range counts little, and its error is large beside "
+        "its range: bring the columns to similar ranges first."
+    )
 
 
 def answer(release: Release, rows: Rows) -> Answer:

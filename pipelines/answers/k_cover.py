@@ -29,12 +29,12 @@ def promises(release: Release) -> list[str]:
     sentences = []
     if promised.missing is not None:
         sentences.append(
-            f"As long as {params['target']:,} {many} outside of all balls lie close together, another ball "
+            f"As long as at least {params['target']:,} {many} lie outside of all balls so far, another ball "
             f"is found, up to {params['k']} balls. It contains at least "
             f"{params['target'] - promised.missing:,} of them."
         )
     if promised.radius_factor is not None:
-        more = f", or {number(promised.resolution)} where that is larger" if promised.resolution else ""
+        more = one_cluster.limit_of(promised.resolution)
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
             f"{params['target']:,} of them{more}. This bound holds for all data; typical radii are far "
@@ -53,11 +53,16 @@ def unpromised(release: Release) -> str | None:
     if promises_of(Promises, release).missing is not None:
         return None
     smallest = accuracy.get("smallest_target")
-    begins = f" At this budget, promises begin at {smallest:,} {many} per ball." if smallest else ""
+    begins = (
+        f" At this budget, balls with at least half as many {many} as a target are promised from a target of "
+        f"{smallest:,} on."
+        if smallest
+        else ""
+    )
     if params["coverage"] is not None:
         return (
             f"The balls should contain {number(100 * params['coverage'])}% of the {many} together. This is "
-            f"not promised, because it depends on whether enough {many} lie close together.{begins}"
+            f"not promised, because it depends on how many {many} there are and how they lie.{begins}"
         )
     return (
         f"For a target of {params['target']:,} it is not promised that a ball is found, how many {many} it "

@@ -22,11 +22,11 @@ def promises(release: Release) -> list[str]:
     sentences = []
     if promised.missing is not None:
         sentences.append(
-            f"If {target:,} {many} lie close together, a ball is found, and it contains at least "
-            f"{target - promised.missing:,} {many}."
+            f"If there are at least {target:,} {many}, a ball is found, and it contains at least "
+            f"{target - promised.missing:,} of them."
         )
     if promised.radius_factor is not None:
-        more = f", or {number(promised.resolution)} where that is larger" if promised.resolution else ""
+        more = limit_of(promised.resolution)
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
             f"{target:,} {many}{more}. This bound holds for all data; typical radii are far smaller."
@@ -36,14 +36,26 @@ def promises(release: Release) -> list[str]:
     return sentences
 
 
+def limit_of(resolution: float | None) -> str:
+    """Return what bounds a radius from below, as an addition to its promise."""
+    if not resolution:
+        return ""
+    return f", or {number(resolution)} if that is larger, because the smallest boxes are about that wide"
+
+
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     accuracy, target = release["accuracy"], release["params"]["target"]
     if promises_of(Promises, release).missing is not None:
         return None
     smallest = accuracy.get("smallest_target")
-    begins = f" At this budget, promises begin at a target of {smallest:,}." if smallest else ""
     many = counted(release).many
+    begins = (
+        f" At this budget, a ball with at least half as many {many} as the target is promised from a "
+        f"target of {smallest:,} on."
+        if smallest
+        else ""
+    )
     return (
         f"For a target of {target:,} it is not promised that a ball is found, how many {many} it contains, "
         f"or how small it is.{begins} Clusters are often found with far smaller targets."
@@ -57,9 +69,9 @@ def answer(release: Release, rows: Rows) -> Answer:
         smallest = release["accuracy"].get("smallest_target")
         from_here = (
             Fact(
-                "smallest target with promises",
+                "smallest target with a promise",
                 (f"{smallest:,} {records.many}",),
-                "at this budget and domain",
+                "of a ball with at least half as many, at this budget and domain",
             ),
         )
         return nothing_found(
@@ -67,7 +79,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"Either no small ball contains about {target:,} {records.many}, or the noise at this budget "
             "hides it.",
             facts=(
-                Fact("asked for", (f"{target:,} {records.many}",), "close together"),
+                Fact("asked for", (f"{target:,} {records.many}",), "in a small ball"),
                 *(from_here if smallest else ()),
             ),
             advice=tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),

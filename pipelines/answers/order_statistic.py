@@ -2,7 +2,7 @@
 
 from core.quantiles.found import Promises, ValueResult
 from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
-from pipelines.answers.text import counted, nothing_found, number, on_grid
+from pipelines.answers.text import DENSE, UNITS, counted, in_share, nothing_found, number, on_grid
 
 _NOISE = {
     "exponential": "The exponential mechanism chose the value among all grid points by their ranks.",
@@ -16,10 +16,13 @@ def promises(release: Release) -> list[str]:
     promised, many = promises_of(Promises, release), counted(release).many
     sentences = []
     if promised.rank_error is not None:
-        sentences.append(f"The rank of the value is within {number(promised.rank_error)} of the wanted one.")
+        sentences.append(
+            f"The rank of the value is within {number(promised.rank_error)} of the wanted one. "
+            f"{in_share(promised.rank_error, many)}"
+        )
     if promised.typical_rank_error is not None:
         sentences.append(
-            f"Where {many} lie densely, the standard error of the rank is about "
+            f"{DENSE.format(many=many)}, the standard error of the rank is about "
             f"{number(promised.typical_rank_error, 3)} {many}."
         )
     return sentences
@@ -28,7 +31,7 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises(release):
-        return None
+        return UNITS
     return (
         f"The error is not promised. It depends on how much one {counted(release).one} can change the value."
     )

@@ -5,7 +5,7 @@ import numpy as np
 from core.quantiles.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
 _MOST_FACTS = 9
 
@@ -15,10 +15,13 @@ def promises(release: Release) -> list[str]:
     promised, many = promises_of(Promises, release), counted(release).many
     sentences = []
     if promised.rank_error is not None:
-        sentences.append(f"The rank of every quantile is within {promised.rank_error:,} {many}, on all data.")
+        sentences.append(
+            f"The rank of every quantile is within {promised.rank_error:,} of the wanted one, on all data. "
+            f"{in_share(promised.rank_error, many)}"
+        )
     if promised.typical_rank_error is not None:
         sentences.append(
-            f"Where {many} lie densely, the standard error of a rank is about "
+            f"{DENSE.format(many=many)}, the standard error of a rank is about "
             f"{number(promised.typical_rank_error, 3)} {many}."
         )
     return sentences
@@ -26,7 +29,7 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    return None
+    return UNITS
 
 
 def answer(release: Release, rows: Rows) -> Answer:

@@ -18,6 +18,15 @@ SECRET_PAIRS = (
 )
 """What a policy hides, where the noise needs the policy."""
 
+DENSE = "Where few {many} share a value and values have no large gaps"
+"""When the typical error of a rank holds."""
+
+UNITS = (
+    "How far off a value is in the units of the column is not promised. It depends on how close to one "
+    "another the values of the data lie there."
+)
+"""What is not promised where ranks are."""
+
 _BY = {
     "one": ", by one random row of each unit",
     "mean": ", by the mean of each unit's rows",
@@ -74,6 +83,15 @@ def on_grid(value: float, step: float) -> str:
         return f"{value:,}"
     decimals = max(0, min(12, math.ceil(-math.log10(step) - 1e-9)))
     return f"{value:,.{decimals}f}"
+
+
+def in_share(ranks: int, many: str) -> str:
+    """Return a sentence that relates an error of a rank to an example of a number of rows."""
+    total = 10 ** (2 + len(str(max(ranks, 1))))
+    return (
+        f"Among {total:,} {many}, for example, at most {number(100 * ranks / total, 2)}% of them lie between "
+        "the released value and the true one."
+    )
 
 
 def confidence(release: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ A ledger has an id, which every charge repeats. A charge that was copied from an
 release is recorded only in the ledger that its run was charged to.
 """
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,7 @@ from pydantic import ValidationError
 from core.budget import Budget
 from core.errors import InvalidValue, ShoalError
 from core.plan import Plan
-from core.privacy_filter import at_most, best_order, filter_delta, filter_spend
+from core.privacy_filter import at_most, best_order
 from pipelines.errors import JobError, check_text, sentences_of
 from pipelines.job.job import Job
 from pipelines.ledger.content import Entry, Ledger
@@ -165,30 +164,6 @@ def check_release(path: str, run_id: str, release: str) -> None:
         JobError: see `mark_released`.
     """
     _released_entry(path, read_ledger(path), run_id, release, None)
-
-
-def describe_ledger(ledger: Ledger) -> dict[str, Any]:
-    """Return the ledger as JSON values, with the spent and the remaining budget.
-
-    `counted` of a charge is what it adds to the spent epsilon. `spent_delta` and `left_delta` are None where
-    the charges exceed delta, and so are `spent` and `left`.
-    """
-    spent, budget = ledger.spent(), Budget(ledger.epsilon, ledger.delta)
-    charges = [entry.charge(ledger.neighbors) for entry in ledger.charges]
-    delta, most = filter_delta(charges, budget, ledger.order)
-    fits = math.isfinite(spent.epsilon)
-    described = json.loads(ledger.model_dump_json(by_alias=True))
-    for entry, charge in zip(described["charges"], charges, strict=True):
-        counted = filter_spend([charge], budget, ledger.order).epsilon
-        entry["counted"] = counted if math.isfinite(counted) else None
-    return {
-        **described,
-        "spent": spent.epsilon if fits else None,
-        "left": max(0.0, ledger.epsilon - spent.epsilon) if fits else None,
-        "spent_delta": delta if fits else None,
-        "left_delta": max(0.0, most - delta) if fits else None,
-        "accountant": spent.accountant,
-    }
 
 
 def now() -> datetime:

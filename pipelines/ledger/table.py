@@ -1,5 +1,7 @@
-"""Print a ledger as text."""
+"""Describe a ledger: as JSON values, and as text."""
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,17 +10,44 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from core.budget import Budget
+from core.privacy_filter import filter_delta, filter_spend
 from pipelines.answers.text import SECRET_PAIRS, hides, number
+from pipelines.ledger.ledger import Ledger
 
 _PIPED = 1000
 """Width of a table that goes to a file or a program: its lines are not folded."""
+
+
+def describe_ledger(ledger: Ledger) -> dict[str, Any]:
+    """Return the ledger as JSON values, with the spent and the remaining budget.
+
+    `counted` of a charge is what it adds to the spent epsilon. `spent_delta` and `left_delta` are None where
+    the charges exceed delta, and so are `spent` and `left`.
+    """
+    spent, budget = ledger.spent(), Budget(ledger.epsilon, ledger.delta)
+    charges = [entry.charge(ledger.neighbors) for entry in ledger.charges]
+    delta, most = filter_delta(charges, budget, ledger.order)
+    fits = math.isfinite(spent.epsilon)
+    described = json.loads(ledger.model_dump_json(by_alias=True))
+    for entry, charge in zip(described["charges"], charges, strict=True):
+        counted = filter_spend([charge], budget, ledger.order).epsilon
+        entry["counted"] = counted if math.isfinite(counted) else None
+    return {
+        **described,
+        "spent": spent.epsilon if fits else None,
+        "left": max(0.0, ledger.epsilon - spent.epsilon) if fits else None,
+        "spent_delta": delta if fits else None,
+        "left_delta": max(0.0, most - delta) if fits else None,
+        "accountant": spent.accountant,
+    }
 
 
 def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     """Print a described ledger: the remaining budget, then every charge.
 
     Args:
-        ledger: as `pipelines.ledger.ledger.describe_ledger` returns it.
+        ledger: as `describe_ledger` returns it.
         console: where it is printed.
     """
     unit = f" A unit is all rows with one value of {ledger['unit']}." if ledger["unit"] else ""

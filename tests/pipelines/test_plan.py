@@ -69,3 +69,36 @@ def test_one_method_alone_is_not_compared():
     assert plan["comparison"] is None
     assert "only method" in plan["why"]
     assert "compared" not in shown(plan)
+
+
+def test_an_upper_bound_between_grid_points_is_told():
+    def told(upper, step):
+        plan = described(domain={"lower": [0], "upper": [upper], "step": step})
+        return [note for note in plan["notes"] if "domain.upper" in note]
+
+    assert told(100.5, 1) == [
+        "domain.upper of x is 100.5, which is not lower plus a multiple of step. The last grid point is 100, "
+        "and larger values are moved to it."
+    ]
+    assert told(0.3, 0.1) == told(1, 0.25) == told(2**62 - 1, 1) == []
+    assert "The last grid point is 9," in told(10, 3)[0]
+
+
+def test_the_function_of_a_job_has_bounds_of_its_own():
+    params = {"function": "a:b", "blocks": 100, "outputs": {"lower": [0], "upper": [1], "step": 0.3}}
+    job = check_job({**{k: v for k, v in JOB.items() if k != "domain"}, "task": "sample_and_aggregate",
+                     "privacy": {"epsilon": 1, "delta": 1e-6}, "params": params})  # fmt: skip
+    notes = describe(job, make_plan(job, bytes(16)))["notes"]
+    assert any(note.startswith("params.outputs.upper of value 0 is 1, ") for note in notes)
+
+
+def test_nothing_is_promised_under_no_heading():
+    """Smooth sensitivity promises nothing, so there is no heading above an empty list."""
+    smooth = described(task="median", params={"method": "smooth"}, privacy={"epsilon": 1, "delta": 1e-6})
+    assert "Promised," not in shown(smooth)
+    assert "\nThe error is not promised." in shown(smooth)
+    ranks = described(task="median", params={"method": "exponential"})
+    assert "Promised, with probability 90% or more:" in shown(ranks)
+    error = ranks["accuracy"]["promises"]["rank_error"]
+    assert 1 <= error < 100
+    assert f"at most {100 * error / 10 ** (2 + len(str(error))):.2g}% of them lie between" in shown(ranks)

@@ -45,7 +45,7 @@ def release(**said):
 def test_promises_that_are_made_are_said():
     full = release(missing=120, radius_factor=11.3, resolution=0.01, count_error=75)
     text = " ".join(promises(full))
-    assert "at least 380 rows" in text
+    assert "at least 380 of them" in text
     assert "11.3 times" in text
     assert "within 75" in text
     assert unpromised(full) is None
