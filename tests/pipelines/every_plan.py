@@ -51,7 +51,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "k_means": (FIVE_COLUMNS,),
     "k_median": (FIVE_COLUMNS,),
-    "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},),
+    "median": (
+        {"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},
+        {"params": {"interval_share": 0.2}},
+    ),
     "minimum": ({"params": {"largest": False}},),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "quantiles": (
