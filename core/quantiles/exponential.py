@@ -53,11 +53,13 @@ class Aim:
         probability: p, in [0, 1].
         total_is_public: whether the number of records may be used: `replace_one`.
         inside: records from an extreme; 0 for 0 < p < 1.
+        shift: records by which w(n) is moved, a public constant.
     """
 
     probability: float
     total_is_public: bool
     inside: int = 0
+    shift: int = 0
 
     @property
     def weight(self) -> float:
@@ -75,7 +77,7 @@ class Aim:
         """
         target, total = int(np.rint(self.probability * UNIT)), order.total
         depth = min(self.inside * UNIT, total * UNIT // 2)
-        wanted = target * total + (depth if target == 0 else -depth)
+        wanted = target * total + (depth if target == 0 else -depth) + self.shift * UNIT
         up = UNIT // 2 if self.total_is_public else UNIT - target
         runs = Runs.between(order, 0, size)
         scores = rank_scores(runs, total, (UNIT - up) * total - wanted, up, UNIT - up)
@@ -125,30 +127,44 @@ class ChooseByRank:
     Cost: the release spends epsilon if the scale is twice the larger weight / epsilon. A replacement is a
     removal and an addition, so under `replace_one` the scale is twice as large.
 
+    An interval takes two more choices, of ranks that are `reach` lower and higher. Each of them is within
+    `reach` of its rank, except with half of the failure probability. So together they enclose a point of the
+    wanted rank.
+
     Args:
         aim: the rank.
         size: number of grid points.
         draw: chooses the point, per unit of the larger weight.
+        ends: chooses the ends of the interval; None where none is asked for.
+        reach: see above.
     """
 
     aim: Aim
     size: int
     draw: Exponential
+    ends: Exponential | None = None
+    reach: int = 0
     purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
     name: str = "release"
     floor: int = 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
-        return (self.draw,)
+        return (self.draw,) if self.ends is None else (self.draw, self.ends)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
         return Counts.of(block.points[:, 0])
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue | FoundQuantiles:
-        """Release a grid point."""
-        return FoundValue(self.aim.point(Order.of_counts(aggregate), self.size, self.draw, noise))
+        """Release a grid point, and the interval if it is asked for."""
+        order = Order.of_counts(aggregate)
+        at = self.aim.point(order, self.size, self.draw, noise)
+        if self.ends is None:
+            return FoundValue(at)
+        shifted = (replace(self.aim, shift=shift) for shift in (-self.reach, self.reach))
+        low, high = (aim.point(order, self.size, self.ends, noise) for aim in shifted)
+        return FoundValue(at, interval=(min(low, at), max(high, at)))
 
 
 @dataclass(frozen=True)
@@ -173,7 +189,9 @@ class ExponentialByRank(Method[OneValue]):
     2. The chosen point is farther from the aim than a bound E with probability at most `failure`.
     3. So with `inside` = floor(E) + 1 the value is not beyond the extreme, except with that probability.
     4. Then at most inside + floor(E) records are beyond the value.
-    5. No smaller rank suffices for all data. If all records have one value and all other points are beyond
+    5. The true minimum is then at most the value. No private interval holds it from below, because one record
+       may lie anywhere below the others.
+    6. No smaller rank suffices for all data. If all records have one value and all other points are beyond
        it, the released point is beyond it with probability about size e^(-inside / scale).
     """
 
@@ -181,8 +199,15 @@ class ExponentialByRank(Method[OneValue]):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        draw = per_weight("value", share * self.setting.budget.epsilon, self.setting.neighbors)
-        return (ChooseByRank(self._aim(share), self._size, draw),)
+        setting, part = self.setting, self.setting.params.interval_share
+        epsilon = share * setting.budget.epsilon
+        draw = per_weight("value", (1 - part) * epsilon, setting.neighbors)
+        if part == 0:
+            return (ChooseByRank(self._aim(share), self._size, draw),)
+        ends = per_weight("ends of the interval", part * epsilon / 2, setting.neighbors, times=2)
+        scale, failure = setting.neighbors.changes / (part * epsilon / 2), setting.params.failure / 2
+        reach = math.ceil(distance_bound(self._anywhere, self._size, scale, failure))
+        return (ChooseByRank(self._aim(share), self._size, draw, ends, reach),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
@@ -192,12 +217,18 @@ class ExponentialByRank(Method[OneValue]):
             typical_distance(self._anywhere, self._scale(share)),
         )
         if not aim.inside:
-            return Accuracy(Promises(math.ceil(bound), typical), error=bound)
+            note = (
+                "No interval of values is released beside the value. It would take a part of epsilon: see "
+                "interval_share."
+            )
+            notes = () if self.setting.params.interval_share else (note,)
+            return Accuracy(Promises(math.ceil(bound), typical), error=bound, notes=notes)
         error = aim.inside + math.floor(bound)
         note = (
             f"The value is sought {aim.inside:,} records inside of the extreme, because all values beyond "
             f"the records have the same rank. Among at least {2 * aim.inside:,} records the value is not "
-            "beyond them; among fewer it is sought in their middle."
+            "beyond them; among fewer it is sought in their middle. No interval of values is released, "
+            "because one row may lie anywhere beyond the others."
         )
         return Accuracy(Promises(error, math.hypot(aim.inside, typical)), error=error, notes=(note,))
 
@@ -215,7 +246,9 @@ class ExponentialByRank(Method[OneValue]):
         return replace(aim, inside=math.floor(self._bound(share)) + 1) if aim.probability in (0, 1) else aim
 
     def _scale(self, share: float) -> float:
-        return self.setting.neighbors.changes / (share * self.setting.budget.epsilon)
+        """Scale of the value's choice, per unit of the larger weight."""
+        part = self.setting.params.interval_share
+        return self.setting.neighbors.changes / (share * (1 - part) * self.setting.budget.epsilon)
 
     def _bound(self, share: float) -> float:
         return distance_bound(self._anywhere, self._size, self._scale(share), self.setting.params.failure)

@@ -45,10 +45,19 @@ class Result:
 
 @dataclass(frozen=True)
 class ValueResult:
-    """The answer to one quantile: its value, and the scale of its noise where released, in data units."""
+    """The answer to one quantile, in data units.
+
+    Args:
+        value: the released value.
+        scale: of its noise; None where it is not released.
+        low: lower end of an interval that holds the true quantile with probability 1 - failure, or None.
+        high: its upper end, or None.
+    """
 
     value: float
     scale: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -87,15 +96,20 @@ class FoundValue:
     Args:
         step: its grid point.
         scale: released scale of its noise, in steps; None where it was not asked for.
+        interval: lowest and highest grid point of an interval that holds a point of the wanted rank; None
+            where it was not asked for.
     """
 
     step: int
     scale: float | None = None
+    interval: tuple[int, int] | None = None
 
     def result(self, grid: Grid) -> ValueResult:
-        """Return value and scale in data units."""
-        (value,) = grid.restore(np.array([[self.step]]))[:, 0].tolist()
-        return ValueResult(value, None if self.scale is None else self.scale * grid.step)
+        """Return value, scale and interval in data units."""
+        steps = [self.step, *(self.interval or ())]
+        value, *ends = grid.restore(np.array(steps)[:, None])[:, 0].tolist()
+        low, high = ends or (None, None)
+        return ValueResult(value, None if self.scale is None else self.scale * grid.step, low, high)
 
 
 def in_order(
@@ -125,16 +139,17 @@ def in_order(
     return FoundQuantiles(probabilities, tuple(steps), tuple(wide))
 
 
-def promised(worst: float, typical: float, error: float) -> Accuracy:
+def promised(worst: float, typical: float, error: float, *notes: str) -> Accuracy:
     """Return what a method of several quantiles promises.
 
     Args:
         worst: largest error of a rank, in records.
         typical: see `Promises`.
-        error: the figure by which methods are compared: see `core.quantiles.task`.
+        error: the figure by which methods are compared.
+        notes: sentences for the person who reads the plan.
     """
     memory = (
         "The counts of the distinct grid points are merged and sorted on one machine: 16 bytes for each in "
         "the result and about 100 at work, at most as many as records or grid points."
     )
-    return Accuracy(Promises(math.ceil(worst), typical), error=error, notes=(memory,))
+    return Accuracy(Promises(math.ceil(worst), typical), error=error, notes=(memory, *notes))

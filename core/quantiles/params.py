@@ -56,6 +56,8 @@ class Median:
         noise: density of the smooth method's noise, `cauchy`, `student`, `laplace` (needs delta), or `auto`.
         scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
             it secret.
+        interval_share: part of the exponential method's epsilon spent on an interval that holds the true
+            quantile; 0 for none. Extremes have none.
 
     Raises:
         InvalidValue: a value is out of range.
@@ -66,10 +68,19 @@ class Median:
     method: str = "auto"
     noise: Choice = "auto"
     scale_share: float = 0.0
+    interval_share: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.quantile <= 1:
             raise InvalidValue("quantile", self.quantile, "it must be from 0 to 1")
+        if not 0 <= self.interval_share < 1:
+            raise InvalidValue("interval_share", self.interval_share, "it must be at least 0 and below 1")
+        if self.interval_share and self.quantile in (0, 1):
+            raise InvalidValue(
+                "interval_share",
+                self.interval_share,
+                "it must be 0 for an extreme, because no private interval holds the smallest or largest row",
+            )
         _check(self)
 
 
@@ -103,6 +114,11 @@ class Minimum:
     def quantile(self) -> float:
         """The quantile that this is."""
         return float(self.largest)
+
+    @property
+    def interval_share(self) -> float:
+        """No interval is released beside an extreme; see `core.quantiles.exponential.ExponentialByRank`."""
+        return 0.0
 
 
 OneValue = Median | Minimum

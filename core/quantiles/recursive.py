@@ -257,9 +257,13 @@ class Recursive(Method[Quantiles]):
             return promised(counts.largest_error(self._size, failure), math.sqrt(base), math.sqrt(base))
         scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
         searched = choice_variance(max(2, self._size), 1) * scale**2
-        return promised(
-            rank + self._largest_search(scale), math.sqrt(base + 2 * scale**2), math.sqrt(base + searched)
+        note = (
+            "The promised rank error holds on all data, also where all rows lie in a small part of the domain "
+            "and many quantiles are sought there at once. On most data errors are far smaller. "
+            "The intervals in the release show how well each quantile is known."
         )
+        worst = rank + self._largest_search(scale)
+        return promised(worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), note)
 
     def _largest_search(self, scale: float) -> float:
         """Bound the error of every search, over all widths of cells and numbers of quantiles in them."""

@@ -2,7 +2,7 @@
 
 from core.quantiles.found import Promises, ValueResult
 from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
-from pipelines.answers.text import DENSE, UNITS, counted, in_share, nothing_found, number, on_grid
+from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
 _NOISE = {
     "exponential": "The exponential mechanism chose the value among all grid points by their ranks.",
@@ -44,6 +44,9 @@ def answer(release: Release, rows: Rows) -> Answer:
         return nothing_found("value")
     value = on_grid(result.value, domain["step"])
     note = "" if result.scale is None else f"under noise of scale {number(result.scale)}"
+    if result.low is not None and result.high is not None:
+        ends = f"{on_grid(result.low, domain['step'])} to {on_grid(result.high, domain['step'])}"
+        note = f"the true one is from {ends} with probability {confidence(release)}"
     named = f"{_name(release['task'], release['params'])} of {domain['columns'][0]}"
     return Answer(
         headline=f"{named} is about {value}{records.by}",

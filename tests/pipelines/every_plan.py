@@ -62,7 +62,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "k_means": (FIVE_COLUMNS, {"privacy.delta": 0.0}, {"privacy.policy": {"distance": [0.125, 0]}}),
     "k_median": (FIVE_COLUMNS,),
-    "median": ({"params": {"scale_share": 0.2}, "domain.step": 2.0**-22}, NEAR),
+    "median": (
+        {"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},
+        {"params": {"interval_share": 0.2}},
+        NEAR,
+    ),
     "minimum": ({"params": {"largest": False}}, NEAR),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages

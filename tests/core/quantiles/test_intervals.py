@@ -6,6 +6,9 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
+from core.errors import InvalidValue
+from core.quantiles.params import Median
+from core.quantiles.task import MEDIAN
 from tests.core.quantiles.planned import ADD, METHODS, NINE, REPLACE, plan_for
 from tests.core.seeded import SeededNoise
 
@@ -67,3 +70,35 @@ def test_intervals_are_in_data_units(method):
     for low, value, high, ends in zip(result.lows, result.values, result.highs, found.intervals, strict=True):
         assert -5 <= low <= value <= high <= 5
         assert (low, high) == tuple(grid.restore(np.array(ends)[:, None])[:, 0].tolist())
+
+
+@pytest.mark.parametrize("shape", [even, spends, clumps])
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE], ids=["add", "replace"])
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+def test_the_interval_of_one_value_holds_the_true_one(quantile, neighbors, shape):
+    """100 runs at failure 0.1: 27 fail with probability 1e-6. It is no wider than four times its reach."""
+    params = Median(quantile, interval_share=0.3)
+    plan = MEDIAN.plan(WIDE, params, Budget(1.0, 0.0), neighbors, bytes(16))
+    (step,) = plan.rounds
+    assert plan.spend.epsilon == pytest.approx(1.0)
+    values = np.sort(shape(np.random.default_rng(1), 10_000, 2**20))
+    counts, failed = Counts.of(values), 0
+    for seed in range(100):
+        found = step.release(counts, None, SeededNoise(seed))
+        low, high = found.interval
+        below, upto = np.searchsorted(values, low, "left"), np.searchsorted(values, high, "right")
+        failed += not (below <= quantile * 10_000 <= upto and low <= found.step <= high)
+        if shape is even:
+            assert upto - below <= 4 * step.reach + 2
+    assert failed <= 26
+    result = found.result(WIDE)
+    assert (result.low, result.high) == (float(low), float(high))
+
+
+def test_bad_shares_of_an_interval_are_named():
+    for params, says in (
+        ({"interval_share": 1.0}, "interval_share is 1.0: it must be at least 0 and below 1"),
+        ({"quantile": 0.0, "interval_share": 0.1}, "interval_share is 0.1: it must be 0 for an extreme"),
+    ):
+        with pytest.raises(InvalidValue, match=says):
+            Median(**params)

@@ -123,6 +123,14 @@ ROUNDS = (
     ),
     Mutant(
         8,
+        "core/quantiles/exponential.py",
+        "the ends of an interval are not charged",
+        "return (self.draw,) if self.ends is None else (self.draw, self.ends)",
+        "return (self.draw,)",
+        charged("median", "exponential or auto"),
+    ),
+    Mutant(
+        8,
         _LEARNERS,
         "the number of examples is not charged",
         "return (*total, self.rank, *self.finder.draws(), self.choice)",
