@@ -51,7 +51,13 @@ class WithinCell(Draw):
         return Cost(1 / self.scale)
 
     def points(
-        self, starts: Points, lengths: Lengths, scores: Sequence[Ints], parts: int, noise: Noise, unit: float
+        self,
+        starts: Points,
+        lengths: Lengths,
+        scores: Sequence[Ints],
+        parts: float,
+        noise: Noise,
+        unit: float,
     ) -> tuple[int, ...]:
         """Choose some of the cell's points, given in runs of equal scores; see `Exponential.point`.
 

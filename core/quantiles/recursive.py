@@ -29,6 +29,7 @@ _FAR = 2.0**61
 _TOTAL = 0.02  # part of epsilon for the number of records, where that is private: its size is enough
 _SPLITS = 0.15  # part of epsilon for the splits: small, because the counts make up for uneven cells
 _AMPLE = 8.0  # choices for intervals are made in cells that hold so many times the reach of an interval
+_SIDES = 0.2  # part of such a cell's budget for the ends of the intervals
 _LEAST = 2  # a cell is split if it seems to hold more than so many times the scale of the splits' noise
 
 
@@ -60,7 +61,7 @@ class CellsAndSearches:
     failure probability. So the last edge whose noisy rank is lower by `error`, and the first one whose noisy
     rank is higher by as much, enclose a quantile. That is free. In its cell each quantile is also sought at
     ranks that are lower and higher by all that the search may err. In counts down a tree that is free, too.
-    Where points are chosen, half of the cell's budget goes to these choices, but only if the cell seems to
+    Where points are chosen, a fifth of the cell's budget goes to these choices, but only if the cell seems to
     hold so many records that this costs little.
 
     Args:
@@ -163,17 +164,17 @@ class CellsAndSearches:
         here = order.within(low, high)
         runs = Runs.between(here, low, high)
 
-        def choose(wanted: Floats, parts: int) -> Ints:
+        def choose(wanted: Floats, parts: float) -> Ints:
             offsets = np.clip(np.rint((float(ends.mean()) - wanted) * UNIT), -_FAR, _FAR).astype(np.int64)
             scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
             return np.array(inside.points(runs.starts, runs.lengths, scores, parts, noise, unit=UNIT))
 
-        parts = 4 * len(ranks)
+        parts = 2 * len(ranks) / _SIDES
         far = error + parts * inside.scale * (math.log(width) + math.log(4 * many / self.failure))
         if tree_within(width, 2 * len(ranks)) is not None or ends[1] - ends[0] < _AMPLE * far:
             return choose(ranks, len(ranks)), same, same, math.inf
         below, above = np.split(choose(np.concatenate([ranks - far, ranks + far]), parts), 2)
-        return choose(ranks, parts // 2), below, above, far
+        return choose(ranks, len(ranks) / (1 - _SIDES)), below, above, far
 
 
 def choice_variance(width: int, sharing: int) -> float:
@@ -241,7 +242,8 @@ class Recursive(Method[Quantiles]):
           If the aim is in the cell, the chosen point is at most the choice's own error D from it. If it is
           beyond an end of the cell, the chosen point is at most D from this end. The wanted rank is then at
           most R from this end, because its noisy rank is in the cell.
-        - If a cell's intervals are paid for, its choices have the noise of twice as many.
+        - If a cell's intervals are paid for, its choices have a quarter more noise. The bound allows for
+          twice the noise.
 
         So every error is at most R plus that of the search. How many quantiles share a cell follows from the
         data; the promise covers the worst number.
@@ -258,9 +260,9 @@ class Recursive(Method[Quantiles]):
         scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
         searched = choice_variance(max(2, self._size), 1) * scale**2
         note = (
-            "The promised rank error holds on all data, also where all rows lie in a small part of the domain "
-            "and many quantiles are sought there at once. On most data errors are far smaller. "
-            "The intervals in the release show how well each quantile is known."
+            "The promised rank error holds on all data, also if all rows lie in a small part of the domain "
+            "and many quantiles are sought there at once. On most data errors are far smaller. The intervals "
+            "in the release show how well each quantile is known."
         )
         worst = rank + self._largest_search(scale)
         return promised(worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), note)
