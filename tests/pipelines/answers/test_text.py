@@ -5,8 +5,9 @@ import pytest
 from core.budget import Budget, Spend
 from core.draws import Laplace
 from core.k_cover.rounds import CountRows
+from core.one_cluster.found import Result
 from core.plan import Plan
-from pipelines.answers.one_cluster import promises, unpromised
+from pipelines.answers.one_cluster import certified, promises, unpromised
 from pipelines.answers.text import number, on_grid
 from pipelines.errors import JobError
 from pipelines.plan import check_spend, grouped
@@ -71,3 +72,10 @@ def test_the_spend_is_recomputed_from_what_the_rounds_draw(held):
 def test_equal_draws_are_shown_once():
     a, b = {"round": "r", "scale": 1.0}, {"round": "r", "scale": 2.0}
     assert grouped([a, b, a, a]) == [(a, 3), (b, 1)]
+
+
+def test_a_certificate_is_told_where_a_release_has_one():
+    said = {"accuracy": {"failure": 0.1}}
+    (fact,) = certified(Result((0.0,), 1.0, 1500, 1462), said)
+    assert (fact.name, fact.lines, fact.note) == ("at least", ("1,462 rows",), "with probability 90%")
+    assert certified(Result((0.0,), 1.0, 1500), said) == ()
