@@ -24,8 +24,9 @@ _ROUNDING = 1e-9
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
 _KEPT = {
     "one": "One row of each unit is kept, chosen uniformly at random, and all counts and promises are about "
-    "the kept rows. The choice adds an error to them that no promise includes and that is often larger: up "
-    "to sqrt(p (1 - p) n) units in a count or rank, where p is the counted share of n units.",
+    "the kept rows. The choice adds an error that no promise includes and that is often larger than the "
+    "promised one. In a count or rank, its standard error is up to sqrt(p (1 - p) n) units, where p is the "
+    "counted share of n units.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
     "min": "The rows of each unit are clamped to the domain and replaced by their smallest value, column by "
     "column.",
