@@ -177,8 +177,11 @@ class FunctionRunner:
                 self._report_errors or why.isidentifier()
             ):  # the module names its errors as it likes
                 why = "it raised an error of no plain name"
+            advice = _advice(why)
+            if not self._report_errors:
+                advice += " `shoal check-function` prints the whole error."
             raise FunctionError(
-                f"params.function is {function.place}, but that cannot be imported: {why}.{_advice(why)}"
+                f"params.function is {function.place}, but that cannot be imported: {why}.{advice}"
             )
         ours.settimeout(_END)
 

@@ -2,12 +2,10 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from core.budget import Budget
@@ -15,8 +13,7 @@ from core.privacy_filter import filter_delta, filter_spend
 from pipelines.answers.text import SECRET_PAIRS, hides, number
 from pipelines.ledger.ledger import Ledger
 
-_PIPED = 1000
-"""Width of a table that goes to a file or a program: its lines are not folded."""
+_NUMERIC = ("epsilon", "delta", "counted")
 
 
 def describe_ledger(ledger: Ledger) -> dict[str, Any]:
@@ -68,12 +65,9 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     if not ledger["charges"]:
         console.print("There are no charges yet.")
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("charged at", "run", "task", "epsilon", "delta", "counted", "neighbors", "released"):
-        numeric = header in ("epsilon", "delta", "counted")
-        table.add_column(header, justify="right" if numeric else "left", overflow="fold")
-    for entry in ledger["charges"]:
-        table.add_row(
+    headers = ("charged at", "run", "task", "epsilon", "delta", "counted", "neighbors", "released")
+    rows = [
+        (
             entry["at"],
             entry["run_id"],
             entry["task"],
@@ -83,10 +77,21 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
             entry["neighbors"],
             "yes" if entry["release"] else "not yet",
         )
-    if not console.is_terminal:
-        console.width = _PIPED
-    console.print(table)
+        for entry in ledger["charges"]
+    ]
+    console.out("\n", *_aligned(headers, rows), sep="", highlight=False)
     console.print("counted: what the run adds to the spent epsilon.")
+
+
+def _aligned(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table. Rich takes minutes to lay out tens of thousands of rows."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    for row in (headers, ["-" * width for width in widths], *rows):
+        cells = (
+            f"{cell:>{width}}" if header in _NUMERIC else f"{cell:<{width}}"
+            for header, cell, width in zip(headers, row, widths, strict=True)
+        )
+        yield f"{'  '.join(cells).rstrip()}\n"
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:

@@ -27,7 +27,7 @@ def test_a_run_tells_its_steps(bench):
     assert {event["run_id"] for event in events} == {"monday"}
     assert all({"time", "severity", "event", "run_id", "task"} <= set(event) for event in events)
     again = bench.run({"run_id": "monday"}, "--json-logs")
-    assert [event["event"] for event in events_of(again)] == ["released"]
+    assert [(event["event"], event["outcome"]) for event in events_of(again)] == [("stored", "released")]
 
 
 def test_trouble_is_one_event(bench):

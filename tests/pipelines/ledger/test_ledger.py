@@ -210,6 +210,8 @@ def test_the_command_makes_and_shows_a_ledger(bench):
         (("--epsilon", "nan", "--delta", "1e-5"), "--epsilon is nan"),
         (("--epsilon", "1", "--delta", "1"), "--delta is 1"),
         (("--epsilon", "1", "--delta", "0", "--neighbors", "friends"), "--neighbors is 'friends'"),
+        (("--epsilon", "1", "--delta", "0", "--unit", "a\nb"), "--unit is 'a\\nb': it has control char"),
+        (("--epsilon", "1", "--delta", "0", "--unit", "\udcff"), "--unit is '\\udcff': it has control char"),
     ],
 )
 def test_wrong_ledgers_are_refused(bench, options, says):

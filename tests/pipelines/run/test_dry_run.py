@@ -183,13 +183,6 @@ def test_a_release_that_was_changed_is_told_in_a_sentence(bench, change, keeps_r
         assert (again.exit_code, again.stderr.splitlines(keepends=True)[-1]) == (2, says)
 
 
-def test_a_stored_release_is_an_event_of_its_own(bench):
-    assert bench.run().exit_code == 0
-    again = bench.run({}, "--json-logs")
-    [event] = [json.loads(line) for line in again.stderr.splitlines()]
-    assert (again.exit_code, event["event"], event["outcome"]) == (0, "stored", "released")
-
-
 def test_an_interruption_is_an_event(bench, monkeypatch):
     from pipelines.cli import Terminated
 
