@@ -124,9 +124,11 @@ class CenterAverages:
         else:  # the harmonic mean of max(distance, radius), at most twice the spread before
             spread = np.minimum(reach / np.clip(mean_weight, 1e-9, 1), 2 * state.spread)
         spread = np.where(known, spread, state.spread)
+        deviation = np.where(known, self.sums.deviation * reach / np.maximum(over, 1.0), np.inf)
         return Centers(
             space=self.space,
             positions=self.space.inside(state.positions + moves),
             spread=spread,
             counts=counts,
+            noise=deviation,
         )

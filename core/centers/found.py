@@ -33,10 +33,19 @@ class Promises:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer: the centers in data units, and the number of records nearest to each, the largest first."""
+    """The answer.
+
+    Args:
+        centers: in data units, the one with the most records first.
+        counts: number of records nearest to each center.
+        noise: standard deviation of the last round's noise in each coordinate of a center, data units. It is
+            estimated from noisy counts, and infinite where these say too little. None where the method does
+            not estimate it.
+    """
 
     centers: tuple[tuple[float, ...], ...]
     counts: tuple[int, ...]
+    noise: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +57,14 @@ class Centers:
         positions: shape (k, d), units about the middle.
         spread: shape (k,), estimated root mean square distance of a center's records from it, in units.
         counts: shape (k,), noisy numbers of records nearest to each center.
+        noise: shape (k,), see `Result.noise`, in units; None where it is not estimated.
     """
 
     space: Space
     positions: Ints
     spread: Floats
     counts: Ints
+    noise: Floats | None = None
 
     def result(self, grid: Grid) -> Result:
         """Return the centers in data units and the counts, none below 0.
@@ -63,4 +74,8 @@ class Centers:
         order = np.argsort(-self.counts, kind="stable")
         decimals = max(0, math.ceil(-math.log10(grid.step))) + _FINER
         restored = np.round(self.space.restore(self.positions[order]), decimals).tolist()
-        return Result(tuple(map(tuple, restored)), tuple(np.maximum(self.counts[order], 0).tolist()))
+        counts = tuple(np.maximum(self.counts[order], 0).tolist())
+        if self.noise is None:
+            return Result(tuple(map(tuple, restored)), counts)
+        noise = tuple(self.space.length(each) for each in self.noise[order].tolist())
+        return Result(tuple(map(tuple, restored)), counts, noise)

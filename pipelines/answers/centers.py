@@ -1,5 +1,6 @@
 """Answers of k_means and k_median: centers with their counts."""
 
+import math
 from collections.abc import Sequence
 
 from core.centers.found import Promises, Result
@@ -50,10 +51,17 @@ def answer(release: Release, rows: Rows) -> Answer:
     counts = [result.counts[i] for i in order]
     few = len(centers) <= _FEW_CENTERS and len(columns) <= _FEW_COLUMNS
     error = promises_of(Promises, release).count_error
+    noise = None if result.noise is None else [_noise(result.noise[i]) for i in order]
     table = [
-        (str(i + 1), f"{count:,}", *(on_grid(value, step) for value in center[:_MOST_COLUMNS]))
+        (
+            str(i + 1),
+            f"{count:,}",
+            *((noise[i],) if noise else ()),
+            *(on_grid(value, step) for value in center[:_MOST_COLUMNS]),
+        )
         for i, (center, count) in enumerate(zip(centers, counts, strict=True))
     ]
+    headers = ("center", records.many, *(("noise in each column",) if noise else ()))
     title = (
         "Centers"
         if len(columns) <= _MOST_COLUMNS
@@ -71,10 +79,10 @@ def answer(release: Release, rows: Rows) -> Answer:
                 records.many, (f"about {sum(counts):,}",),
                 f"each count within {number(error)}, with probability {confidence(release)}",
             ),
-            *(_facts(columns, step, centers, counts) if few else ()),
+            *(_facts(columns, step, centers, counts, records.many) if few else ()),
         ),
         figures=_figures(release, centers, counts),
-        tables=(Table(title, ("center", records.many, *columns[:_MOST_COLUMNS]), table),),
+        tables=(Table(title, (*headers, *columns[:_MOST_COLUMNS]), table),),
     )  # fmt: skip
 
 
@@ -82,14 +90,18 @@ def _named(columns: Sequence[str]) -> str:
     return " and ".join(columns) if len(columns) <= 3 else f"{len(columns)} columns"
 
 
+def _noise(deviation: float) -> str:
+    return f"± {number(deviation, 2)}" if math.isfinite(deviation) else "unknown"
+
+
 def _facts(
-    columns: Sequence[str], step: float, centers: list[tuple[float, ...]], counts: list[int]
+    columns: Sequence[str], step: float, centers: list[tuple[float, ...]], counts: list[int], many: str
 ) -> list[Fact]:
     return [
         Fact(
             f"center {i}",
             tuple(f"{name} {on_grid(value, step)}" for name, value in zip(columns, center, strict=True)),
-            f"about {count:,} rows",
+            f"about {count:,} {many}",
         )
         for i, (center, count) in enumerate(zip(centers, counts, strict=True), 1)
     ]
