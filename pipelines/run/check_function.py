@@ -20,7 +20,7 @@ from transforms.split_units import stream
 
 _ROWS = 1000
 _SLOW = 0.5
-"""A function that takes more than this part of its time limit may exceed it on a busier machine."""
+"""A function that takes more than this part of its time limit may exceed it on a larger block."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _judge(function: Function, raw: bytes, seconds: float) -> tuple[tuple[float,
         return (
             answer,
             seconds,
-            "The function took more than half of params.time_limit. It may be killed on a busier machine.",
+            "The function took more than half of params.time_limit. It may be killed on a larger block.",
         )
     return answer, seconds, ""
 

@@ -189,7 +189,7 @@ SERVED = [(1.0, 300, 1), (1.0, 1000, 2), (3.0, 100, 1), (3.0, 300, 2), (0.3, 100
 def test_auto_is_near_the_best_method(epsilon, blocks, d):
     """At most 1.5 times its median error and 3 times its 95% quantile, or a tenth of the blocks' spread.
 
-    These are settings with enough blocks for the median. With fewer, no method is near the best for all shapes.
+    These settings have enough blocks for the median. With fewer, no method is near the best for all shapes.
     """
     budget = Budget(epsilon, 1e-6)
     for wide, shape in itertools.product((False, True), SHAPES):
