@@ -24,7 +24,7 @@ _BOUNDS = "every value at a bound"
 _EXTREME = (_BOUNDS, _SAME, _ONE)
 """Kinds of rows that a block rarely has. There an answer may be missing: the block then has the default."""
 _SLOW = 0.5
-"""A function that takes more than this part of its time limit may exceed it on a busier machine."""
+"""A function that takes more than this part of its time limit may exceed it on a larger block."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _judge(function: Function, raw: bytes, seconds: float) -> tuple[tuple[float,
         return (
             answer,
             seconds,
-            "The function took more than half of params.time_limit. It may be killed on a busier machine.",
+            "The function took more than half of params.time_limit. It may be killed on a larger block.",
         )
     return answer, seconds, ""
 
