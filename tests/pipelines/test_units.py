@@ -12,7 +12,7 @@ import pytest
 from pipelines.answers.text import counted
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
-from pipelines.plan import _KEPT, make_plan
+from pipelines.plan import _KEPT, describe, make_plan
 from pipelines.report.report import render
 from pipelines.run.run import Delivery, build_pipeline
 from pipelines.storage.locate import open_folder
@@ -99,6 +99,7 @@ def test_without_a_unit_each_row_is_a_person(bench):
 OF_ROWS = (
     "all rows that have the same value of person",
     "Rows without a value are left out",
+    "Rows with a null, NaN or infinity in a used column are left out, and so are rows without person",
     "rows inside and outside of the balls",  # which `shoal screen` tells apart
 )
 
@@ -123,6 +124,17 @@ def test_every_task_says_what_it_makes_of_units():
     assert {task for task in TASKS if not TASKS[task].keeps} == {"triangles", "mst_cost"}
     assert [keep for task, keep in BOUNDED if task == "threshold"] == ["one"]
     assert len(BOUNDED) >= len(get_args(Keep)) * (len(JOBS) - 4)
+
+
+@pytest.mark.parametrize("task", dict(BOUNDED))
+def test_every_plan_speaks_of_units(bench, task):
+    """The quick part of what the next test asks of a run."""
+    job = check_job(bench.changed({**changes(task), **UNIT, "input.checks": 0.01}))
+    plan = describe(job, make_plan(job, bytes(16)))
+    answers = TASKS[task].answers
+    said = [plan["why"], *plan["notes"], *answers.promises(plan), str(answers.unpromised(plan))]
+    said += [entry["purpose"] for entry in plan["rounds"]] + [m["mechanism"] for m in plan["mechanisms"]]
+    assert not [place for text in said for place in misnamed(text, "one")]
 
 
 @pytest.mark.parametrize(("task", "keep"), RUNS)
