@@ -129,7 +129,8 @@ def _smallest(chosen: Chosen) -> str:
     smallest = chosen.errors[chosen.best]
     if math.isinf(smallest):
         return f"No method has one at these parameters, so auto takes the first one, {chosen.best}."
-    return f"{chosen.best} has the smallest, {figure(smallest)}; {' and '.join(others)}."
+    listed = ", ".join(others[:-1]) + (" and " if others[:-1] else "") + others[-1]
+    return f"{chosen.best} has the smallest, {figure(smallest)}; {listed}."
 
 
 def figure(error: float | None) -> str:
