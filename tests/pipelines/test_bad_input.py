@@ -286,8 +286,12 @@ def test_a_ledger_is_never_made_at_another_place_than_was_asked(bench, path, say
 
 
 def test_a_number_of_threads_that_no_runner_has(bench, refused):
-    said = refused(bench.run({}, "--", "--direct_num_workers=-1"))
-    assert "--direct_num_workers is -1: it must be at least 1, or 0 for one thread per core." in said
+    for threads in (-1, 300):
+        said = refused(bench.run({}, "--", f"--direct_num_workers={threads}"))
+        assert (
+            f"--direct_num_workers is {threads}: it must be from 1 to 128, or 0 for one thread per core."
+            in said
+        )
 
 
 @pytest.mark.parametrize("width", [1e300, 2.0**63, 2.0**64, 1e30])
