@@ -54,7 +54,7 @@ class CheckedRound:
     """A round of a task with checks: the first one also counts, in the same pass.
 
     The counts are two for each column: records left out, and records moved to a bound; see the field
-    `outside` of `core.rounds.Block`. What one record changes is stated where they are planned, in `with_checks`.
+    `outside` of `core.rounds.Block`. What one record changes is stated in `with_checks`, which plans them.
 
     Args:
         round_: the round of the task.
