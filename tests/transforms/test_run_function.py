@@ -246,7 +246,7 @@ def test_what_cannot_be_imported(place: str, why: str) -> None:
 
 def test_the_name_of_an_error_of_the_import_says_nothing_else(make: Make) -> None:
     """A module may make up the name, and of a worker that starts late what it has from earlier rows."""
-    with pytest.raises(FunctionError, match=r"imported: it raised an error of no plain name\.$"):
+    with pytest.raises(FunctionError, match=r"imported: it raised an error of no plain name\. `shoal"):
         make("named_oddly:f")
 
 
