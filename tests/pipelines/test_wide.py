@@ -152,7 +152,7 @@ def test_outputs_of_a_function_have_distances(bench, refused):
         ({"domain": {"lower": [-1], "upper": [2**63], "step": 4}}, "neither into int64 nor into uint64"),
         ({"domain": {"lower": [LOW], "upper": [1e19], "step": 1}}, "finer than float64"),
         ({"task": "cdf", "params": {}}, "cdf takes at most 4,194,304"),
-        ({"params": {"probabilities": [0.5], "method": "histogram"}}, "params.method is histogram"),
+        ({"params": {"probabilities": [0.5], "method": "ordered"}}, "params.method is ordered"),
         (
             {"privacy.neighbors": "replace_one", "privacy.policy": {"distance": 5}},
             "privacy.policy needs a domain of at most 2^31 steps",
