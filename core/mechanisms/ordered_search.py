@@ -32,7 +32,7 @@ def check_near(neighbors: Neighbors, size: int) -> InvalidValue | None:
     return InvalidValue(
         "method",
         "ordered",
-        "it needs a privacy.policy whose secret pairs reach less far than the domain",
+        "it needs a policy whose secret pairs reach less far than the domain",
     )
 
 

@@ -224,5 +224,5 @@ def test_no_records_give_some_point():
 def test_where_a_row_may_move_anywhere_there_is_nothing_to_gain(relation):
     refusal = check_near(relation, 10)
     assert refusal is not None
-    assert "needs a privacy.policy whose secret pairs reach less far" in str(refusal)
+    assert "needs a policy whose secret pairs reach less far" in str(refusal)
     assert check_near(Neighbors("replace_one", Policy(Distance(8))), 10) is None

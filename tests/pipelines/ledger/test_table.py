@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from pipelines.ledger.content import Entry, Ledger
-from pipelines.ledger.ledger import describe_ledger
-from pipelines.ledger.table import show_charges
+from pipelines.ledger.table import describe_ledger, show_charges
 
 
 def ledger(charges: int, epsilon: float = 0.25, delta: float = 0.0) -> Ledger:
