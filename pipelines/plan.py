@@ -198,6 +198,9 @@ def _left_out(job: Job) -> str:
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     moved = "Values outside of the domain are moved to its edge, which belongs to it."
     told = "The release does not say how many these are, unless input.checks pays for it."
+    if job.unit is None and job.neighbors.name == "replace_one":
+        missing += " How many rows are not left out is public under replace_one."
+        told = "The release does not say how many are moved, unless input.checks pays for it."
     if job.checks:
         told = "The release has a noisy count of both for each column. "
         told += f"This takes {number(100 * job.checks)}% of epsilon."

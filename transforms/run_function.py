@@ -41,8 +41,8 @@ _START = 120.0
 _PATIENCE, _LEAST_PATIENCE = 10.0, 60.0
 """Elapsed time of a subsample at most: times its processor time, and seconds at least.
 
-The limit of processor time is the same on a busy machine. Elapsed time is only limited for functions that
-wait for something.
+The limit of processor time is the same on a busy machine. The limit of elapsed time is only met by functions
+that wait for something, share a core with more than ten others, or start processes of their own.
 """
 
 _END = 10.0

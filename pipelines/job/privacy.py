@@ -21,7 +21,7 @@ class Privacy(JobPart):
     neighbors: Name = Field(
         default="add_or_remove_one",
         description="add_or_remove_one hides one row more or less. replace_one hides the values of one row; "
-        "the number of rows is then public.",
+        "the number of rows that have all values is then public.",
     )
 
     policy: JobPolicy | None = Field(
