@@ -184,7 +184,9 @@ def _fetch_later(option: str, given: str | None, address: str, cache: str | None
     if kept or not urlsplit(address).scheme.startswith("http"):
         return
     try:
-        urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=_SECONDS).close()
+        # not urlopen, which keeps the first proxy it sees for the whole process
+        opener = urllib.request.build_opener()
+        opener.open(urllib.request.Request(address, method="HEAD"), timeout=_SECONDS).close()
     except (OSError, http.client.HTTPException):
         about = f"{option} is {given}" if given else f"{option} is missing"
         raise RunError(f"{about}: {address} cannot be fetched, so nothing was charged or run.") from None
