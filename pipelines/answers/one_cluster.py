@@ -114,7 +114,8 @@ def certified(result: Result, release: Release) -> tuple[Fact, ...]:
     """Return how many rows the ball surely holds, if the release says it."""
     if result.at_least is None:
         return ()
-    return (Fact("at least", (f"{result.at_least:,} rows",), f"with probability {confidence(release)}"),)
+    sure = f"with probability {confidence(release)}"
+    return (Fact("at least", (f"{result.at_least:,} {counted(release).many}",), sure),)
 
 
 def _figures(columns: list[Axis], radius: float, step: float) -> tuple[Figure, ...]:
