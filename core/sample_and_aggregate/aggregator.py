@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,9 @@ class Aggregator(Method[SampleAndAggregate]):
     A privacy unit falls into one block, by its identity. So adding or removing a unit changes one answer. A
     replaced unit may fall into another block than before, so it changes up to two answers.
     """
+
+    own_radius: ClassVar[bool] = False
+    """Whether the value comes with a radius of its own, so that none is chosen about it."""
 
     @property
     def stable(self) -> int:
@@ -84,6 +87,7 @@ class Aggregator(Method[SampleAndAggregate]):
             "blocks": params.blocks,
             "default": tuple(default.tolist()),
             "failures": self.failures(share),
+            "radius": self.radius(share),
         }
 
     def failures(self, share: float) -> CountFailures | None:
@@ -98,7 +102,7 @@ class Aggregator(Method[SampleAndAggregate]):
         return CountFailures(draw, self._most_failed(draw))
 
     def radius(self, share: float) -> StableRadius | None:
-        """Return how the radius is released; None where its rank error leaves no promise.
+        """Return how the radius is chosen; None where it is not, or where its rank error leaves no promise.
 
         The answers that are not stable may be arbitrarily far away, so a radius that holds more than the
         stable answers may be arbitrarily large. The mechanism may miss its target by its rank error. So its
@@ -124,6 +128,8 @@ class Aggregator(Method[SampleAndAggregate]):
     @cached_property
     def _radius_share(self) -> float:
         """Part of epsilon that the radius needs so that it misses few stable answers, or 0."""
+        if self.own_radius:
+            return 0.0
         for missed in (_MISSED, _MOST_MISSED):
             spare = missed * self.stable / 2 - 1  # a rank error is rounded up
             if spare > 0 and self._whole_rank_error / spare <= RADIUS_SHARE:
@@ -192,7 +198,7 @@ class Aggregator(Method[SampleAndAggregate]):
 
     def _notes(self, radius: StableRadius | None, failures: CountFailures | None) -> tuple[str, ...]:
         notes = []
-        if radius is None:
+        if radius is None and not self.own_radius:
             notes.append(
                 "No radius about the value is released: at this budget and number of blocks it could not be "
                 "promised to hold half of the stable answers. That takes about "

@@ -15,7 +15,6 @@ from core.order_statistics import Rank, choose_by_rank
 from core.sample_and_aggregate.aggregator import Aggregator
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.outputs import Aggregation
-from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
 
 QUARTILES = (Rank(1, 4), Rank(3, 4))
@@ -36,19 +35,17 @@ class ClampedAverage(Aggregation):
         sum: noise of a sum, per step of the range's width.
         quartile: chooses each quartile, or None.
         failure: probability that a mean is farther from the released value than its `Stable.errors`.
-        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = "the mean of the blocks' answers, and how far from it they are"
     sum: Laplace
     quartile: Exponential | None
     failure: float
-    radius: StableRadius | None
 
     def value_draws(self) -> tuple[Draw, ...]:
         """See `Aggregation.value_draws`."""
         quartile = () if self.quartile is None else (self.quartile,)
-        return (self.sum, *quartile, *([] if self.radius is None else [self.radius.choice]))
+        return (self.sum, *quartile)
 
     def aggregate(self, points: Points, noise: Noise) -> Stable:
         """Release the mean and the radius about it."""
@@ -120,5 +117,4 @@ class AverageOfAnswers(Aggregator):
             sum=Laplace.of(what, each / (1 + loose), 1, times=axes, changes=changes),
             quartile=quartile if loose else None,
             failure=self.value_failure,
-            radius=self.radius(share),
         )

@@ -16,7 +16,6 @@ from core.sample_and_aggregate.aggregator import TYPICAL_SPREAD, Aggregator, van
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.median import about_median
 from core.sample_and_aggregate.outputs import Aggregation
-from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
 
 Ints = NDArray[np.int64]
@@ -99,18 +98,16 @@ class CenterOfAttention(Aggregation):
 
     Args:
         noise: of all axes.
-        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = (
         "the center of a small ball that holds most of the blocks' answers, and how far from it they are"
     )
     noise: Admissible
-    radius: StableRadius | None
 
     def value_draws(self) -> tuple[Draw, ...]:
         """See `Aggregation.value_draws`."""
-        return (self.noise, *([] if self.radius is None else [self.radius.choice]))
+        return (self.noise,)
 
     @property
     def diameter(self) -> int:
@@ -184,4 +181,4 @@ class CenterOfAnswers(Aggregator):
             axes=self.setting.grid.dimension,
             changes=self.changes,
         )
-        return CenterOfAttention(**self.common(share), noise=noise, radius=self.radius(share))
+        return CenterOfAttention(**self.common(share), noise=noise)

@@ -77,17 +77,15 @@ class ChosenMedian(Aggregation):
     Args:
         choice: of a cell of one axis, drawn for each.
         cells: of each axis.
-        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = "the median of the blocks' answers on each axis, and how far from it they are"
     choice: Exponential
     cells: tuple[Cells, ...]
-    radius: StableRadius | None
 
     def value_draws(self) -> tuple[Draw, ...]:
         """See `Aggregation.value_draws`."""
-        return (self.choice, *([] if self.radius is None else [self.radius.choice]))
+        return (self.choice,)
 
     def aggregate(self, points: Points, noise: Noise) -> Stable:
         """Release the medians and the radius about them."""
@@ -162,5 +160,4 @@ class MedianOfAnswers(Aggregator):
             **self.common(share),
             choice=choice,
             cells=tuple(Cells.of(extent, most) for extent in self.setting.grid.extents),
-            radius=self.radius(share),
         )

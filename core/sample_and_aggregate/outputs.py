@@ -11,6 +11,7 @@ from core.draws import Draw, Laplace
 from core.noise import Noise
 from core.rounds import Block
 from core.sample_and_aggregate.found import Stable, Unstable
+from core.sample_and_aggregate.stable_radius import StableRadius
 
 Ints = NDArray[np.int64]
 
@@ -90,19 +91,22 @@ class Aggregation(ABC):
         blocks: number of blocks, public.
         default: answer of a block without one, grid steps (d,); public.
         failures: counts the blocks without an answer; None where the budget is too small for a useful count.
+        radius: how the radius about the value is released; None if it is not, or comes with the value.
     """
 
     grid: Grid
     blocks: int
     default: tuple[int, ...]
     failures: CountFailures | None
+    radius: StableRadius | None
     name: str = "aggregate"
     floor: None = None
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         counted = () if self.failures is None else (self.failures.count,)
-        return (*counted, *self.value_draws())
+        about = () if self.radius is None else (self.radius.choice,)
+        return (*counted, *self.value_draws(), *about)
 
     def summarize(self, block: Block, state: None) -> Outputs:
         """Collect the answers of some blocks."""
@@ -120,8 +124,8 @@ class Aggregation(ABC):
 
     @abstractmethod
     def value_draws(self) -> tuple[Draw, ...]:
-        """Return the draws that `aggregate` can make."""
+        """Return the draws that `aggregate` can make for the value."""
 
     @abstractmethod
     def aggregate(self, points: Points, noise: Noise) -> Stable | Unstable:
-        """Release a value from one answer of each block, shape (blocks, d)."""
+        """Release a value and the radius about it from one answer of each block, shape (blocks, d)."""

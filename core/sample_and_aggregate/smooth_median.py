@@ -19,7 +19,6 @@ from core.sample_and_aggregate.aggregator import Aggregator, vanishing
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.median import MEDIAN, about_median
 from core.sample_and_aggregate.outputs import Aggregation
-from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
 
 
@@ -31,16 +30,14 @@ class SmoothMedian(Aggregation):
 
     Args:
         noise: of one axis, drawn for each.
-        radius: how the radius is released; None if it is not.
     """
 
     purpose: ClassVar[str] = "the median of the blocks' answers on each axis, and how far from it they are"
     noise: Admissible
-    radius: StableRadius | None
 
     def value_draws(self) -> tuple[Draw, ...]:
         """See `Aggregation.value_draws`."""
-        return (self.noise, *([] if self.radius is None else [self.radius.choice]))
+        return (self.noise,)
 
     def aggregate(self, points: Points, noise: Noise) -> Stable:
         """Release the medians and the radius about them."""
@@ -99,7 +96,6 @@ class SmoothMedianOfAnswers(Aggregator):
             noise=replace(
                 noise, what=f"median of an axis, {noise.density}", changes=self.changes, times=axes
             ),
-            radius=self.radius(share),
         )
 
     def _noise(self, epsilon: float, delta: float) -> Admissible:

@@ -62,6 +62,7 @@ class ClusterOfAnswers(Aggregator):
 
     name: ClassVar[str] = "one_cluster"
     calibrated: ClassVar[bool] = False
+    own_radius: ClassVar[bool] = True
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""

@@ -84,6 +84,14 @@ def test_the_radius_costs_no_more_than_it_needs(blocks, part):
 COVERED = [("median", 1000), ("smooth_median", 1000), ("center_of_attention", 1000), ("average", 1000)]
 
 
+@pytest.mark.parametrize("blocks", [60, 2000])
+def test_the_ball_of_the_1_cluster_has_a_radius_of_its_own(blocks):
+    """No other one is chosen, and the plan does not say that there is none."""
+    plan = plan_for("one_cluster", blocks=blocks, fraction=0.8)
+    assert plan.rounds[0].radius is None
+    assert not any("No radius" in note for note in plan.notes)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("name", "blocks"), [*COVERED, ("median", 60), ("average", 60), ("smooth_median", 200)]

@@ -41,8 +41,8 @@ ROUNDS = (
         8,
         _OUTPUTS,
         "the number of failed blocks is not charged",
-        "return (*counted, *self.value_draws())",
-        "return self.value_draws()",
+        "return (*counted, *self.value_draws(), *about)",
+        "return (*self.value_draws(), *about)",
         charged("sample_and_aggregate", "average"),
     ),
     Mutant(
@@ -116,8 +116,8 @@ ROUNDS = (
         8,
         "core/sample_and_aggregate/average.py",
         "quartiles are not charged",
-        "return (self.sum, *quartile, *(",
-        "return (self.sum, *(",
+        "return (self.sum, *quartile)",
+        "return (self.sum,)",
         charged("sample_and_aggregate", "average"),
     ),
     Mutant(
