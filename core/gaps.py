@@ -54,8 +54,8 @@ class Order:
         """Number of records below `point`."""
         return int(self.ranks[self._position(point)])
 
-    def ranks_at(self, points: Ints) -> Ints:
-        """Number of records below each of `points`, which fit into int64, shape (k,)."""
+    def ranks_at(self, points: Points) -> Ints:
+        """Number of records below each of `points`, shape (k,)."""
         return np.asarray(self.ranks[np.searchsorted(self.values, points, side="left")])
 
     def within(self, low: int, high: int) -> "Order":

@@ -7,14 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.draws import Charged
 from core.gaps import Order, Runs
-from core.interior_point.params import InteriorPoint
-from core.interior_point.rounds import FindInCounts
-from core.interior_point.sampled import promised
+from core.interior_point.counted import CountsMethod
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
-from core.task import Accuracy, Method
 
 Ints = NDArray[np.int64]
 
@@ -63,23 +59,12 @@ def depth(runs: Runs, total: int) -> Ints:
     return np.asarray(np.minimum(runs.upto, total - runs.below))
 
 
-class ExponentialMethod(Method[InteriorPoint]):
+class ExponentialMethod(CountsMethod):
     """The exponential mechanism, under both neighbor relations and with any delta."""
 
     name: ClassVar[str] = "exponential"
 
-    def rounds(self, share: float) -> tuple[Charged, ...]:
-        """See `Method.rounds`."""
-        return (FindInCounts(self._finder(share)),)
-
-    def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        return promised(
-            self.name,
-            self._finder(share).records_needed(self.setting.params.failure),
-            "The counts of the distinct grid points are merged and sorted on one machine.",
-        )
-
-    def _finder(self, share: float) -> ExponentialFinder:
+    def finder(self, share: float) -> ExponentialFinder:
+        """See `CountsMethod.finder`."""
         grid, epsilon, spread = self.setting.grid, self.setting.budget.epsilon, self.setting.neighbors.changes
         return ExponentialFinder(grid.extents[0] + 1, Exponential.of("point", share * epsilon, spread))

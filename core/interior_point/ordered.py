@@ -5,15 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.draws import Charged, Draw
+from core.draws import Draw
 from core.errors import InvalidValue
 from core.gaps import Order
-from core.interior_point.params import InteriorPoint
-from core.interior_point.rounds import FindInCounts
-from core.interior_point.sampled import promised
+from core.interior_point.counted import CountsMethod
 from core.mechanisms.ordered_search import OrderedSearch, check_near
 from core.noise import Noise
-from core.task import Accuracy, Method
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class OrderedFinder:
         return 2 * self.search.largest_error(1, failure) + 1
 
 
-class OrderedMethod(Method[InteriorPoint]):
+class OrderedMethod(CountsMethod):
     """A search for the median over noisy counts of the records below points."""
 
     name: ClassVar[str] = "ordered"
@@ -52,19 +49,8 @@ class OrderedMethod(Method[InteriorPoint]):
         """See `Method.refusal`."""
         return check_near(self.setting.neighbors, self.setting.grid.extents[0] + 1)
 
-    def rounds(self, share: float) -> tuple[Charged, ...]:
-        """See `Method.rounds`."""
-        return (FindInCounts(self._finder(share)),)
-
-    def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        return promised(
-            self.name,
-            self._finder(share).records_needed(self.setting.params.failure),
-            "The counts of the distinct grid points are merged and sorted on one machine.",
-        )
-
-    def _finder(self, share: float) -> OrderedFinder:
+    def finder(self, share: float) -> OrderedFinder:
+        """See `CountsMethod.finder`."""
         setting = self.setting
         size, epsilon = setting.grid.extents[0] + 1, share * setting.budget.epsilon
         return OrderedFinder(OrderedSearch.of(size, setting.neighbors.secrets, 1, epsilon))

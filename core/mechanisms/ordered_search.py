@@ -162,6 +162,6 @@ def _upward(order: Order, ranks: Floats, points: Ints, open_: Bools, draw: Lapla
     asked, place = np.unique(points[open_], return_inverse=True)
     up = np.zeros(len(ranks), dtype=np.bool_)
     if len(asked):
-        below = draw.add(order.ranks[np.searchsorted(order.values, asked)], noise)
+        below = draw.add(order.ranks_at(asked), noise)
         up[open_] = below[place] <= ranks[open_]
     return up

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -82,8 +82,11 @@ class SearchValue:
         return FoundValue(int(self.search.points(order, rank, noise)[0]))
 
 
-class OrderedQuantiles(Method[Quantiles]):
-    """All quantiles by one search; the counts below ends of blocks serve all of them."""
+P = TypeVar("P", Quantiles, OneValue)
+
+
+class _Ordered(Method[P]):
+    """A method that searches points of some ranks."""
 
     name: ClassVar[str] = "ordered"
     uses_policy: ClassVar[bool] = True
@@ -92,43 +95,42 @@ class OrderedQuantiles(Method[Quantiles]):
         """See `Method.refusal`."""
         return check_near(self.setting.neighbors, self.setting.grid.extents[0] + 1)
 
-    def rounds(self, share: float) -> tuple[Charged, ...]:
-        """See `Method.rounds`."""
-        return (SearchQuantiles(self.setting.params.probabilities, self._search(share)),)
-
-    def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        params, search = self.setting.params, self._search(share)
-        worst = search.largest_error(len(params.probabilities), params.failure)
-        return promised(worst, search.typical_error, search.typical_error)
-
-    def _search(self, share: float) -> OrderedSearch:
-        setting, ranks = self.setting, len(self.setting.params.probabilities)
+    def _search(self, share: float, ranks: int) -> OrderedSearch:
+        setting = self.setting
         size, epsilon = setting.grid.extents[0] + 1, share * setting.budget.epsilon
         return OrderedSearch.of(size, setting.neighbors.secrets, ranks, epsilon)
 
 
-class OrderedValue(Method[OneValue]):
+class OrderedQuantiles(_Ordered[Quantiles]):
+    """All quantiles by one search; the counts below ends of blocks serve all of them."""
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        given = self.setting.params.probabilities
+        return (SearchQuantiles(given, self._search(share, len(given))),)
+
+    def accuracy(self, share: float) -> Accuracy:
+        """See `Method.accuracy`."""
+        params, ranks = self.setting.params, len(self.setting.params.probabilities)
+        search = self._search(share, ranks)
+        worst = search.largest_error(ranks, params.failure)
+        return promised(worst, search.typical_error, search.typical_error)
+
+
+class OrderedValue(_Ordered[OneValue]):
     """One quantile by one search.
 
     A minimum or maximum is sought m + 1 records inside of the extreme, m being the largest error. So among
     2 (m + 1) records or more the value is not beyond the extreme, and at most 2 m + 1 records are beyond it.
     """
 
-    name: ClassVar[str] = "ordered"
-    uses_policy: ClassVar[bool] = True
-
-    def refusal(self) -> InvalidValue | None:
-        """See `Method.refusal`."""
-        return check_near(self.setting.neighbors, self.setting.grid.extents[0] + 1)
-
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        return (SearchValue(self.setting.params.quantile, self._inside(share), self._search(share)),)
+        return (SearchValue(self.setting.params.quantile, self._inside(share), self._search(share, 1)),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
-        search, inside = self._search(share), self._inside(share)
+        search, inside = self._search(share, 1), self._inside(share)
         error = inside + search.largest_error(1, self.setting.params.failure)
         promises = Promises(error, math.hypot(inside, search.typical_error))
         if not inside:
@@ -143,9 +145,4 @@ class OrderedValue(Method[OneValue]):
         params = self.setting.params
         if 0 < params.quantile < 1:
             return 0
-        return self._search(share).largest_error(1, params.failure) + 1
-
-    def _search(self, share: float) -> OrderedSearch:
-        setting = self.setting
-        size, epsilon = setting.grid.extents[0] + 1, share * setting.budget.epsilon
-        return OrderedSearch.of(size, setting.neighbors.secrets, 1, epsilon)
+        return self._search(share, 1).largest_error(1, params.failure) + 1

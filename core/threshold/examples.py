@@ -38,10 +38,7 @@ class Examples:
             Order.of_counts(Counts(counts.keys[of] // 2, counts.counts[of])) for of in (~of_one, of_one)
         )
         values = np.unique(counts.keys // 2)
-        ranks = (
-            zeros.ranks[np.searchsorted(zeros.values, values)]
-            + ones.ranks[np.searchsorted(ones.values, values)]
-        )
+        ranks = zeros.ranks_at(values) + ones.ranks_at(values)
         order = np.argsort(counts.keys ^ 1)
         ones_first, labels = counts.counts[order], of_one[order]
         return cls(
@@ -54,10 +51,8 @@ class Examples:
 
     def errors(self, thresholds: Points) -> Ints:
         """Return how many examples each threshold mislabels: ones below it, and zeros at or above it."""
-        below = self.ones.ranks[np.searchsorted(self.ones.values, thresholds)]
-        return np.asarray(
-            below + self.zeros.total - self.zeros.ranks[np.searchsorted(self.zeros.values, thresholds)]
-        )
+        below, above = self.ones.ranks_at(thresholds), self.zeros.total - self.zeros.ranks_at(thresholds)
+        return np.asarray(below + above)
 
     def errors_of_cuts(self, ranks: Ints) -> Ints:
         """Return how many examples each cut mislabels: ones before its rank, and zeros from its rank on.
