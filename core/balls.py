@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.domain import Grid, Points
+from core.domain import Grid, Points, distances_squared
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,5 @@ class Balls:
         """Say which of `points` (n, d) lie in at least one ball, shape (n,); exact, in integers."""
         inside = np.zeros(len(points), dtype=np.bool_)
         for center, radius in zip(self.centers, self.radii, strict=True):
-            moved = points - center
-            inside |= np.einsum("ij,ij->i", moved, moved) <= radius**2
+            inside |= distances_squared(points, center) <= radius**2
         return inside

@@ -19,6 +19,12 @@ _MAX_WIDE = 2**62  # points of an axis: keys are int64, and twice a point plus a
 _EXACT = 2**53  # up to here float64 holds every whole number
 
 
+def distances_squared(points: Points, center: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the squared L2 distances of points (n, d) from a center (d,), shape (n,), exact in int64."""
+    moved = points - center
+    return np.asarray(np.einsum("ij,ij->i", moved, moved))
+
+
 @dataclass(frozen=True)
 class Ball:
     """A public L2 ball in data units that every record is moved onto."""

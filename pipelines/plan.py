@@ -128,7 +128,7 @@ def _smallest(chosen: Chosen) -> str:
     others = [f"{name} has {figure(error)}" for name, error in chosen.errors.items() if name != chosen.best]
     smallest = chosen.errors[chosen.best]
     if math.isinf(smallest):
-        return f"No method has one at these parameters, so auto takes the first one, {chosen.best}."
+        return f"No method promises such a figure here, so auto takes the first one, {chosen.best}."
     listed = ", ".join(others[:-1]) + (" and " if others[:-1] else "") + others[-1]
     return f"{chosen.best} has the smallest, {figure(smallest)}; {listed}."
 

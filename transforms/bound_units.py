@@ -212,13 +212,22 @@ def _by_shard(bounding: Bounding, keys: pa.Array, values: NDArray[Any]) -> Itera
         yield number, stream(part.slice(start, end - start))
 
 
-def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
-    """Return how many units have a row of each kind, shape (counts,): a unit is counted once for a kind."""
+def _gathered(parts: Sequence[bytes]) -> tuple[pa.Table, pa.DictionaryArray] | None:
+    """Return all rows of a shard and their units, numbered; None without rows."""
     tables = [pa.ipc.open_stream(part).read_all() for part in parts]
     if not any(len(table) for table in tables):
-        return np.zeros(counts, dtype=np.int64)
+        return None
     rows = pa.concat_tables(tables)
-    of_unit = rows.column("unit").combine_chunks().dictionary_encode().indices.to_numpy()
+    return rows, rows.column("unit").combine_chunks().dictionary_encode()
+
+
+def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
+    """Return how many units have a row of each kind, shape (counts,): a unit is counted once for a kind."""
+    gathered = _gathered(parts)
+    if gathered is None:
+        return np.zeros(counts, dtype=np.int64)
+    rows, encoded = gathered
+    of_unit = encoded.indices.to_numpy()
     found = [np.unique(of_unit[rows.column(str(kind)).to_numpy()]) for kind in range(counts)]
     return np.array([len(units) for units in found], dtype=np.int64)
 
@@ -232,11 +241,10 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
         bounding: how the rows of a unit become its record.
         parts: Arrow streams of `split_points`, in any order.
     """
-    tables = [pa.ipc.open_stream(part).read_all() for part in parts]
-    if not any(len(table) for table in tables):
+    gathered = _gathered(parts)
+    if gathered is None:
         return b"", b"", b""
-    rows = pa.concat_tables(tables)
-    encoded = rows.column("unit").combine_chunks().dictionary_encode()
+    rows, encoded = gathered
     of_unit = encoded.indices.to_numpy().astype(np.int64)
     ids = unit_ids(encoded.dictionary)
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)

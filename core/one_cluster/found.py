@@ -69,6 +69,18 @@ class Found:
     count: int
     at_least: int | None = None
 
+    @classmethod
+    def counted(cls, center: NDArray[np.int64], radius: int, count: int, excess: int) -> "Found":
+        """Return a ball with its noisy count, none below 0, and the number of records that this certifies.
+
+        Args:
+            center: shape (d,), grid steps.
+            radius: grid steps.
+            count: noisy number of records in the ball.
+            excess: the noisy count exceeds the true one by more only with the job's failure probability.
+        """
+        return cls(center, radius, max(0, count), max(0, count - excess))
+
     def result(self, grid: Grid) -> Result:
         """Return center and radius in data units, the count, and what it certifies."""
         center = tuple(grid.restore(self.center).tolist())

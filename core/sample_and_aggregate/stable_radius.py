@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.domain import Grid, Points
+from core.domain import Grid, Points, distances_squared
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 
@@ -67,8 +67,7 @@ class StableRadius:
 
     def release(self, points: Points, center: Ints, noise: Noise) -> int:
         """Release the radius, grid steps."""
-        moved = points - center
-        squares = np.sort(np.einsum("ij,ij->i", moved, moved))
+        squares = np.sort(distances_squared(points, center))
         radii = self.radii
         within = np.searchsorted(squares, radii**2, side="right")
         before = np.append(0, within[:-1])

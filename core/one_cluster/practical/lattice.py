@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Tally
+from core.domain import distances_squared
 from core.draws import Draw, Laplace
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
@@ -195,8 +196,7 @@ class CountBall:
         """Count the records in the ball."""
         if isinstance(state, NotFound):
             return Tally(np.zeros(1, dtype=np.int64))
-        moved = block.points - state.center
-        inside = np.einsum("ij,ij->i", moved, moved) <= state.radius**2
+        inside = distances_squared(block.points, state.center) <= state.radius**2
         return Tally(np.array([np.count_nonzero(inside)], dtype=np.int64))
 
     def release(self, aggregate: Tally, state: Placed | NotFound, noise: Noise) -> Found | NotFound:
@@ -204,4 +204,4 @@ class CountBall:
         if isinstance(state, NotFound):
             return state
         count = int(self.count.add(aggregate.totals, noise)[0])
-        return Found(state.center, state.radius, max(0, count), max(0, count - self.excess))
+        return Found.counted(state.center, state.radius, count, self.excess)

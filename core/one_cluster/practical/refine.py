@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Tally
-from core.domain import Points
+from core.domain import distances_squared
 from core.draws import Additive, Draw, Laplace
 from core.mechanisms.above_threshold import AboveThreshold
 from core.noise import Noise
@@ -147,10 +147,10 @@ class FitRadius:
         if isinstance(state, NotFound):
             return Tally(np.zeros(1, dtype=np.int64))
         radii = candidate_radii(self.boxes, state.level, self.ratio)
-        ring = np.searchsorted(radii**2, _squares(block.points, state.center), side="left")
+        ring = np.searchsorted(radii**2, distances_squared(block.points, state.center), side="left")
         rings = np.bincount(ring, minlength=len(radii) + 1)[: len(radii)]
         center, radius = self.boxes.ball(state.level, state.corner)
-        return Tally(np.append(rings, np.count_nonzero(_squares(block.points, center) <= radius**2)))
+        return Tally(np.append(rings, np.count_nonzero(distances_squared(block.points, center) <= radius**2)))
 
     def release(self, aggregate: Tally, state: Located | NotFound, noise: Noise) -> Found | NotFound:
         """Release a radius and the count inside; the ball that contains the box where none is chosen."""
@@ -165,10 +165,4 @@ class FitRadius:
         else:
             center, radius, held = state.center, int(radii[first]), within[first : first + 1]
         count = int(self.count.add(held, noise)[0])
-        return Found(center, radius, max(0, count), max(0, count - self.excess))
-
-
-def _squares(points: Points, center: Ints) -> Ints:
-    """Return squared distances of points (n, d) from a center, shape (n,)."""
-    moved = points - center
-    return np.asarray(np.einsum("ij,ij->i", moved, moved))
+        return Found.counted(center, radius, count, self.excess)

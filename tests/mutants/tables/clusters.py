@@ -39,8 +39,8 @@ ROUNDS = (
         1,
         _LATTICE,
         "the exact count is certified",
-        "max(0, count - self.excess)",
-        "min(count, int(aggregate.totals[0]))",
+        "state.radius, count, self.excess)",
+        "state.radius, count, count - int(aggregate.totals[0]))",
         nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(

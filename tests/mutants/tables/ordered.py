@@ -144,8 +144,8 @@ NOISE = (
         7,
         _SEARCH,
         "counts below points have half the noise",
-        "below = draw.add(order.ranks[np.searchsorted(order.values, asked)], noise)",
-        "below = draw.add(order.ranks[np.searchsorted(order.values, asked)], noise, unit=0.5)",
+        "below = draw.add(order.ranks_at(asked), noise)",
+        "below = draw.add(order.ranks_at(asked), noise, unit=0.5)",
         spent("median", "ordered and uniform"),
     ),
     Mutant(
