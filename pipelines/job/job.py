@@ -33,7 +33,7 @@ from pipelines.tasks import TASKS, Keep
 
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
-_MOST_CHECKS = 0.5  # a larger share leaves little for the answer
+_CHECKS, _MOST_CHECKS = 0.01, 0.5  # the default share; a share above the second leaves little for the answer
 
 
 def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -189,7 +189,14 @@ class RowsJob(Job):
     @property
     def checks(self) -> float:
         """See `Job.checks`."""
+        if self.input.checks is None:
+            return _CHECKS if self.privacy.policy is None else 0.0
         return self.input.checks
+
+    def named(self) -> Self:
+        """See `Job.named`. The share for checks becomes a part of the job, and so of its hash."""
+        checked = self.input.model_copy(update={"checks": self.checks})
+        return super(RowsJob, self.model_copy(update={"input": checked})).named()
 
     def check_records(self) -> None:
         """See `Job.check_records`."""
