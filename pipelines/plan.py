@@ -27,6 +27,9 @@ _KEPT = {
     "the kept rows. The choice adds an error that no promise includes and that is often larger than the "
     "promised one. In a count or rank, its standard error is up to sqrt(p (1 - p) n) units, where p is the "
     "counted share of n units.",
+    "last": "The last row of each unit is kept: the one with the greatest value of input.order. A row "
+    "without such a value comes before all others, and ties are broken at random. All counts and promises "
+    "are about the kept rows.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
     "min": "The rows of each unit are clamped to the domain and replaced by their smallest value, column by "
     "column.",
@@ -94,6 +97,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             **job_values["privacy"],
             "unit": job.unit,
             "keep": job.keep,
+            "order": job.order,
             "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,

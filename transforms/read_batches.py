@@ -28,7 +28,13 @@ _OF_DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_P
 
 
 def read_batches(
-    file: File, row_group: int, used: Sequence[str], most: int, unit: str | None = None, every: bool = False
+    file: File,
+    row_group: int,
+    used: Sequence[str],
+    most: int,
+    unit: str | None = None,
+    every: bool = False,
+    order: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group in batches.
 
@@ -43,11 +49,12 @@ def read_batches(
         most: most rows per batch.
         unit: optional column of the privacy unit.
         every: whether to read all columns; INT96 timestamps are then cut to microseconds.
+        order: optional column that orders the rows of a unit.
 
     Raises:
         InputError: the row group cannot be read, or lacks a column.
     """
-    batches = _read(file, row_group, used, most, unit, every)
+    batches = _read(file, row_group, used, most, unit, every, order)
     while True:
         with _reading(file):
             batch = next(batches, None)
@@ -105,13 +112,19 @@ def _damaged(file: File) -> InputError:
 
 
 def _read(
-    file: File, row_group: int, used: Sequence[str], most: int, unit: str | None, every: bool
+    file: File,
+    row_group: int,
+    used: Sequence[str],
+    most: int,
+    unit: str | None,
+    every: bool,
+    order: str | None,
 ) -> Iterator[pa.RecordBatch]:
     system, path = filesystem(file.path)
     with system.open_input_file(path) as opened:
         footer = pq.read_metadata(opened)
-        check_columns(file, footer.schema.to_arrow_schema(), used, unit)
-        group, names = footer.row_group(row_group), {*used, *([unit] if unit else [])}
+        check_columns(file, footer.schema.to_arrow_schema(), used, unit, order)
+        group, names = footer.row_group(row_group), {*used, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 1.0
         kept, fetched = False, 0
         if unit is not None:

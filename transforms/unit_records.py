@@ -4,12 +4,14 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
 from core.sampling import siphash
+from transforms.row_order import last_rows
 
-Keep = Literal["one", "mean", "min", "max", "sum", "count"]
+Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
 """How the rows of a unit become one record."""
 
 U64 = NDArray[np.uint64]
@@ -26,7 +28,13 @@ _HALF = 31
 
 
 def unit_records(
-    points: Steps, of_unit: NDArray[np.int64], ids: U64, grid: Grid, keep: Keep, salt: bytes
+    points: Steps,
+    of_unit: NDArray[np.int64],
+    ids: U64,
+    grid: Grid,
+    keep: Keep,
+    salt: bytes,
+    order: pa.Array | None = None,
 ) -> Points:
     """Return the record of each unit, shape (units, d), on the grid and in its ball.
 
@@ -34,6 +42,7 @@ def unit_records(
     rounded to the grid before.
 
     - `one` is one of the rows, each with the same probability.
+    - `last` is the row with the greatest value of the order; of several such rows, it is one as for `one`.
     - `mean`, `min`, `max` and `sum` are taken column by column. They are exact in integers, so the order of
       the rows does not matter. A sum is clamped to the domain again.
     - `count` is the number of the rows, clamped to the domain of the only column.
@@ -46,9 +55,13 @@ def unit_records(
         grid: the universe.
         keep: see above.
         salt: 16 secret bytes.
+        order: shape (n,), see `transforms.row_order.order_keys`; for `last` alone.
     """
     units = len(ids)
-    if keep == "one":
+    if keep == "last":
+        last = last_rows(order, of_unit, units)
+        points, of_unit = points[last], of_unit[last]
+    if keep in ("one", "last"):
         return points[keep_one(points, of_unit, ids, salt)].astype(np.int64)
     if keep == "mean":
         kept = keep_mean(points, of_unit, units, grid)

@@ -37,8 +37,15 @@ class RowsInput(Input):
     )
     keep: Keep = Field(
         default="one",
-        description="The record of a unit: one of its rows, chosen by a secret hash; or the mean, the "
-        "smallest values, the largest values, the sum or the number of its rows.",
+        description="The record of a unit: one of its rows, chosen by a secret hash; the last of its rows by "
+        "the column of `order`; or the mean, the smallest values, the largest values, the sum or the number "
+        "of its rows.",
+    )
+    order: str | None = Field(
+        default=None,
+        exclude_if=lambda column: column is None,  # jobs without it keep their hash
+        description="Column of a row's time or sequence number, for `keep: last`: integers, timestamps or "
+        "dates. A row where it is null comes before all others.",
     )
     checks: float | None = Field(
         default=None,

@@ -124,6 +124,11 @@ class Job(JobPart):
         return None
 
     @property
+    def order(self) -> str | None:
+        """Column that orders the rows of a unit; None where their order does not matter."""
+        return None
+
+    @property
     def checks(self) -> float:
         """Share of epsilon that pays for counts of what the input has outside of the domain; 0 for none."""
         return 0.0
@@ -187,6 +192,11 @@ class RowsJob(Job):
         return self.input.keep if self.unit is not None else None
 
     @property
+    def order(self) -> str | None:
+        """See `Job.order`."""
+        return self.input.order
+
+    @property
     def checks(self) -> float:
         """See `Job.checks`."""
         if self.input.checks is None:
@@ -207,6 +217,7 @@ class RowsJob(Job):
                 "give one value per column."
             )
         self._check_unit()
+        self._check_order()
         if not 0 <= self.checks <= _MOST_CHECKS:
             raise ValueError(f"input.checks is {self.checks}: it must be from 0 to {_MOST_CHECKS}.")
         if self.checks and self.privacy.policy is not None:
@@ -234,12 +245,28 @@ class RowsJob(Job):
             )
         if unit is not None and keep not in keeps:
             raise ValueError(
-                f"input.keep is {keep}: labels cannot be combined, so for {self.task} it must be one."
+                f"input.keep is {keep}: labels cannot be combined, so for {self.task} it must be "
+                f"{' or '.join(keeps)}."
             )
         if unit is not None and keep == "count" and len(self.input.columns) != 1:
             raise ValueError(
                 "input.keep is count: a record is then the number of a unit's rows that have a value in the "
                 f"column, but input.columns has {len(self.input.columns)} columns: give one."
+            )
+
+    def _check_order(self) -> None:
+        order, keep = self.order, self.input.keep
+        if order == "":
+            raise ValueError("input.order is empty: give the name of a column, or leave it out.")
+        if keep == "last" and order is None:
+            raise ValueError(
+                "input.keep is last, but there is no input.order: give the column of a row's time or "
+                "sequence number."
+            )
+        if keep != "last" and order is not None:
+            raise ValueError(
+                f"input.order is {order}, but input.keep is {keep}: only last uses an order, so set "
+                "input.keep to last, or leave input.order out."
             )
 
 
