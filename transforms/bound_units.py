@@ -259,8 +259,8 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     of_unit = encoded.indices.to_numpy().astype(np.int64)
     ids = unit_ids(encoded.dictionary)
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
-    order = None if bounding.order is None else rows.column("order").combine_chunks()
-    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, order)
-    by_id = np.argsort(ids, kind="stable")
-    points = kept[by_id].astype(_stored(bounding.grid))
-    return points.tobytes(order="F"), ids[by_id].astype("<u8").tobytes(), b""
+    places = None if bounding.order is None else rows.column("order").combine_chunks()
+    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, places)
+    order = np.argsort(ids, kind="stable")
+    points = kept[order].astype(_stored(bounding.grid))
+    return points.tobytes(order="F"), ids[order].astype("<u8").tobytes(), b""
