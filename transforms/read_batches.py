@@ -23,6 +23,9 @@ _INT96_UNIT = "us"
 """Unit of INT96 timestamps where all columns are read: by default Arrow reads nanoseconds, and years before
 1677 or after 2262 become other years."""
 
+_MAGIC, _LENGTH, _SCHEMA_KEY = b"PAR1", 4, b"ARROW:schema"
+"""Ends of a Parquet file, bytes of the length of its footer, and the key of Arrow's schema in the footer."""
+
 _OF_DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 """Encodings of values and of levels in a column of which Arrow can keep the dictionary."""
 
@@ -123,7 +126,10 @@ def _read(
     system, path = filesystem(file.path)
     with system.open_input_file(path) as opened:
         footer = pq.read_metadata(opened)
-        check_columns(file, footer.schema.to_arrow_schema(), used, unit, order)
+        schema = footer.schema.to_arrow_schema()
+        check_columns(file, schema, used, unit, order)
+        if unit is not None and pa.types.is_dictionary(schema.field(unit).type):
+            footer = _as_stored(opened)
         group, names = footer.row_group(row_group), {*used, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 1.0
         kept, fetched = False, 0
@@ -154,6 +160,20 @@ def _read(
             raise _damaged(file)
 
 
+def _as_stored(opened: pa.NativeFile) -> pq.FileMetaData:
+    """Read the footer without the schema that Arrow wrote into it: columns then have their types in Parquet.
+
+    Arrow makes a dictionary of a column of which its own schema says so, but cannot make one of all
+    encodings, such as deltas. So the key of this schema is changed to one that Arrow does not know. Types of
+    numbers and units of times are the same without it.
+    """
+    end = opened.size() - len(_MAGIC) - _LENGTH
+    length = opened.read_at(_LENGTH, end)
+    footer = opened.read_at(size := int.from_bytes(length, "little"), end - size)
+    bare = footer.replace(_SCHEMA_KEY, _SCHEMA_KEY.lower())
+    return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, bare, length, _MAGIC))))
+
+
 def _look_at_texts(
     opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str
 ) -> tuple[bool, float, int]:
@@ -161,7 +181,8 @@ def _look_at_texts(
 
     The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
     on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
-    Arrow cannot keep the dictionary of a column that also has other encodings, such as deltas.
+    Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
+    `_as_stored`.
     """
     leaves = map(footer.schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column
