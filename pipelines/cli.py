@@ -81,13 +81,15 @@ def run(
                     f"Run {checked.run_id} would start. No row was read, and nothing was spent or written."
                 )
             else:
-                stored = runs.delivery_of(checked).find() is not None
-                release = runs.run_job(checked, runner, beam_options or [], events)
-                if stored and not json_logs:
-                    _tell(
-                        f"Run {checked.run_id} was released before. This is its stored release: no row was "
-                        "read. To run on new data or with a changed function, give another run_id."
-                    )
+
+                def on_stored() -> None:
+                    if not json_logs:
+                        _tell(
+                            f"Run {checked.run_id} was released before. This is its stored release: no row "
+                            "was read. To run on new data or with a changed function, give another run_id."
+                        )
+
+                release = runs.run_job(checked, runner, beam_options or [], events, on_stored=on_stored)
                 _summarize(release, checked.output)
 
 

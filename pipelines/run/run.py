@@ -227,6 +227,7 @@ def run_job(
     beam_options: Sequence[str] = (),
     events: Events | None = None,
     clock: Callable[[], datetime] = now,
+    on_stored: Callable[[], None] = lambda: None,
 ) -> dict[str, Any] | None:
     """Run `job`, unless its release exists.
 
@@ -241,6 +242,7 @@ def run_job(
         beam_options: further options of Beam.
         events: log of the run.
         clock: returns the current time.
+        on_stored: called where the release was stored before.
 
     Returns:
         The stored release; None where the runner only accepted the job and runs it later.
@@ -254,7 +256,8 @@ def run_job(
     """
     events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
     delivery, stored = delivery_of(job), True
-    if delivery.find() is None:
+    release = delivery.finish()
+    if release is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.emit("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
         delivery, stored = _charge(job, prepared.plan, delivery, clock)
@@ -265,13 +268,15 @@ def run_job(
             if not done:
                 events.emit("submitted", output=job.output)
                 return None
-    release = delivery.finish()
+        release = delivery.finish()
     if release is None:
         raise RunError(
             f"The pipeline ended, but {delivery.folder.locate(RELEASE)} is not visible from this machine."
         )
     outcome = {"outcome": release["outcome"]} if stored else {}
     events.emit("stored" if stored else release["outcome"], output=job.output, **outcome)
+    if stored:
+        on_stored()
     return release
 
 
