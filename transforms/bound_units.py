@@ -21,7 +21,7 @@ from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
-from transforms.row_order import order_keys
+from transforms.row_order import order_keys, order_words
 from transforms.split_units import read_keyed, stream
 from transforms.unit_keys import unit_ids
 from transforms.unit_records import Keep, unit_records
@@ -259,8 +259,8 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     of_unit = encoded.indices.to_numpy().astype(np.int64)
     ids = unit_ids(encoded.dictionary)
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
-    places = None if bounding.order is None else rows.column("order").combine_chunks()
-    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, places)
+    words = None if bounding.order is None else order_words(rows.column("order").combine_chunks())
+    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, words)
     order = np.argsort(ids, kind="stable")
     points = kept[order].astype(_stored(bounding.grid))
     return points.tobytes(order="F"), ids[order].astype("<u8").tobytes(), b""

@@ -35,22 +35,15 @@ def order_keys(column: pa.Array) -> pa.Array:
     return pa.array(values.astype(np.int64).view(np.uint64) ^ _SIGN, mask=missing)
 
 
-def last_rows(keys: pa.Array, of_unit: NDArray[np.int64], units: int) -> NDArray[np.intp]:
-    """Return the indices of those rows of each unit that no other row of the unit follows.
-
-    A unit has several such rows where their values are equal. A row without a value comes before all rows
-    that have one.
+def order_words(keys: pa.Array) -> U64:
+    """Return keys as pairs of words that have the same order: 0, 0 for a null, or 1 and the key.
 
     Args:
         keys: shape (n,), see `order_keys`.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        units: number of units.
+
+    Returns:
+        Shape (n, 2).
     """
     held = pc.is_valid(keys).to_numpy(zero_copy_only=False).astype(np.uint64)
     values = pc.fill_null(keys, pa.scalar(0, pa.uint64())).to_numpy(zero_copy_only=False)
-    last = np.arange(len(of_unit))
-    for part in (held, values):
-        greatest = np.zeros(units, dtype=np.uint64)
-        np.maximum.at(greatest, of_unit[last], part[last])
-        last = last[part[last] == greatest[of_unit[last]]]
-    return last
+    return np.stack([held, values], axis=1)

@@ -4,12 +4,10 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
 from core.sampling import siphash
-from transforms.row_order import last_rows
 
 Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
 """How the rows of a unit become one record."""
@@ -34,7 +32,7 @@ def unit_records(
     grid: Grid,
     keep: Keep,
     salt: bytes,
-    order: pa.Array | None = None,
+    order: U64 | None = None,
 ) -> Points:
     """Return the record of each unit, shape (units, d), on the grid and in its ball.
 
@@ -55,10 +53,10 @@ def unit_records(
         grid: the universe.
         keep: see above.
         salt: 16 secret bytes.
-        order: shape (n,), see `transforms.row_order.order_keys`; for `last` alone.
+        order: shape (n, 2), see `transforms.row_order.order_words`; for `last` alone.
     """
     units = len(ids)
-    if keep == "last":
+    if order is not None and keep == "last":
         last = last_rows(order, of_unit, units)
         points, of_unit = points[last], of_unit[last]
     if keep in ("one", "last"):
@@ -72,6 +70,24 @@ def unit_records(
     else:
         kept = keep_extreme(points, of_unit, units, keep == "max")
     return kept if grid.ball is None else grid.quantize(grid.restore(kept))
+
+
+def last_rows(order: U64, of_unit: NDArray[np.int64], units: int) -> NDArray[np.intp]:
+    """Return the indices of those rows of each unit that no other row of the unit follows.
+
+    A unit has several such rows where their words are equal.
+
+    Args:
+        order: shape (n, 2), words of each row, of which the first is compared first.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        units: number of units.
+    """
+    last = np.arange(len(of_unit))
+    for word in order.T:
+        greatest = np.zeros(units, dtype=np.uint64)
+        np.maximum.at(greatest, of_unit[last], word[last])
+        last = last[word[last] == greatest[of_unit[last]]]
+    return last
 
 
 def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> NDArray[np.intp]:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import get_args
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from core.domain import Ball, Grid
@@ -115,14 +114,14 @@ def test_no_record_depends_on_the_order_of_rows_or_on_other_units(keep) -> None:
         np.r_[np.arange(20), rng.integers(0, 20, 280)],
         rng.integers(0, 2**63, 20).astype(np.uint64),
     )
-    times = pa.array(rng.integers(0, 5, 300).astype(np.uint64))
+    times = rng.integers(0, 5, (300, 2)).astype(np.uint64)
     whole = unit_records(points, of_unit, ids, grid, keep, SALT, times)
     assert whole.dtype == np.int64 and whole.shape == (20, axes)
     order = rng.permutation(300)
-    moved = points[order], of_unit[order], ids, grid, keep, SALT, times.take(pa.array(order))
+    moved = points[order], of_unit[order], ids, grid, keep, SALT, times[order]
     assert np.array_equal(unit_records(*moved), whole)
     for unit in range(20):
-        own, when = points[of_unit == unit], times.filter(pa.array(of_unit == unit))
+        own, when = points[of_unit == unit], times[of_unit == unit]
         alone = unit_records(own, np.zeros(len(own), np.int64), ids[unit : unit + 1], grid, keep, SALT, when)
         assert np.array_equal(alone[0], whole[unit])
 
