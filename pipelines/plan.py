@@ -258,8 +258,11 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
-        f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']}).\n"
+        f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']})."
     )
+    if "ledger" in plan:
+        console.print(plan["ledger"]["says"])
+    console.print()
     shares = {entry["round"]: entry["share"] for entry in plan["rounds"]}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in ("round", "share", "draws", "noise scale", "sensitivity", "costs"):

@@ -43,6 +43,7 @@ from pipelines.release import (
     write_release,
 )
 from pipelines.report.report import render
+from pipelines.run.import_function import import_function
 from pipelines.run.progress import with_progress
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
@@ -55,7 +56,7 @@ from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
-from transforms.run_function import Function, FunctionError, FunctionRunner
+from transforms.run_function import Function
 from transforms.run_rounds import Records, RunRounds
 from transforms.split_units import Splitting
 
@@ -184,7 +185,7 @@ def prepare_run(
     salt = secret_salt()
     prepared = Prepared(job, options, source, make_plan(job, salt), salt)
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
-        _check_import(prepared.function)
+        import_function(prepared.function)
     if job.privacy.ledger is not None:
         delivery = delivery_of(job)
         output_id = read_output_id(delivery.folder)
@@ -211,14 +212,6 @@ def _check_apart(job: Job) -> None:
             f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
             "another path."
         )
-
-
-def _check_import(function: Function) -> None:
-    """Import the function in a process that has read no rows, before budget is spent."""
-    try:
-        FunctionRunner(function).close()
-    except FunctionError as error:
-        raise JobError(str(error)) from None
 
 
 def run_job(
