@@ -64,7 +64,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "k_median": (FIVE_COLUMNS,),
     "median": (
         {"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},
-        {"params": {"interval_share": 0.2}},
+        {"params": {"interval_share": 0.0}},
         NEAR,
     ),
     "minimum": ({"params": {"largest": False}}, NEAR),

@@ -35,7 +35,7 @@ PURE: dict[str, dict[str, Any]] = {
         "privacy.delta": 0,
     },
     "interior_point": {"task": "interior_point", **LINE, "params": {"method": "exponential"}},
-    "median": {"task": "median", **LINE, "params": {"method": "exponential"}},
+    "median": {"task": "median", **LINE, "params": {"method": "exponential", "interval_share": 0.0}},
 }
 """Jobs that draw once, and purely."""
 
