@@ -53,6 +53,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "neighbors": job.privacy.neighbors,
             "unit": job.unit,
             "keep": job.keep,
+            "order": job.order,
             "policy": values["privacy"]["policy"],
             "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,

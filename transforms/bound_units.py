@@ -21,6 +21,7 @@ from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
+from transforms.row_order import order_keys, order_words
 from transforms.split_units import read_keyed, stream
 from transforms.unit_keys import unit_ids
 from transforms.unit_records import Keep, unit_records
@@ -44,9 +45,10 @@ _LABEL = "Bounding units"
 class Bounding:
     """How the rows of a unit become its record.
 
-    The record of a unit is a function of the multiset of the grid points of its own rows. It does not depend
-    on the order of rows, on other units, or on the division into files. Rows without a unit are skipped, and
-    so are rows with a null, NaN or infinity in a used column. A unit without other rows has no record.
+    The record of a unit is a function of the multiset of the grid points of its own rows, and with `order` of
+    their values in that column. It does not depend on the places of rows, on other units, or on the division
+    into files. Rows without a unit are skipped, and so are rows with a null, NaN or infinity in a used
+    column. A unit without other rows has no record.
 
     So if two databases differ in all rows of one unit, their records differ in at most one. Under
     `add_or_remove_one` that is one record more or less, however many rows the unit has. Under `replace_one`
@@ -74,6 +76,7 @@ class Bounding:
         shards: number of shards for gathering units, at most 2^15.
         checked: whether to count the units that have a row left out, or a row moved to a bound, by column.
             Rows of nobody are not counted. The keys of units with such rows are in shards of their own.
+        order: column that orders the rows of a unit, for `keep` of `last` alone.
     """
 
     columns: tuple[str, ...]
@@ -83,6 +86,7 @@ class Bounding:
     salt: bytes = field(repr=False)
     shards: int = _SHARDS
     checked: bool = False
+    order: str | None = None
 
     @property
     def parts(self) -> int:
@@ -97,7 +101,7 @@ class Bounding:
             InputError: see `transforms.read_blocks.check_axes`.
         """
         check_axes(source, grid)
-        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked)
+        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked, order=source.order)
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,8 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
         InputError: the row group cannot be read.
     """
     most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1))
-    for batch, keys in read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most):
+    read = read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most, bounding.order)
+    for batch, keys in read:
         yield from _split_batch(bounding, batch, keys)
 
 
@@ -191,8 +196,9 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> I
     rows = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
     reader = Reader(bounding.columns, bounding.grid)
     block = to_block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
-    points = block.points.astype(_stored(bounding.grid))
-    yield from _by_shard(bounding, keys.take(pa.array(block.ids)), points)
+    points, kept = block.points.astype(_stored(bounding.grid)), pa.array(block.ids)
+    order = None if bounding.order is None else order_keys(batch.column(bounding.order)).take(kept)
+    yield from _by_shard(bounding, keys.take(kept), points, order)
     if bounding.checked:
         found = outside(batch, bounding.columns, bounding.grid)[:, rows]
         some = np.flatnonzero(found.any(axis=0))
@@ -200,13 +206,18 @@ def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> I
             yield number + bounding.shards, part
 
 
-def _by_shard(bounding: Bounding, keys: pa.Array, values: NDArray[Any]) -> Iterator[tuple[int, bytes]]:
-    """Yield units and their values, shape (n, m), for every shard."""
+def _by_shard(
+    bounding: Bounding, keys: pa.Array, values: NDArray[Any], order: pa.Array | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield units with their values, shape (n, m), and their keys of `order_keys`, for every shard."""
     shard = siphash(unit_ids(keys), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
-    order = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
-    values = values[order]
-    columns = [keys.take(pa.array(order)), *(pa.array(values[:, i]) for i in range(values.shape[1]))]
-    part = pa.record_batch(columns, names=["unit", *map(str, range(values.shape[1]))])
+    by_shard = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
+    values = values[by_shard]
+    columns = {"unit": keys.take(pa.array(by_shard))}
+    columns |= {str(i): pa.array(values[:, i]) for i in range(values.shape[1])}
+    if order is not None:
+        columns["order"] = order.take(pa.array(by_shard))
+    part = pa.record_batch(columns)
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         yield number, stream(part.slice(start, end - start))
@@ -248,7 +259,8 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     of_unit = encoded.indices.to_numpy().astype(np.int64)
     ids = unit_ids(encoded.dictionary)
     points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
-    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt)
+    words = None if bounding.order is None else order_words(rows.column("order").combine_chunks())
+    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, words)
     order = np.argsort(ids, kind="stable")
     points = kept[order].astype(_stored(bounding.grid))
     return points.tobytes(order="F"), ids[order].astype("<u8").tobytes(), b""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.domain import Grid, Points
 from core.sampling import siphash
 
-Keep = Literal["one", "mean", "min", "max", "sum", "count"]
+Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
 """How the rows of a unit become one record."""
 
 U64 = NDArray[np.uint64]
@@ -26,7 +26,13 @@ _HALF = 31
 
 
 def unit_records(
-    points: Steps, of_unit: NDArray[np.int64], ids: U64, grid: Grid, keep: Keep, salt: bytes
+    points: Steps,
+    of_unit: NDArray[np.int64],
+    ids: U64,
+    grid: Grid,
+    keep: Keep,
+    salt: bytes,
+    order: U64 | None = None,
 ) -> Points:
     """Return the record of each unit, shape (units, d), on the grid and in its ball.
 
@@ -34,6 +40,7 @@ def unit_records(
     rounded to the grid before.
 
     - `one` is one of the rows, each with the same probability.
+    - `last` is the row with the greatest value of the order; of several such rows, it is one as for `one`.
     - `mean`, `min`, `max` and `sum` are taken column by column. They are exact in integers, so the order of
       the rows does not matter. A sum is clamped to the domain again.
     - `count` is the number of the rows, clamped to the domain of the only column.
@@ -46,9 +53,13 @@ def unit_records(
         grid: the universe.
         keep: see above.
         salt: 16 secret bytes.
+        order: shape (n, 2), see `transforms.row_order.order_words`; for `last` alone.
     """
     units = len(ids)
-    if keep == "one":
+    if order is not None and keep == "last":
+        last = last_rows(order, of_unit, units)
+        points, of_unit = points[last], of_unit[last]
+    if keep in ("one", "last"):
         return points[keep_one(points, of_unit, ids, salt)].astype(np.int64)
     if keep == "mean":
         kept = keep_mean(points, of_unit, units, grid)
@@ -59,6 +70,24 @@ def unit_records(
     else:
         kept = keep_extreme(points, of_unit, units, keep == "max")
     return kept if grid.ball is None else grid.quantize(grid.restore(kept))
+
+
+def last_rows(order: U64, of_unit: NDArray[np.int64], units: int) -> NDArray[np.intp]:
+    """Return the indices of those rows of each unit that no other row of the unit follows.
+
+    A unit has several such rows where their words are equal.
+
+    Args:
+        order: shape (n, 2), words of each row, of which the first is compared first.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        units: number of units.
+    """
+    last = np.arange(len(of_unit))
+    for word in order.T:
+        greatest = np.zeros(units, dtype=np.uint64)
+        np.maximum.at(greatest, of_unit[last], word[last])
+        last = last[word[last] == greatest[of_unit[last]]]
+    return last
 
 
 def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> NDArray[np.intp]:

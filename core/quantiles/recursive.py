@@ -16,9 +16,17 @@ from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
 from core.quantiles.cells import CellCounts, Groups, best_groups, ranks_of
 from core.quantiles.descent import Shape, descend, shapes
-from core.quantiles.exponential import UNIT, Aim, OneQuantile, distance_bound, per_weight, typical_distance
+from core.quantiles.exponential import (
+    UNIT,
+    Aim,
+    OneQuantile,
+    distance_bound,
+    interval_draw,
+    per_weight,
+    typical_distance,
+)
 from core.quantiles.found import FoundQuantiles, in_order, promised
-from core.quantiles.params import Quantiles
+from core.quantiles.params import INTERVAL_SHARE, Quantiles
 from core.rounds import Block
 from core.task import Accuracy, Method
 
@@ -193,7 +201,9 @@ def tree_within(width: int, sharing: int) -> Shape | None:
 
 
 class Recursive(Method[Quantiles]):
-    """Splits, counts of cells and a search inside the cells. A single quantile is one exponential mechanism.
+    """Splits, counts of cells and a search inside the cells. A single quantile is an exponential mechanism.
+
+    A single quantile takes three choices: of its value, and of the two ends of its interval.
 
     At epsilon e, counts have the variance V / e^2, and a choice among dense records has 2 / e^2. The sum of
     both is smallest if epsilon is split in proportion to the cube roots of V and 2. But searches get at least
@@ -207,7 +217,10 @@ class Recursive(Method[Quantiles]):
         total, splits, _, inside = (share * part for part in self._parts)
         given, neighbors, changes = self._given, self.setting.neighbors, self.setting.neighbors.changes
         if len(given) == 1:
-            return (OneQuantile(self._alone, self._size, per_weight("the quantile", inside, neighbors)),)
+            draw, failure = per_weight("the quantile", inside, neighbors), self.setting.params.failure
+            cost = share * INTERVAL_SHARE * self.setting.budget.epsilon
+            ends = interval_draw(self._alone, self._size, cost, failure, neighbors)
+            return (OneQuantile(self._alone, self._size, draw, *ends),)
         search = None
         if inside:
             search = WithinCell(
@@ -330,7 +343,7 @@ class Recursive(Method[Quantiles]):
         """Epsilon of the number of records, splits, counts and searches."""
         epsilon = self.setting.budget.epsilon
         if len(self._given) == 1:
-            return 0.0, 0.0, 0.0, epsilon
+            return 0.0, 0.0, 0.0, (1 - INTERVAL_SHARE) * epsilon
         if self._each_point:
             return 0.0, 0.0, epsilon, 0.0
         total = 0.0 if self.setting.neighbors.name == "replace_one" else _TOTAL * epsilon
