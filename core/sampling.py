@@ -7,6 +7,9 @@ U64 = NDArray[np.uint64]
 
 _CHUNK = 1 << 14  # the hash state of a chunk stays in the processor's cache
 
+_SPLIT_MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+"""Shifts and factors of SplitMix64."""
+
 
 def siphash(words: U64, salt: bytes, tweak: int) -> U64:
     """Hash 64-bit words by SipHash-2-4 under a 128-bit key (Aumasson and Bernstein 2012), vectorized.
@@ -53,6 +56,38 @@ def siphash_128(messages: U64, salt: bytes, tweak: int) -> U64:
         for half, (v, mark) in enumerate(((v2, 0xEE), (v1, 0xDD))):
             v ^= np.uint64(mark)
             out[start : start + _CHUNK, half] = _finish(state)
+    return out
+
+
+def scramble(words: U64, salt: bytes, tweak: int) -> U64:
+    """Permute 64-bit words by a keyed bijection, in a sixteenth of the time of `siphash`; vectorized.
+
+    Multiplications and shifts in the manner of SplitMix64 (Steele, Lea and Flood 2014), after a secret
+    difference. Nobody without the salt can aim at a result, but the result is no pseudorandom function. So it
+    may spread rows over shards, and choose one of the rows of a unit, which are private for every choice.
+    It may not choose a sample, whose privacy rests on independent records.
+
+    Args:
+        words: shape (n,), uint64.
+        salt: 16 secret bytes.
+        tweak: a public number that makes the results of different uses independent.
+
+    Returns:
+        Shape (n,), uint64; different for different words.
+    """
+    before, after = siphash(np.arange(2, dtype=np.uint64), salt, tweak)
+    out: U64 = words ^ before
+    shifted = np.empty(min(len(words), _CHUNK), dtype=np.uint64)
+    for start in range(0, len(words), _CHUNK):
+        part = out[start : start + _CHUNK]
+        rest = shifted[: len(part)]
+        for shift, factor in _SPLIT_MIX:
+            np.right_shift(part, np.uint64(shift), out=rest)
+            part ^= rest
+            part *= np.uint64(factor)
+        np.right_shift(part, np.uint64(31), out=rest)
+        part ^= rest
+        part ^= after
     return out
 
 

@@ -76,8 +76,18 @@ def unit_ids(keys: pa.Array) -> U64:
     """
     if pa.types.is_integer(keys.type):
         return np.asarray(keys.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
+    return _words(keys)[:, 0].astype(np.uint64)
+
+
+def last_words(keys: pa.Array) -> U64:
+    """Return the 64 bits of each key of 128 bits that `unit_ids` leaves out, shape (n,)."""
+    return _words(keys)[:, 1].astype(np.uint64)
+
+
+def _words(keys: pa.Array) -> NDArray[Any]:
+    """Return keys of 128 bits as words, shape (n, 2)."""
     words = np.frombuffer(keys.buffers()[1], dtype="<u8").reshape(-1, 2)
-    return words[keys.offset : keys.offset + len(keys), 0].astype(np.uint64)
+    return words[keys.offset : keys.offset + len(keys)]
 
 
 def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
