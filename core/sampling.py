@@ -31,34 +31,6 @@ def siphash(words: U64, salt: bytes, tweak: int) -> U64:
     return out
 
 
-def siphash_128(messages: U64, salt: bytes, tweak: int) -> U64:
-    """Hash messages by SipHash-2-4 to 128 bits; all messages have the same number of words; vectorized.
-
-    Args:
-        messages: shape (n, w), uint64; fastest in Fortran order. The last word is padded as SipHash
-            demands: its highest byte is the message's length in bytes (mod 256), the bytes below it hold the
-            rest of the message and zeros.
-        salt: 16 secret bytes.
-        tweak: a public number that makes the hashes of different uses independent.
-
-    Returns:
-        Shape (n, 2), uint64.
-    """
-    key = np.frombuffer(salt, dtype="<u8").astype(np.uint64)
-    out = np.empty((len(messages), 2), dtype=np.uint64)
-    for start in range(0, len(messages), _CHUNK):
-        part = messages[start : start + _CHUNK]
-        state = _start(len(part), np.uint64(key[0]), np.uint64(key[1]) ^ np.uint64(tweak))
-        _, v1, v2, _ = state
-        v1 ^= np.uint64(0xEE)
-        for word in part.T:
-            _absorb(state, word)
-        for half, (v, mark) in enumerate(((v2, 0xEE), (v1, 0xDD))):
-            v ^= np.uint64(mark)
-            out[start : start + _CHUNK, half] = _finish(state)
-    return out
-
-
 def scramble(words: U64, salt: bytes, tweak: int) -> U64:
     """Permute 64-bit words by a keyed bijection, in a sixteenth of the time of `siphash`; vectorized.
 
