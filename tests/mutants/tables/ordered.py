@@ -338,9 +338,9 @@ ARRIVAL = (
     Mutant(
         11,
         "transforms/bound_units.py",
-        "records are in the order in which their units arrive",
-        'order = np.argsort(ids, kind="stable")',
-        "order = np.arange(len(ids))",
+        "the order of records depends on the unit that arrives first",
+        "order = np.argsort(ids)",
+        "order = np.argsort(ids ^ ids[0])",
         ordered("histogram", "arrive"),
     ),
     Mutant(
