@@ -4,17 +4,9 @@ import secrets
 from decimal import Context, Decimal
 
 import numpy as np
-from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_noisy_max
-from opendp.measures import zero_concentrated_divergence
-from opendp.metrics import linf_distance
-from opendp.mod import enable_features
-from opendp.typing import i64
 
 from core.discrete_noise import Power, Words, draw_noise
 from core.noise import Ints, Lengths, Noise, log_weights
-
-enable_features("contrib")
 
 _LARGEST_SCALE = 2.0**56
 """Noise exceeds 128 times its scale with probability e^-128 at most."""
@@ -36,9 +28,7 @@ class SecureNoise(Noise):
 
     def select(self, scores: Ints, scale: float) -> int:
         """See `Noise.select`."""
-        space = vector_domain(atom_domain(T=i64)), linf_distance(T=i64)
-        gumbel = zero_concentrated_divergence()
-        return int(make_noisy_max(*space, output_measure=gumbel, scale=scale)(scores.tolist()))
+        return self.select_run(scores, np.ones(len(scores), dtype=np.int64), scale)
 
     def select_run(self, scores: Ints, lengths: Lengths, scale: float) -> int:
         """See `Noise.select_run`; exact, by rejection.
@@ -66,11 +56,10 @@ class SecureNoise(Noise):
 
 
 def _noisy(values: Ints, scale: float, power: Power) -> Ints:
-    """Add noise that surely fits into int64: noise that wraps would hide the value, and tell nothing of it.
+    """Add noise that fits into int64. Noise that wraps around would leave nothing of the values to read.
 
     Raises:
-        ValueError: the scale is not above 0, or the budget is too small for the domain; nothing of the data
-            is in that.
+        ValueError: the scale is not above 0, or the budget is too small for the domain. The scale is public.
     """
     if not scale > 0:
         raise ValueError(f"A noise scale of {scale:.3g} is not above 0.")
