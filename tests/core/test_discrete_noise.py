@@ -102,6 +102,23 @@ def test_bits_are_drawn_until_they_decide(rate, power, words):
         assert script.asked == 32 + 64 * (words + 1)
 
 
+@pytest.mark.parametrize("words", [0, 1, 2])
+@pytest.mark.parametrize("power", [1, 2])
+def test_bits_of_a_coin_are_drawn_until_they_decide(power, words):
+    """The coin of the proposal 3 = 4 * 0 + 3 starts with the first 15 + 64 `words` bits of exp(-x)."""
+    noise, bits = discrete_noise(700.3, power), 15 + 64 * (words + 1)
+    assert noise.low_bits == 2
+    near = int(mpmath.floor(weight(noise.rate, power, 3) * 2**bits))
+    for shift, keeps in ((-1, True), (0, True), (1, False)):
+        whole = near + shift
+        parts = [whole >> 64 * i & (2**64 - 1) for i in reversed(range(words + 1))]
+        script = Script(0, 3, whole >> 64 * (words + 1), *parts)
+        (z,), (kept,) = noise.proposals(1, script)
+        assert z == 3
+        assert kept == keeps  # the zeros that follow are below those of exp(-x)
+        assert script.asked >= 16 + 2 + bits
+
+
 SMALL = [
     (Rational(1, 3), 1, 0, 12),
     (Rational(1, 8), 2, 0, 12),
