@@ -42,7 +42,7 @@ class Rational:
 def exp_bounds(rate: Rational, bits: int) -> tuple[int, int]:
     """Return integers low <= 2^bits exp(-rate) <= high that differ by at most 2.
 
-    The quotient is rounded up for the lower bound and down for the upper one. `Decimal.exp` is correctly
+    The exponent is rounded down for the lower bound and up for the upper one. `Decimal.exp` is correctly
     rounded; its result is moved outwards by one unit all the same.
     """
     if rate.numerator >= bits * rate.denominator:
@@ -164,13 +164,15 @@ class DiscreteNoise:
     in 0, ..., M - 1. With |z| = M j + r it is kept with probability exp(-x), where
     x = rate ((M j + r)^power - (M j)^power). The negative zero is never kept.
 
-    Exactness. A pair of a sign and |z| is proposed with probability proportional to exp(-rate (M j)^power).
-    It is kept in proportion to exp(-rate |z|^power), and every z other than 0 has one such pair, as 0 has
-    without the negative one. Proposals are independent, so those that are kept have this distribution.
+    Exactness. A sign and a magnitude M j + r are proposed with probability proportional to
+    exp(-rate (M j)^power), and kept with probability exp(-x). The product of both is proportional to
+    exp(-rate |z|^power). Every z has exactly one sign and magnitude, because the negative zero is dropped.
+    Proposals are independent, so the kept ones are independent and have this distribution.
 
-    A proposal is kept where a uniform number U is below exp(-x), whose first bits are drawn for all
-    proposals. exp(-x) is at least 1 - x, and x is at most its value for r = M. So a U that lies below this
-    by its first bits is kept at once. For any other, bits are drawn until integer bounds of exp(-x) decide.
+    A proposal is kept if a uniform number U is below exp(-x). The first bits of U are drawn for all
+    proposals. exp(-x) is at least 1 - x, and x is at most its value for r = M. If the first bits show that U
+    is below 1 minus that value, the proposal is kept at once. Otherwise bits are drawn until integer bounds
+    of exp(-x) decide.
 
     Integers are computed modulo 2^64. So a larger z wraps around, as its sum with an int64 would.
 
