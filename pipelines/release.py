@@ -33,7 +33,7 @@ FILES = (OUTPUT_ID, RELEASE, TABLE, REPORT)
 _INSIDE = b"release"
 SCHEMA = 1
 
-_PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "opendp": "opendp", "dp-accounting": "dp-accounting"}
+_PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "dp-accounting": "dp-accounting"}
 
 
 def draft_release(job: Job, plan: Plan) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def test_a_plan_of_one_pure_draw_needs_no_accountant(name: str, purely_planned: 
     assert not parts_of_scipy(modules)
 
 
-def test_a_run_of_one_pure_draw_loads_no_more_than_beam_and_opendp(
+def test_a_run_of_one_pure_draw_loads_no_more_than_beam(
     tmp_path: Path, write: Callable[[str, dict[str, Any]], str]
 ) -> None:
     """Beam loads clients of clouds by itself, where they are installed."""
@@ -135,6 +135,6 @@ def test_a_run_of_one_pure_draw_loads_no_more_than_beam_and_opendp(
     places = {"input.path": str(tmp_path / "rows.parquet"), "output": str(tmp_path / "out")}
     job = write("run", {**PURE["histogram"], **places})
     modules = load("", {"run": ["run", job]})["run"]
-    assert {"apache_beam", "opendp"} <= packages(modules)
-    assert not packages(modules) & {"dp_accounting", "pandas", "polars", "sklearn"}
+    assert "apache_beam" in packages(modules)
+    assert not packages(modules) & {"dp_accounting", "opendp", "pandas", "polars", "sklearn"}
     assert not parts_of_scipy(modules)
