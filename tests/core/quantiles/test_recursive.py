@@ -33,7 +33,7 @@ def test_noise_of_the_counts_is_as_charged(neighbors):
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 def test_hardly_more_cells_than_quantiles_are_counted_precisely(neighbors):
-    """Half of the records have one value. When no cells were merged, some 30 were counted."""
+    """Half of the records have one value; without merging twice as many cells were counted."""
     plan, noise = (
         plan_for(neighbors=neighbors, grid=Grid((0.0,), (1e6,), 1.0)),
         RecordingNoise(SeededNoise(0)),
