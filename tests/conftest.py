@@ -12,7 +12,6 @@ SLOW = (
     "core/mechanisms/test_ordered_search.py::test_ranks_are_within_the_promised_error*",
     "core/mechanisms/test_ordered_search.py::test_the_typical_error_is_that_of_dense_records*",
     "core/one_cluster/practical/test_method.py::test_promise_holds*",
-    "core/quantiles/test_choice.py::test_auto_is_near_the_best_on_a_large_grid*",
     "core/sample_and_aggregate/test_aggregator.py::test_auto_is_near_the_best_method*",
     "core/sample_and_aggregate/test_aggregator.py::test_every_promise_holds*",
     "core/test_aggregate.py::test_every_subset_is_as_likely*",

@@ -46,6 +46,7 @@ def test_auto_is_near_the_best():
     check((100, 2**20), (2000,), (0.3,), (3, 49), runs=4)
 
 
+@pytest.mark.audit
 def test_auto_is_near_the_best_on_a_large_grid():
     check((100, 2**20, 2**31), (500, 20_000, 10**6), (0.1, 1.0), (3, 9, 99), runs=4)
 
