@@ -40,11 +40,11 @@ class SecureNoise(Noise):
         proposals, whose margin is 2^-20 of the weight and one unit: far more than it errs.
 
         Raises:
-            ValueError: the scale is not a number above 0. It is public.
+            ValueError: the scale is not a finite number above 0. It is public.
             TypeError: see `core.noise.log_weights`.
         """
         if not 0 < scale < math.inf:
-            raise ValueError(f"A scale of {scale:.3g} is not above 0, or infinite.")
+            raise ValueError(f"A scale of {scale:.3g} is not a finite number above 0.")
         scores, weights = np.asarray(scores), log_weights(scores, lengths, scale)
         anchor = int(np.argmax(weights))
         unit = 1 << (61 - len(weights).bit_length())

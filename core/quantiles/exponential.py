@@ -82,7 +82,8 @@ class Aim:
         depth = min(self.inside * UNIT, total * UNIT // 2)
         wanted = target * total + (depth if target == 0 else -depth) + self.shift * UNIT
         up = UNIT // 2 if self.total_is_public else UNIT - target
-        runs = Runs.between(order, -self.margin * (self.shift < 0), size + self.margin * (self.shift > 0))
+        low, high = (-self.margin, size) if self.shift < 0 else (0, size + self.margin)
+        runs = Runs.between(order, low, high)
         scores = rank_scores(runs, total, (UNIT - up) * total - wanted, up, UNIT - up)
         at = draw.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
         return min(max(at, 0), size - 1)

@@ -320,8 +320,8 @@ class Recursive(Method[Quantiles]):
             worst = max(worst, sharing * scale * (math.log(width) + math.log(many / failure)))
             if (tree := tree_within(width, many)) is not None:
                 trees.add(tree)
-        errors = (tree.largest_error(scale * tree.levels, True, failure / many) for tree in trees)
-        return max(worst, *errors, 0.0)
+        errors = [tree.largest_error(scale * tree.levels, True, failure / many) for tree in trees]
+        return max([worst, *errors])
 
     @property
     def _given(self) -> tuple[float, ...]:

@@ -102,9 +102,7 @@ def candidate_radii(boxes: Boxes, level: int, ratio: float = RATIO) -> Ints:
     """
     grid, side = boxes.grid, (1 << level) / boxes.unit
     diameter = side * math.sqrt(grid.dimension)
-    everything = (
-        grid.diameter + 1
-    )  # it holds all records, also about a center outside of a ball of the domain
+    everything = grid.diameter + 1  # about any center, also one outside of a ball of the domain
     widest = everything if boxes.projected else min(everything, math.ceil(diameter / 2))
     finest = level == boxes.bottom
     narrowest = 1.0 if finest else max(1.0, diameter / 24)
