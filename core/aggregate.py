@@ -14,6 +14,9 @@ Ints = NDArray[np.int64]
 _SAMPLE = 0x73616D706C65
 """Tweak of the hash that orders records, which no Poisson sample uses."""
 
+_FEW = 2
+"""Largest mean count for which keys are repeated instead of carrying their counts."""
+
 
 class Aggregate(Protocol):
     """What workers send to the private stage."""
@@ -37,26 +40,45 @@ class Counts:
     @classmethod
     def of(cls, keys: Ints) -> "Counts":
         """Count the occurrences in `keys`, shape (n,)."""
-        keys = np.sort(keys)
-        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys
+        return cls._of_sorted(np.sort(keys))
+
+    @classmethod
+    def _of_sorted(cls, keys: Ints) -> "Counts":
+        new = keys[1:] != keys[:-1]
+        if new.all():
+            return cls(keys, np.ones(len(keys), dtype=np.int64))
+        first = np.append(0, np.flatnonzero(new) + 1)
         return cls(keys[first], np.diff(np.append(first, len(keys))))
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
     @classmethod
     def joined(cls, parts: Sequence["Counts"]) -> "Counts":
         """Join parts whose keys ascend from part to part."""
         return cls(np.concatenate([p.keys for p in parts]), np.concatenate([p.counts for p in parts]))
 
-    def __add__(self, other: "Counts") -> "Counts":
-        if not len(other.keys):
-            return self
-        if not len(self.keys):
-            return other
-        keys = np.concatenate([self.keys, other.keys])
+    @classmethod
+    def merged(cls, parts: Sequence["Counts"]) -> "Counts":
+        """Add up any number of counts at once, at least one."""
+        filled = [part for part in parts if len(part.keys)]
+        if len(filled) < 2:
+            return (filled or list(parts))[0]
+        keys = np.concatenate([part.keys for part in filled])
+        records = sum(int(part.counts.sum()) for part in filled)
+        if records == len(keys):
+            keys.sort()
+            return cls._of_sorted(keys)
+        counts = np.concatenate([part.counts for part in filled])
+        if records <= _FEW * len(keys):  # sorting keys alone is several times as fast
+            return cls.of(np.repeat(keys, counts))
         order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        counts = np.concatenate([self.counts, other.counts])[order]
+        keys, counts = keys[order], counts[order]
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        return Counts(keys[first], np.add.reduceat(counts, first))
+        return cls(keys[first], np.add.reduceat(counts, first))
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts.merged([self, other])
 
     def __eq__(self, other: object) -> bool:
         return (

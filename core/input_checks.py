@@ -1,16 +1,18 @@
 """Count in the first round of a task, beside its own aggregate, what the input had outside of the domain."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
+from typing import Any, cast
 
 import numpy as np
 
-from core.aggregate import Tally
+from core.aggregate import Counts, Tally
 from core.budget import Budget, Spend, spend
 from core.draws import Charged, Draw, Laplace, charged
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, State
+from core.rounds import Block, RoundInParts, State, parts_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,15 @@ class Beside:
 
     def __add__(self, other: "Beside") -> "Beside":
         return Beside(self.aggregate + other.aggregate, self.outside + other.outside)
+
+    def __len__(self) -> int:
+        return len(self.aggregate)
+
+    @classmethod
+    def merged(cls, parts: Sequence["Beside"]) -> "Beside":
+        """Add up any number at once, at least one, of sparse counts."""
+        outside = reduce(lambda a, b: a + b, [part.outside for part in parts])
+        return cls(Counts.merged([part.aggregate for part in parts]), outside)
 
     def above(self, floor: int) -> "Beside":
         """Clip the aggregate alone; see `core.aggregate.Counts.above`."""
@@ -84,6 +95,11 @@ class CheckedRound:
         """See `Round.floor`."""
         return self.round_.floor
 
+    @property
+    def parts(self) -> int:
+        """See `RoundInParts.parts`."""
+        return parts_of(self.round_)
+
     def draws(self) -> tuple[Draw, ...]:
         """See `Charged.draws`."""
         return self.round_.draws() if self.count is None else (*self.round_.draws(), self.count)
@@ -101,7 +117,18 @@ class CheckedRound:
         if self.count is None:
             return replace(state, state=self.round_.release(aggregate, state.state, noise))
         after = self.round_.release(aggregate.aggregate, state.state, noise)
-        counts = [int(count) for count in self.count.add(aggregate.outside.totals, noise)]
+        return self._checked(self.count, after, aggregate.outside, noise)
+
+    def release_part(self, number: int, aggregate: Any, state: Checked, noise: Noise) -> Checked:
+        """See `RoundInParts.release_part`; the first part has the counts, see `Beside.split`."""
+        round_ = cast(RoundInParts, self.round_)
+        if self.count is None:
+            return replace(state, state=round_.release_part(number, aggregate, state.state, noise))
+        after = round_.release_part(number, aggregate.aggregate, state.state, noise)
+        return Checked(after) if number else self._checked(self.count, after, aggregate.outside, noise)
+
+    def _checked(self, count: Laplace, after: State, outside: Tally, noise: Noise) -> Checked:
+        counts = [int(noisy) for noisy in count.add(outside.totals, noise)]
         return Checked(after, tuple(counts[: self.columns]), tuple(counts[self.columns :]))
 
 

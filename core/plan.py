@@ -45,6 +45,16 @@ class Tabular(Finding, Protocol):
         """Return the columns of the table, in data units; None where nothing was found."""
 
 
+class InParts(Finding, Protocol):
+    """A part of the last state of a task whose last round is a `core.rounds.RoundInParts`.
+
+    Whole numbers in its `result` add up over the parts; all else there is the same in every part.
+    """
+
+    def columns(self, grid: Grid) -> Mapping[str, NDArray[Any]]:
+        """Return the columns of the part's table, in data units; the same ones where it has no row."""
+
+
 @dataclass(frozen=True)
 class Chosen:
     """Why a plan has its method.

@@ -60,6 +60,26 @@ class Round(Protocol):
         """Turn the merged aggregate into the next public state, privately; never raises on data."""
 
 
+class RoundInParts(Round, Protocol):
+    """The last round of a task, whose release no process needs to hold as a whole.
+
+    Its aggregate is split by key into `parts` shards; see `core.aggregate.Counts.split`. Each shard is
+    released by itself. `release` does the same to all shards in one process, and joins what it gets.
+    """
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are, empty ones too: a public number. 1 where the round is like any other."""
+
+    def release_part(self, number: int, aggregate: Any, state: State, noise: Noise) -> State:
+        """Release the shard `number`, from 0 on, like `release`."""
+
+
+def parts_of(round_: Round) -> int:
+    """Return in how many parts a round is released: 1 unless it is a `RoundInParts`."""
+    return int(getattr(round_, "parts", 1))
+
+
 def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise) -> State:
     """Run `rounds` over `blocks` in this process: the twin of the Beam transform `RunRounds`.
 

@@ -16,21 +16,27 @@ import pyarrow.parquet as pq
 from core.domain import Grid
 from core.errors import ShoalError
 from core.input_checks import Checked
-from core.plan import Finding, Plan, Tabular
+from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
-from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.plan import describe_checks, describe_choice, describe_noise, hidden, notes
 from pipelines.storage.folder import Folder
+from pipelines.table import (
+    ATTEMPT,
+    TABLE,
+    encode_release,
+    encode_table,
+    join_stored,
+    largest_rows,
+    release_inside,
+)
 
 RELEASE = "release.json"
-TABLE = "result.parquet"
 REPORT = "report.html"
 OUTPUT_ID = "output.id"
-FILES = (OUTPUT_ID, RELEASE, TABLE, REPORT)
-"""Names of the files that a run writes."""
-_INSIDE = b"release"
+FILES = (OUTPUT_ID, RELEASE, TABLE, ATTEMPT, REPORT)
+"""Names of the files that a run writes, without parts of a table."""
 SCHEMA = 1
 
 _PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "dp-accounting": "dp-accounting"}
@@ -85,18 +91,27 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | C
       discarded with their writers.
     - All other published files, release.json of a table and the report, are made from that file.
     """
-    if isinstance(finding, Checked):
-        draft = {**draft, "checks": {**draft["checks"], "left_out": finding.left_out, "moved": finding.moved}}
-        finding = cast(Finding, finding.state)
+    draft, finding = _with_checks(draft, finding)
     release = complete_release(draft, finding, grid)
     if not isinstance(finding, Tabular):
         folder.create(RELEASE, release)
         return
-    table = pa.table(finding.table(grid) or {})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata({_INSIDE: release}), sink, compression="zstd")
-    folder.create(TABLE, sink.getvalue().to_pybytes())
+    folder.create(TABLE, encode_table(release, finding.table(grid) or {}))
     _copy_out(folder)
+
+
+def encode_part(draft: Mapping[str, Any], grid: Grid, finding: InParts | Checked) -> bytes:
+    """Return the file of a part of a table; see `pipelines.table`."""
+    draft, part = _with_checks(draft, finding)
+    part = cast(InParts, part)
+    return encode_table(complete_release(draft, part, grid), part.columns(grid))
+
+
+def _with_checks(draft: Mapping[str, Any], finding: Finding | Checked) -> tuple[Mapping[str, Any], Finding]:
+    if not isinstance(finding, Checked):
+        return draft, finding
+    checks = {**draft["checks"], "left_out": finding.left_out, "moved": finding.moved}
+    return {**draft, "checks": checks}, cast(Finding, finding.state)
 
 
 def _copy_out(folder: Folder) -> bytes | None:
@@ -104,12 +119,15 @@ def _copy_out(folder: Folder) -> bytes | None:
     stored = folder.read(TABLE)
     if stored is None:
         return None
-    try:
-        release = pq.read_schema(pa.BufferReader(stored)).metadata[_INSIDE]
-    except (pa.ArrowException, TypeError, KeyError):
-        raise JobError(
-            f"output: {folder.locate(TABLE)} exists, but no run wrote it: give another folder."
-        ) from None
+    folder.create(RELEASE, release_inside(stored, folder.locate(TABLE)))
+    return folder.read(RELEASE)
+
+
+def _complete(folder: Folder, job: str) -> bytes | None:
+    """Write release.json of a table in parts, if all of them are there; return its bytes, or None."""
+    release = join_stored(folder, job)
+    if release is None:
+        return None
     folder.create(RELEASE, release)
     return folder.read(RELEASE)
 
@@ -145,10 +163,16 @@ def read_output_id(folder: Folder) -> str | None:
 
 
 def read_rows(folder: Folder) -> Rows:
-    """Return the columns of result.parquet in the folder, or None without that file."""
+    """Return the columns of result.parquet in the folder, or None without that file.
+
+    Of a table in parts, return the rows of each part that a report may show; see `largest_rows`.
+    """
     stored = folder.read(TABLE)
     if stored is None:
-        return None
+        where = folder.locate(RELEASE)
+        with as_the_run_wrote_it(where):
+            listed = parse_release(folder.read(RELEASE) or b"", where).get("table")
+            return None if listed is None else largest_rows(folder, listed)
     try:
         table = pq.read_table(pa.BufferReader(stored))
     except (pa.ArrowException, OSError):
@@ -166,7 +190,7 @@ def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> 
     order = ("schema", "task", "run_id", "outcome")
     release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
     ordered = {key: release[key] for key in order} | release
-    return (json.dumps(finite(ordered), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return encode_release(ordered)
 
 
 def parse_release(data: bytes, where: str) -> dict[str, Any]:
@@ -205,7 +229,7 @@ def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
     Raises:
         JobError: the folder contains the release of another job, or release.json is not a release.
     """
-    data = folder.read(RELEASE) or _copy_out(folder)
+    data = folder.read(RELEASE) or _copy_out(folder) or _complete(folder, job)
     if data is None:
         return None
     release = parse_release(data, f"output: {folder.locate(RELEASE)}")

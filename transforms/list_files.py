@@ -196,6 +196,12 @@ def filesystem(path: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
 
 
+def version_of(file: File) -> str:
+    """Return what changes where a file is written again: its path, and when it was written."""
+    system, path = filesystem(file.path)
+    return f"{file.path} {system.get_file_info(path).mtime_ns}"
+
+
 @cache
 def _object_storage() -> fs.FileSystem:
     """Return Google Cloud Storage or its emulator, as Google's client library would choose it."""

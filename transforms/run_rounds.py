@@ -2,17 +2,19 @@
 
 import dataclasses
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, cast
 
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
-from core.rounds import Block, Round, State
-from transforms.plain_errors import RoundError, plain_errors
+from core.rounds import Round, RoundInParts, State, parts_of
+from transforms.draw_parts import DrawParts
+from transforms.plain_errors import plain_errors
+from transforms.records import Drawn, Records, check_marks
 
 _MERGING = "Merging"
 """What the steps between workers and the private stage are called where they fail."""
@@ -21,32 +23,11 @@ Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
 
 
-class Records(Protocol):
-    """How elements become records."""
-
-    def blocks(self, element: Any) -> Iterator[Block]:
-        """Return the records of an element in blocks; every call returns the same records."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A state with a random mark of the call that drew it.
-
-    Args:
-        state: returned by a release, or the start.
-        mark: 16 random bytes for each call of the release; empty for the start.
-    """
-
-    state: State
-    mark: bytes = b""
-
-
 @dataclass(frozen=True)
 class Made:
     """An aggregate with the mark of the state from which it was made.
 
-    Workers and the private stage read the state separately. If an engine recomputes a lost state, they could
-    read different draws of it. The marks then differ, and nothing is released.
+    See `transforms.records.check_marks`.
 
     Args:
         aggregate: of the records of some workers.
@@ -57,13 +38,12 @@ class Made:
     mark: bytes
 
     def __add__(self, other: "Made") -> "Made":
-        _check_marks(self.mark, other.mark)
+        check_marks(self.mark, other.mark)
         return Made(self.aggregate + other.aggregate, self.mark)
 
 
-def _check_marks(one: bytes, other: bytes) -> None:
-    if one != other:
-        raise RoundError("The engine gave two different draws of one state to the workers of a round.")
+def _as_it_is(number: int, state: State) -> tuple[int, State]:
+    return number, state
 
 
 @dataclasses.dataclass
@@ -76,6 +56,7 @@ class RunRounds(beam.PTransform):
         noise: source of randomness; it is sent to the worker that releases.
         reader: how elements become records, such as `Reader` for descriptors and `AnswerReader` for answers.
         shards: number of shards in which a large sparse aggregate is merged.
+        keep_part: makes of the number and the state of a part what is returned of it.
     """
 
     rounds: Sequence[Round]
@@ -83,11 +64,18 @@ class RunRounds(beam.PTransform):
     noise: Noise
     reader: Records
     shards: int = 16
+    keep_part: Callable[[int, State], Any] = _as_it_is
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Take at least one element for `reader`; return one element, the state after the last round."""
+        """Take at least one element for `reader`; return one element, the state after the last round.
+
+        Where the last round is made in parts, return what `keep_part` makes of each part.
+        """
         drawn = elements.pipeline | "Start" >> beam.Create([Drawn(self.start)], reshuffle=False)
         for round_ in self.rounds:
+            if parts_of(round_) > 1:
+                last = cast(RoundInParts, round_)
+                return elements | last.name >> DrawParts(last, drawn, self.noise, self.reader, self.keep_part)
             drawn = elements | round_.name >> RunRound(round_, drawn, self.noise, self.reader, self.shards)
         return drawn | "Last" >> beam.Map(lambda last: last.state)
 
@@ -206,5 +194,5 @@ def _clip(shard: tuple[int, Made], floor: int) -> Made:
 @no_annotations
 def _release(made: Made, round_: Round, drawn: Drawn, noise: Noise) -> Drawn:
     with plain_errors(f"Round {round_.name}"):
-        _check_marks(made.mark, drawn.mark)
+        check_marks(made.mark, drawn.mark)
         return Drawn(round_.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)

@@ -1,5 +1,6 @@
 """What a histogram releases, the counts of cells, and what it promises."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,14 @@ class Table:
     keys: Ints
     counts: Ints
 
+    @classmethod
+    def joined(cls, parts: Sequence["Table"]) -> "Table":
+        """Join tables that have no cell in common, at least one."""
+        keys = np.concatenate([part.keys for part in parts])
+        order = np.argsort(keys, kind="stable")
+        counts = np.concatenate([part.counts for part in parts])
+        return cls(parts[0].cells, keys[order], counts[order])
+
     def result(self, grid: Grid) -> Result | None:
         """Return the summary of the released cells; None where no cell was released."""
         if not len(self.keys):
@@ -57,5 +66,9 @@ class Table:
         return Result(self.cells.shape, len(self.keys), int(self.counts.sum()))
 
     def table(self, grid: Grid) -> dict[str, NDArray[Any]] | None:
-        """Return one row per released cell: `cell_i`, `lower_i`, `upper_i` for each axis i, and `count`."""
-        return self.cells.table(self.keys, self.counts) if len(self.keys) else None
+        """Return one row per released cell; see `columns`."""
+        return self.columns(grid) if len(self.keys) else None
+
+    def columns(self, grid: Grid) -> dict[str, NDArray[Any]]:
+        """Return the columns `cell_i`, `lower_i`, `upper_i` for each axis i, and `count`."""
+        return self.cells.table(self.keys, self.counts)

@@ -1,9 +1,11 @@
 """What a histogram is asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.errors import InvalidValue
 from core.plan import check_failure
+
+MOST_PARTS = 4096
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,8 @@ class Histogram:
         failure: probability with which a promise may fail, beta.
         method: `dense` (every cell), `sparse` (cells with enough records, needs delta), or `auto`.
         floor: for `sparse` only: cells with at most this many records never appear, which saves memory.
+        parts: for `sparse` only: above 1, the table is written by the workers as this many files, so that no
+            process holds it as a whole; for tables of more than some million cells.
 
     Raises:
         InvalidValue: a value is out of range.
@@ -24,6 +28,7 @@ class Histogram:
     failure: float = 0.1
     method: str = "auto"
     floor: int = 0
+    parts: int = field(default=1, metadata={"added": True})
 
     def __post_init__(self) -> None:
         numbers = (self.cells,) if isinstance(self.cells, int) else self.cells
@@ -33,4 +38,10 @@ class Histogram:
         if self.floor < 0 or (self.floor and self.method != "sparse"):
             raise InvalidValue(
                 "floor", self.floor, "it must be at least 0, and above 0 only where the method is sparse"
+            )
+        if not 1 <= self.parts <= MOST_PARTS or (self.parts > 1 and self.method != "sparse"):
+            raise InvalidValue(
+                "parts",
+                self.parts,
+                f"it must be from 1 to {MOST_PARTS:,}, and above 1 only where the method is sparse",
             )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from core.aggregate import Counts
 from core.draws import Charged, Draw
@@ -23,10 +23,16 @@ class SparseHistogram:
     A record is in one cell. `StabilityHistogram` gives the cost. Clipping at the floor is 1-Lipschitz in
     every count, so the clipped counts have the same sensitivity.
 
+    The table may be released in parts. The part of a cell follows from its key alone, and whether a cell
+    appears, and with which count, depends on its own count and its own noise. So all parts together are
+    distributed like the table that is drawn at once, and cost as much. A replaced record may change two parts
+    by 1 each; that is the `l1` of 2 that the draw is calibrated to.
+
     Args:
         cells: the cells.
         count: noise of every count above the floor, and the threshold for it.
         floor: counts at or below it never appear.
+        parts: see `core.rounds.RoundInParts`; as many as the draws of `count`.
     """
 
     cells: Cells
@@ -34,6 +40,7 @@ class SparseHistogram:
     purpose: ClassVar[str] = "which cells hold enough records, and how many each of them holds"
     floor: int = 0
     name: str = "histogram"
+    parts: int = 1
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -45,6 +52,11 @@ class SparseHistogram:
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> Table:
         """Release the cells that reach the threshold with their noisy counts."""
+        shards = aggregate.split(self.parts)
+        return Table.joined([self.release_part(i, shard, state, noise) for i, shard in enumerate(shards)])
+
+    def release_part(self, number: int, aggregate: Counts, state: None, noise: Noise) -> Table:
+        """See `RoundInParts.release_part`."""
         keys, counts = self.count.released(aggregate.keys, aggregate.counts, noise)
         return Table(self.cells, keys, counts + self.floor)
 
@@ -65,21 +77,30 @@ class Sparse(CountCells):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        return (SparseHistogram(self.cells, self._count, self.setting.params.floor),)
+        params = self.setting.params
+        return (SparseHistogram(self.cells, self._count, params.floor, parts=params.parts),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`; a cell that is missing counts as empty."""
         floor = self.setting.params.floor
         released_from = floor + self._count.threshold + self.error
+        parts = self.setting.params.parts
+        holds = (
+            "the private stage holds"
+            if parts == 1
+            else f"each of {parts:,} workers' tasks holds its share of"
+        )
         note = (
-            "A cell with fewer records than promised may be missing; the private stage holds every cell "
-            f"with more than {floor} records."
+            f"A cell with fewer records than promised may be missing; {holds} every cell with more than "
+            f"{floor} records."
         )
         return self.promised(self.error, released_from, max(self.error, released_from - 1), note)
 
     @cached_property
     def _count(self) -> StabilityHistogram:
         setting, what = self.setting, "cell counts"
+        parts: dict[str, Any] = {"times": setting.params.parts, "disjoint": setting.params.parts > 1}
         if not self.sensitivity:
-            return StabilityHistogram(what=what, scale=0.0, threshold=1, l1=0)
-        return StabilityHistogram.of(what, setting.budget.epsilon, setting.budget.delta, setting.neighbors)
+            return StabilityHistogram(what=what, scale=0.0, threshold=1, l1=0, **parts)
+        budget = setting.budget
+        return StabilityHistogram.of(what, budget.epsilon, budget.delta, setting.neighbors, **parts)

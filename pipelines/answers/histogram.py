@@ -48,6 +48,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
         )
     columns, shape, many = release["domain"]["columns"], result.cells, records.many
+    in_parts = release.get("table") is not None  # then `rows` has the largest of each part alone
     error = promises_of(Promises, release).cell_error
     within = (
         "" if error is None else f"each within {error:,} of the truth, with probability {confidence(release)}"
@@ -59,8 +60,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact("cells", (f"{result.released:,} of {int(np.prod(shape, dtype=object)):,}",), within),
             Fact(many, (f"{result.total:,}",), "sum of the released counts"),
         ),
-        figures=_figures(columns, shape, rows, many),
-        tables=() if rows is None else (_largest(columns, rows, many),),
+        figures=_figures(columns, shape, rows, many, in_parts),
+        tables=() if rows is None else (_largest(columns, rows, many, in_parts),),
     )
 
 
@@ -69,8 +70,10 @@ def _span(rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
     return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in ends)
 
 
-def _figures(columns: list[str], shape: tuple[int, ...], rows: Rows, many: str) -> tuple[Figure, ...]:
-    if rows is None or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
+def _figures(
+    columns: list[str], shape: tuple[int, ...], rows: Rows, many: str, in_parts: bool
+) -> tuple[Figure, ...]:
+    if rows is None or in_parts or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
         return ()
     edges = []
     for axis, cells in enumerate(shape):
@@ -87,9 +90,10 @@ def _figures(columns: list[str], shape: tuple[int, ...], rows: Rows, many: str) 
     return (Figure(heat, "Darker cells have larger released counts"),)
 
 
-def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str) -> Table:
+def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str, in_parts: bool) -> Table:
     order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
     cells = [
         (*(_span(rows, axis, i) for axis in range(len(columns))), f"{rows['count'][i]:,}") for i in order
     ]
-    return Table(f"The {len(cells)} largest cells; all cells are in result.parquet", (*columns, many), cells)
+    place = "the folder result" if in_parts else "result.parquet"
+    return Table(f"The {len(cells)} largest cells; all cells are in {place}", (*columns, many), cells)

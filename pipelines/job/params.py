@@ -5,13 +5,22 @@ import re
 from dataclasses import MISSING, fields
 from typing import Any, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, Field, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    create_model,
+    model_serializer,
+    model_validator,
+)
 
 from pipelines.job.policy import JobPart
 
 
 def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -> type[BaseModel]:
     """Return the model of a task's parameters: keys, types and descriptions come from the dataclass.
+
+    A field whose metadata has `added` is not dumped where it has its default.
 
     Args:
         cls: the dataclass.
@@ -35,7 +44,14 @@ def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -
         for field in fields(cls)
     }
 
+    added = {field.name: field.default for field in fields(cls) if field.metadata.get("added")}
+
     class Params(JobPart):
+        @model_serializer(mode="wrap")
+        def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+            """Leave out what earlier versions did not know, at its default: the hash of a job stays."""
+            return {key: value for key, value in handler(self).items() if (key, value) not in added.items()}
+
         def build(self) -> Any:
             return cls(**{name: getattr(self, name) for name in known})
 

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from core.noise import Noise
-from core.rounds import Block, Round, State
+from core.rounds import Block, Round, RoundInParts, State, parts_of
 from pipelines.console.events import Events
 
 _LISTENERS: dict[str, Callable[[str], None]] = {}
@@ -51,6 +51,11 @@ class Announced:
         """See `Round.floor`."""
         return self.round_.floor
 
+    @property
+    def parts(self) -> int:
+        """See `RoundInParts.parts`."""
+        return parts_of(self.round_)
+
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""
         return self.round_.summarize(block, state)
@@ -58,8 +63,18 @@ class Announced:
     def release(self, aggregate: Any, state: State, noise: Noise) -> State:
         """See `Round.release`."""
         released = self.round_.release(aggregate, state, noise)
-        _LISTENERS.get(self.listener, lambda name: None)(self.name)
+        self._announce()
         return released
+
+    def release_part(self, number: int, aggregate: Any, state: State, noise: Noise) -> State:
+        """See `RoundInParts.release_part`; the last part is announced."""
+        released = cast(RoundInParts, self.round_).release_part(number, aggregate, state, noise)
+        if number == self.parts - 1:
+            self._announce()
+        return released
+
+    def _announce(self) -> None:
+        _LISTENERS.get(self.listener, lambda name: None)(self.name)
 
 
 @contextmanager

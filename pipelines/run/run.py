@@ -15,7 +15,8 @@ from apache_beam.typehints.decorators import no_annotations
 from core.domain import Grid
 from core.errors import ShoalError
 from core.input_checks import Checked
-from core.plan import Finding, Plan
+from core.plan import Finding, InParts, Plan
+from core.rounds import parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.errors import JobError
@@ -36,6 +37,7 @@ from pipelines.release import (
     REPORT,
     as_the_run_wrote_it,
     draft_release,
+    encode_part,
     find_release,
     identify_output,
     read_output_id,
@@ -49,15 +51,17 @@ from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pi
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.folder import Folder, StorageError
 from pipelines.storage.locate import open_folder
+from pipelines.table import ATTEMPT, Attempt, Part, encode_release, join_parts, write_part
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
-from transforms.list_files import lies_within
+from transforms.list_files import lies_within, version_of
 from transforms.open_source import Source, open_source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
+from transforms.records import Records
 from transforms.run_function import Function
-from transforms.run_rounds import Records, RunRounds
+from transforms.run_rounds import RunRounds
 from transforms.split_units import Splitting
 
 
@@ -98,7 +102,7 @@ class Delivery:
                 with as_the_run_wrote_it(self.folder.locate(RELEASE)):
                     page = render(release, read_rows(self.folder)).encode()
                 self.folder.create(REPORT, page)
-            for name in FILES:
+            for name in (*FILES, *(part["name"] for part in release.get("table") or ())):
                 self.folder.sweep(name)
         return release
 
@@ -186,6 +190,9 @@ def prepare_run(
     prepared = Prepared(job, options, source, make_plan(job, salt), salt)
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
         import_function(prepared.function)
+    attempt = attempt_of(prepared)
+    if attempt is not None:
+        attempt.check(open_folder(job.output))
     if job.privacy.ledger is not None:
         delivery = delivery_of(job)
         output_id = read_output_id(delivery.folder)
@@ -207,7 +214,8 @@ def _check_apart(job: Job) -> None:
                 "read it as rows; give a path outside the input."
             )
     own = [os.path.realpath(open_folder(job.output).locate(name)) for name in FILES]
-    if job.privacy.ledger is not None and os.path.realpath(job.privacy.ledger) in own:
+    ledger = os.path.realpath(job.privacy.ledger or "")
+    if ledger in own or os.path.dirname(ledger) == os.path.dirname(own[FILES.index(ATTEMPT)]):
         raise JobError(
             f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
             "another path."
@@ -313,9 +321,31 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
         reader = BoundedReader(job.grid)
     else:
         reader = Reader.of(source, job.grid, job.checks > 0)
-    state = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader)
-    _ = state | "Write" >> beam.Map(_write, draft_release(job, plan), job.grid, delivery)
+    draft = draft_release(job, plan)
+    keep = partial(_keep_part, draft, job.grid)
+    last = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep)
+    attempt = attempt_of(prepared)
+    if attempt is None:
+        _ = last | "Write" >> beam.Map(_write, draft, job.grid, delivery)
+    else:
+        written = last | "WriteParts" >> beam.Map(_write_part, attempt, delivery)
+        _ = written | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(_write_table, delivery)
     return pipeline
+
+
+def attempt_of(prepared: Prepared) -> Attempt | None:
+    """Return the attempt at a table in parts, or None where the release is of one piece.
+
+    Without units, and where a unit's record is computed from all of its rows, the records follow from the
+    input alone. Otherwise they follow from the salt, too, which no later attempt has.
+    """
+    job, plan = prepared.job, prepared.plan
+    parts = parts_of(plan.rounds[-1])
+    if parts == 1:
+        return None
+    salt = prepared.salt if job.keep in ("one", "last") else b""
+    versions = (version_of(file).encode() for file in prepared.source.files)
+    return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)
 
 
 @no_annotations  # Beam would use protocols as type hints
@@ -326,10 +356,37 @@ def _write(state: Finding | Checked, draft: Mapping[str, Any], grid: Grid, deliv
         StorageError: the folder has another id than the charge, as this worker has another disk.
     """
     with plain_errors("Write"):
-        if delivery.output_id not in (None, read_output_id(delivery.folder)):
-            raise StorageError(
-                f"{delivery.folder.locate('')} on the worker is not the folder of the machine that "
-                "submitted the run: give an output that all workers share."
-            )
+        _check_place(delivery)
         write_release(delivery.folder, draft, state, grid)
+        delivery.finish()
+
+
+def _check_place(delivery: Delivery) -> None:
+    if delivery.output_id not in (None, read_output_id(delivery.folder)):
+        raise StorageError(
+            f"{delivery.folder.locate('')} on the worker is not the folder of the machine that "
+            "submitted the run: give an output that all workers share."
+        )
+
+
+@no_annotations
+def _keep_part(
+    draft: Mapping[str, Any], grid: Grid, number: int, state: InParts | Checked
+) -> tuple[int, bytes]:
+    return number, encode_part(draft, grid, state)
+
+
+@no_annotations
+def _write_part(part: tuple[int, bytes], attempt: Attempt, delivery: Delivery) -> Part:
+    """Write a part of a table unless it is there, like `_write`; return the one that is there."""
+    with plain_errors("Write"):
+        _check_place(delivery)
+        return write_part(delivery.folder, attempt, *part, delivery.job)
+
+
+@no_annotations
+def _write_table(parts: list[Part], delivery: Delivery) -> None:
+    """Write the release of a table, all parts of which are stored, unless there is one."""
+    with plain_errors("Write"):
+        delivery.folder.create(RELEASE, join_parts(parts))
         delivery.finish()

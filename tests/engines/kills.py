@@ -21,6 +21,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import reduce
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -144,8 +145,18 @@ def run_rounds_in_memory(build: Any, left: str) -> bool:
     prepared, delivery, rounds = build.args
     job, plan = prepared.job, prepared.plan
     blocks = read_in_memory(prepared.source, job.grid)
-    state = run_in_memory(rounds, blocks, plan.start, run.SecureNoise())
-    run._write(state, run.draft_release(job, plan), job.grid, delivery)
+    draft, attempt = run.draft_release(job, plan), run.attempt_of(prepared)
+    if attempt is None:
+        state = run_in_memory(rounds, blocks, plan.start, run.SecureNoise())
+        run._write(state, draft, job.grid, delivery)
+        return True
+    (step,) = rounds
+    whole = reduce(lambda a, b: a + b, (step.summarize(block, plan.start) for block in blocks))
+    parts = []
+    for number, shard in enumerate(whole.split(step.parts)):
+        state = step.release_part(number, shard, plan.start, run.SecureNoise())
+        parts.append(run._write_part(run._keep_part(draft, job.grid, number, state), attempt, delivery))
+    run._write_table(parts, delivery)
     return True
 
 

@@ -5,6 +5,7 @@ release that was visible first stays; there is one charge; nothing else is left 
 right at every moment.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -30,8 +31,11 @@ from tests.pipelines.jobs import changes
 KILLS = 15
 """Random moments for each kind of answer and of storage."""
 
-TASKS = ("median", "histogram")
-"""One whose answer is JSON, and one whose answer is a table."""
+TASKS = ("median", "histogram", pytest.param("parts", marks=pytest.mark.slow))
+"""One whose answer is JSON, one whose answer is a table, and one of a table in parts."""
+
+IN_PARTS = {"params": {"cells": [4, 4], "method": "sparse", "parts": 3}}
+PARTS = [f"result/part-{number:05}.parquet" for number in range(3)]
 
 
 class Runs:
@@ -48,9 +52,10 @@ class Runs:
         self.place = f"{self.root}/{self.number}"
         self.ledger = f"{self.place}/books/ledger.json"
         create_ledger(self.ledger, Ledger(epsilon=1.0, delta=1e-6))
+        asked = changes("histogram") | IN_PARTS if self.task == "parts" else changes(self.task)
         job = self.bench.changed(
             {
-                **changes(self.task),
+                **asked,
                 "output": f"{self.place}/out",
                 "privacy.ledger": self.ledger,
                 "run_id": f"run-{self.number}",
@@ -61,39 +66,48 @@ class Runs:
         return str(path)
 
     @property
-    def published(self) -> str:
-        """The file that is written once, and holds the whole release."""
-        return "result.parquet" if self.task == "histogram" else "release.json"
+    def published(self) -> list[str]:
+        """The files that are written once, and hold the whole release."""
+        return {"median": ["release.json"], "histogram": ["result.parquet"], "parts": PARTS}[self.task]
 
     def files(self) -> dict[str, bytes]:
         """Return every file that is there, hidden ones too."""
         raise NotImplementedError
 
-    def look_after_a_kill(self) -> bytes | None:
-        """Check what is to be seen after a kill; return what is published, or None."""
+    def look_after_a_kill(self) -> dict[str, bytes]:
+        """Check what is to be seen after a kill; return what is published."""
         files = self.files()
         known = {"books/ledger.json", "books/.ledger.json.lock", "books/.ledger.json.draft"}
-        known |= {f"out/{name}" for name in ("result.parquet", "release.json", "report.html", "output.id")}
+        known |= {f"out/{name}" for name in ("release.json", "report.html", "output.id", *self.published)}
+        known |= {"out/result/_attempt.json"} if self.task == "parts" else set()
         assert set(files) <= known, set(files) - known
         self.look_at_rights()
-        published = files.get(f"out/{self.published}")
-        begun = {name for name in files if name.startswith("out/")} - {"out/output.id"}
-        assert published is not None or not begun
+        published = {name: files[f"out/{name}"] for name in self.published if f"out/{name}" in files}
+        begun = {name for name in files if name.startswith("out/")} - {
+            "out/output.id",
+            "out/result/_attempt.json",
+            *(f"out/{name}" for name in published),
+        }
+        assert len(published) == len(self.published) or not begun
         return published
 
     def look_at_rights(self) -> None:
         """Check the rights of what is to be seen."""
 
-    def look_at_the_end(self, seen: bytes | None) -> None:
+    def look_at_the_end(self, seen: dict[str, bytes]) -> None:
         """Check that there is one release, the one that was seen, with one charge, and nothing else."""
         files = self.files()
         files.pop("books/.ledger.json.lock", None)
-        names = {"output.id", "release.json", "report.html", self.published}
+        names = {"output.id", "release.json", "report.html", *self.published}
+        names |= {"result/_attempt.json"} if self.task == "parts" else set()
         assert set(files) == {"books/ledger.json", *(f"out/{name}" for name in names)}
-        assert seen in (None, files[f"out/{self.published}"])
+        assert seen == {name: files[f"out/{name}"] for name in seen}
         self.look_at_rights()
         release = files["out/release.json"]
-        if self.published == "result.parquet":
+        if self.task == "parts":
+            listed = {part["name"]: part["sha256"] for part in json.loads(release)["table"]}
+            assert listed == {name: hashlib.sha256(files[f"out/{name}"]).hexdigest() for name in PARTS}
+        if self.task == "histogram":
             assert files["out/result.parquet"].count(b'"run_id"') >= 1
             assert json.dumps(json.loads(release)["result"]["total"]).encode() in files["out/result.parquet"]
         charges = read_ledger(self.ledger).charges
@@ -164,7 +178,7 @@ def kill_at_every(runs: Runs, forks: Forks, what: str, **order: Any) -> int:
     while True:
         job = runs.begin()
         killed = forks.run(job, **{what: number}, **order)
-        seen = None if order.get("named") else runs.look_after_a_kill()
+        seen = {} if order.get("named") else runs.look_after_a_kill()
         forks.run(job, **order)
         runs.look_at_the_end(seen)
         if not killed:

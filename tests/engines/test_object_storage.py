@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from pipelines.plan import make_plan
 from pipelines.storage import object_storage
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file, open_folder
+from pipelines.table import part_name
 from tests.engines.faulty import FaultyProxy
 from tests.engines.services import FakeGcs
 from tests.pipelines.conftest import Bench
@@ -196,6 +198,40 @@ def test_a_run_with_everything_on_object_storage(cloud):
     assert cloud.release() == before
     assert folder[2] in cloud.names()
     assert cloud.shoal("report", f"{cloud.root}/releases/monday").exit_code == 0
+
+
+def hashes(cloud):
+    return [part["sha256"] for part in cloud.release()["table"]]
+
+
+def test_a_table_in_parts_on_object_storage(cloud):
+    """Parts are created once; a run that ended among them goes on with those that are there."""
+    params = {"cells": [8, 8], "method": "sparse", "parts": 3}
+    given = {"task": "histogram", "params": params, "privacy.epsilon": 0.5, "privacy.ledger": ...}
+    names = [f"releases/monday/{part_name(number)}" for number in range(3)]
+
+    def stored() -> list[bytes]:
+        return [cloud.bucket.blob(name).download_as_bytes() for name in names]
+
+    def run_again_without_the_middle():
+        for name in ("release.json", "report.html", part_name(1)):
+            cloud.bucket.blob(f"releases/monday/{name}").delete()
+        return cloud.run(given)
+
+    assert cloud.run(given).exit_code == 0
+    first = stored()
+    assert hashes(cloud) == [sha256(data).hexdigest() for data in first]
+    assert not open_folder(f"{cloud.root}/releases/monday").create(part_name(0), b"another draw")
+    again = run_again_without_the_middle()
+    assert again.exit_code == 0, again.output
+    second = stored()
+    assert [one == two for one, two in zip(first, second, strict=True)] == [True, False, True]
+    assert hashes(cloud) == [sha256(data).hexdigest() for data in second]
+    cloud.put("rows/part.parquet", cloud.rows.read_bytes())  # the same rows, but how could a run know
+    refused = run_again_without_the_middle()
+    assert refused.exit_code == 2
+    assert "is claimed by an earlier attempt" in refused.stderr
+    assert [name for name in cloud.names() if "part-" in name] == [names[0], names[2]]
 
 
 def start_shoal(server, *arguments: str) -> subprocess.Popen:

@@ -51,12 +51,15 @@ FIVE_COLUMNS = {
 
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
+IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "histogram": (
         {"params": {"cells": [1, 8]}, "privacy.policy": {"distance": [0.25, 0]}},
         CHECKED,
+        IN_PARTS,
+        {**IN_PARTS, **CHECKED},
     ),
     "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0}, NEAR),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),

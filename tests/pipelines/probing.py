@@ -185,6 +185,8 @@ class Probe(Noise):
         if isinstance(found, tuple) and isinstance(
             found[0], np.ndarray
         ):  # all cells that reach the threshold
+            if not noise.calls and draw.scale and not len(found[0]):  # a part without cells draws nothing
+                return [Asked("laplace", {}, draw.scale)]
             if not noise.calls:
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls

@@ -51,6 +51,12 @@ def test_the_number_of_elements_does_not_depend_on_the_rows(bench, task: str, un
     assert [n for n in seen if seen[n] != seen[0]] == []
 
 
+def test_neither_do_the_parts_of_a_table(bench) -> None:
+    params = {"params": {"cells": [8, 8], "method": "sparse", "parts": 5}, "privacy.epsilon": 8.0}
+    seen = {n: elements(bench, "histogram", n, **params) for n in (0, 2, 700)}
+    assert seen[0] == seen[2] == seen[700]
+
+
 def test_neither_does_the_size_of_a_row_group(bench) -> None:
     """More rows than fit one block or one part that is read at a time."""
     assert elements(bench, "one_cluster", 300_000) == elements(bench, "one_cluster", 3)

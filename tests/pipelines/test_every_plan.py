@@ -31,7 +31,7 @@ from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Lengths, Noise
-from core.rounds import Block
+from core.rounds import Block, parts_of
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, settings
@@ -174,6 +174,14 @@ def aggregate(step: Any, data: list[Block], state: Any, copies: int = 1) -> Any:
     return total if step.floor is None else total.above(step.floor)
 
 
+def released(step: Any, total: Any, state: Any, noise: Noise) -> Any:
+    """Release as a pipeline does: in parts, where a round has parts; then return the states of all parts."""
+    if parts_of(step) == 1:
+        return step.release(total, state, noise)
+    shards = total.split(step.parts)
+    return tuple(step.release_part(number, shard, state, noise) for number, shard in enumerate(shards))
+
+
 Trial = tuple[Any, Any, list[Answer], Any]
 """A round, the state before it, what the noise answered, and the state after it."""
 
@@ -191,7 +199,7 @@ def trials(setting: Setting, shape: str, script: Script = drawn, factor: float =
     data, state = blocks(setting, shape), plan.start
     for number, step in enumerate(plan.rounds):
         noise = NotingNoise(number, script, factor)
-        after = step.release(aggregate(step, data, state, setting.copies), state, noise)
+        after = released(step, aggregate(step, data, state, setting.copies), state, noise)
         yield step, state, noise.answers, after
         state = after
 
@@ -277,6 +285,6 @@ def test_nothing_but_noise(name: str, script: str) -> None:
         for step, before, answers, after in trials(setting, shape, SCRIPTS[script]):
             for other, data in others.items():
                 replay = Replay(answers)
-                again = step.release(aggregate(step, data, before, setting.copies), before, replay)
+                again = released(step, aggregate(step, data, before, setting.copies), before, replay)
                 replay.finish()
                 assert same(after, again), f"{step.name} on {other}"

@@ -27,7 +27,7 @@ from core.mechanisms.stability_axes import StabilityAxes
 from core.rounds import Block
 from tests.pipelines.every_plan import Setting, blocks
 from tests.pipelines.probing import Look, Probe, born, changes_of, loss
-from tests.pipelines.test_every_plan import aggregate, covered, named
+from tests.pipelines.test_every_plan import aggregate, covered, named, released
 
 _RECORDS = {"one_cluster": 900, "k_cover": 450, "k_means": 300, "k_median": 300}
 _WALKS = ("heavy_paths", "tree_log")
@@ -124,11 +124,11 @@ def compared(setting: Setting, shape: str, factor: float) -> Iterator[tuple[Any,
     state = setting.plan.start
     for number, step in enumerate(setting.plan.rounds):
         first = Probe(seed=number, factor=factor)
-        after = step.release(merged(step, setting, next(iter(databases.values())), state), state, first)
+        after = released(step, merged(step, setting, next(iter(databases.values())), state), state, first)
         looks = {}
         for name, data in databases.items():
             probe = Probe(first.looks)
-            step.release(merged(step, setting, data, state), state, probe)
+            released(step, merged(step, setting, data, state), state, probe)
             looks[name] = probe.looks
         for one, other in pairs:
             yield step, looks[one], looks[other]

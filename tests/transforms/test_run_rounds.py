@@ -17,7 +17,8 @@ from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.run_rounds import Drawn, Made, RunRounds, _release, _Sum, _summarize
+from transforms.records import Drawn
+from transforms.run_rounds import Made, RunRounds, _release, _Sum, _summarize
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, ordered, samplers, smooth
+from tests.mutants.tables import accounting, clusters, ordered, parts, samplers, smooth
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -12,5 +12,7 @@ MUTANTS = (
     *accounting.COSTS,
     *accounting.CHECKS,
     *samplers.SAMPLERS,
+    *parts.DRAWS,
+    *parts.SHOWN,
 )
 """Every wrong version."""

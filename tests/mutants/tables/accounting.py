@@ -131,8 +131,8 @@ CHECKS = (
         1,
         _CHECKS,
         "the counts of checks are released without noise",
-        "self.count.add(aggregate.outside.totals, noise)",
-        "aggregate.outside.totals",
+        "count.add(outside.totals, noise)",
+        "outside.totals",
         nothing_but_noise("histogram"),
     ),
     Mutant(

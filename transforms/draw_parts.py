@@ -1,0 +1,113 @@
+"""Run a round whose release is made in parts, each by a task of its own: no process holds all keys.
+
+Pieces of sparse counts wait in a file where the whole pipeline runs in this process, and in the runner's
+shuffle elsewhere. `transforms.spill` has the file.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
+
+from core.noise import Noise
+from core.rounds import RoundInParts, State
+from transforms.plain_errors import plain_errors
+from transforms.records import Drawn, Records, check_marks
+from transforms.spill import Spill
+
+_CELLS = 1 << 20
+"""Cells that a worker collects before it sends them on, at most, and those of one more block."""
+
+Pieces = list[tuple[Any, bytes]]
+"""Spilled counts, each with the mark of the state from which they were made."""
+
+
+@dataclasses.dataclass
+class DrawParts(beam.PTransform):
+    """Run the last round of a task where it is a `RoundInParts`.
+
+    The noise of a part is drawn in one step, and the part is kept by a Reshuffle. A consumer that is retried
+    then reads the same draw. Without a spill a part is in memory once more while it is kept.
+
+    Every descriptor gives one element for each part, and every part is there, also empty. So the numbers of
+    elements do not depend on rows.
+
+    Args:
+        round_: the round.
+        drawn: the state before it, one `Drawn`.
+        noise: source of randomness.
+        reader: how elements become records.
+        keep: makes of the number and the state of a part what is kept.
+    """
+
+    round_: RoundInParts
+    drawn: beam.PCollection
+    noise: Noise
+    reader: Records
+    keep: Callable[[int, State], Any]
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Take at least one element for `reader`; return what is kept of each part."""
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        drawn = beam.pvalue.AsSingleton(self.drawn)
+        return (
+            elements
+            | "Summarize" >> beam.FlatMap(_summarize, self.reader, self.round_, drawn, self.spill)
+            | "Group" >> beam.GroupByKey()
+            | "Release" >> beam.Map(_release, self.round_, drawn, self.noise, self.keep, self.spill)
+            | "Keep" >> beam.Reshuffle()
+            | "Load" >> beam.Map(_load, self.spill)
+        )
+
+
+@no_annotations
+def _summarize(
+    element: Any, reader: Records, round_: RoundInParts, drawn: Drawn, spill: Spill
+) -> Iterator[tuple[int, Pieces]]:
+    with plain_errors(f"Round {round_.name}"):
+        parts: list[Pieces] = [[] for _ in range(round_.parts)]
+
+        def send() -> None:
+            total = type(waiting[0]).merged(waiting)
+            for part, shard in zip(parts, total.split(len(parts)), strict=True):
+                part.append((spill.put(shard), drawn.mark))
+            waiting.clear()
+
+        waiting: list[Any] = []
+        for block in reader.blocks(element):
+            waiting.append(round_.summarize(block, drawn.state))
+            if sum(map(len, waiting)) > _CELLS:
+                send()
+        if waiting:
+            send()
+        yield from enumerate(parts)
+
+
+@no_annotations
+def _release(
+    gathered: tuple[int, Iterable[Pieces]],
+    round_: RoundInParts,
+    drawn: Drawn,
+    noise: Noise,
+    keep: Callable[[int, State], Any],
+    spill: Spill,
+) -> Any:
+    number, sent = gathered
+    with plain_errors(f"Round {round_.name}"):
+        pieces = []
+        for piece, mark in (each for some in sent for each in some):
+            check_marks(mark, drawn.mark)
+            pieces.append(spill.get(piece))
+        total = type(pieces[0]).merged(pieces)
+        del pieces
+        if round_.floor is not None:
+            total = total.above(round_.floor)
+        return spill.put(keep(number, round_.release_part(number, total, drawn.state, noise)))
+
+
+@no_annotations
+def _load(kept: Any, spill: Spill) -> Any:
+    with plain_errors("Keep"):
+        return spill.get(kept)

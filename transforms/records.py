@@ -1,0 +1,41 @@
+"""What every round of a pipeline needs: how elements become records, and states that bear a mark."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from core.rounds import Block, State
+from transforms.plain_errors import RoundError
+
+
+class Records(Protocol):
+    """How elements become records."""
+
+    def blocks(self, element: Any) -> Iterator[Block]:
+        """Return the records of an element in blocks; every call returns the same records."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A state with a random mark of the call that drew it.
+
+    Args:
+        state: returned by a release, or the start.
+        mark: 16 random bytes for each call of the release; empty for the start.
+    """
+
+    state: State
+    mark: bytes = b""
+
+
+def check_marks(one: bytes, other: bytes) -> None:
+    """Check that two marks are of one draw.
+
+    Workers and the private stage read the state separately. If an engine recomputes a lost state, they could
+    read different draws of it. The marks then differ, and nothing is released.
+
+    Raises:
+        RoundError: they are of two.
+    """
+    if one != other:
+        raise RoundError("The engine gave two different draws of one state to the workers of a round.")
