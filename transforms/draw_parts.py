@@ -6,6 +6,7 @@ shuffle elsewhere. `transforms.spill` has the file.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
@@ -20,8 +21,21 @@ from transforms.spill import Spill
 _CELLS = 1 << 20
 """Cells that a worker collects before it sends them on, at most, and those of one more block."""
 
-Pieces = list[tuple[Any, bytes]]
-"""Spilled counts, each with the mark of the state from which they were made."""
+_GROUPS = 64
+"""Most elements that are made of a descriptor. Each holds the pieces of several parts, if there are more."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What a descriptor has for a group of parts, of which every `_GROUPS`th part is one.
+
+    Args:
+        parts: for each part of the group, its spilled counts.
+        mark: of the state from which they were made.
+    """
+
+    parts: list[list[Any]]
+    mark: bytes
 
 
 @dataclasses.dataclass
@@ -31,8 +45,8 @@ class DrawParts(beam.PTransform):
     The noise of a part is drawn in one step, and the part is kept by a Reshuffle. A consumer that is retried
     then reads the same draw. Without a spill a part is in memory once more while it is kept.
 
-    Every descriptor gives one element for each part, and every part is there, also empty. So the numbers of
-    elements do not depend on rows.
+    Every descriptor gives one element for each group of parts, and every part is there, also empty. So the
+    numbers of elements do not depend on rows.
 
     Args:
         round_: the round.
@@ -56,7 +70,7 @@ class DrawParts(beam.PTransform):
             elements
             | "Summarize" >> beam.FlatMap(_summarize, self.reader, self.round_, drawn, self.spill)
             | "Group" >> beam.GroupByKey()
-            | "Release" >> beam.Map(_release, self.round_, drawn, self.noise, self.keep, self.spill)
+            | "Release" >> beam.FlatMap(_release, self.round_, drawn, self.noise, self.keep, self.spill)
             | "Keep" >> beam.Reshuffle()
             | "Load" >> beam.Map(_load, self.spill)
         )
@@ -67,12 +81,12 @@ def _summarize(
     element: Any, reader: Records, round_: RoundInParts, drawn: Drawn, spill: Spill
 ) -> Iterator[tuple[int, Pieces]]:
     with plain_errors(f"Round {round_.name}"):
-        parts: list[Pieces] = [[] for _ in range(round_.parts)]
+        parts: list[list[Any]] = [[] for _ in range(round_.parts)]
 
         def send() -> None:
             total = type(waiting[0]).merged(waiting)
             for part, shard in zip(parts, total.split(len(parts)), strict=True):
-                part.append((spill.put(shard), drawn.mark))
+                part.append(spill.put(shard))
             waiting.clear()
 
         waiting: list[Any] = []
@@ -82,7 +96,8 @@ def _summarize(
                 send()
         if waiting:
             send()
-        yield from enumerate(parts)
+        groups = min(len(parts), _GROUPS)
+        yield from ((group, Pieces(parts[group::groups], drawn.mark)) for group in range(groups))
 
 
 @no_annotations
@@ -93,18 +108,21 @@ def _release(
     noise: Noise,
     keep: Callable[[int, State], Any],
     spill: Spill,
-) -> Any:
-    number, sent = gathered
+) -> Iterator[Any]:
+    group, sent = gathered[0], list(gathered[1])
     with plain_errors(f"Round {round_.name}"):
-        pieces = []
-        for piece, mark in (each for some in sent for each in some):
-            check_marks(mark, drawn.mark)
-            pieces.append(spill.get(piece))
-        total = type(pieces[0]).merged(pieces)
-        del pieces
-        if round_.floor is not None:
-            total = total.above(round_.floor)
-        return spill.put(keep(number, round_.release_part(number, total, drawn.state, noise)))
+        for pieces in sent:
+            check_marks(pieces.mark, drawn.mark)
+        for place, number in enumerate(range(group, round_.parts, min(round_.parts, _GROUPS))):
+            total = _total(
+                [spill.get(piece) for pieces in sent for piece in pieces.parts[place]], round_.floor
+            )
+            yield spill.put(keep(number, round_.release_part(number, total, drawn.state, noise)))
+
+
+def _total(counts: list[Any], floor: int | None) -> Any:
+    total = type(counts[0]).merged(counts)
+    return total if floor is None else total.above(floor)
 
 
 @no_annotations

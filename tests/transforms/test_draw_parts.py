@@ -22,6 +22,7 @@ from core.secure_noise import SecureNoise
 from tests.core.seeded import SeededNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms import draw_parts
+from transforms.draw_parts import Pieces
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.plain_errors import RoundError
@@ -114,6 +115,17 @@ def test_repeated_bundles_leave_one_draw(folder, tmp_path, mode) -> None:
             assert_same(copies[0], copy)
 
 
+def test_several_parts_go_together_where_there_are_many(folder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(draw_parts, "_GROUPS", 3)
+    source = source_of(folder / "16")
+    found = run(source, SPARSE, None, NOISELESS, tmp_path / "out", **MODES["one_thread"])
+    assert sorted(found) == list(range(7))
+    expected = run_in_memory([SPARSE], read_in_memory(source, UNIT_SQUARE), None, NOISELESS)
+    assert_same(Table.joined([part for (part,) in found.values()]), expected)
+    for number, (part,) in found.items():
+        assert len(Counts(part.keys, part.counts).split(7)[number]) == len(part.keys)
+
+
 def test_few_cells_are_held_at_a_time(folder, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(draw_parts, "_CELLS", 100)
     monkeypatch.setattr("transforms.read_blocks._BLOCK_VALUES", 200)
@@ -161,12 +173,15 @@ def _descriptors(source: Source):
 
 def test_two_draws_of_a_state_release_nothing() -> None:
     counts = Counts(np.array([1]), np.array([9]))
-    pieces = [(counts, b"one")], [(counts, b"other")]
-    spill = draw_parts.Spill()
-    with pytest.raises(RoundError, match="two different draws"):
-        draw_parts._release(
-            (0, pieces), SPARSE, Drawn(None, b"one"), SecureNoise(), lambda *part: part, spill
-        )
+    drawn, spill = Drawn(None, b"one"), draw_parts.Spill()
+    for marks, fails in ((["one", "other"], True), (["one", "one"], False)):
+        pieces = [Pieces([[counts]], mark.encode()) for mark in marks]
+        parts = draw_parts._release((0, pieces), SPARSE, drawn, SecureNoise(), lambda *part: part, spill)
+        if fails:
+            with pytest.raises(RoundError, match="two different draws"):
+                next(parts)
+        else:
+            assert next(parts) is not None
 
 
 @dataclass(frozen=True)

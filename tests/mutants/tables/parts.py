@@ -59,7 +59,7 @@ SHOWN = (
         12,
         "transforms/draw_parts.py",
         "counts of two draws of the state before are merged",
-        "check_marks(mark, drawn.mark)",
+        "check_marks(pieces.mark, drawn.mark)",
         "check_marks(drawn.mark, drawn.mark)",
         Selection(_IN_BEAM.nodes, "two_draws"),
     ),
