@@ -101,10 +101,10 @@ class Attempt:
         """
         if read_attempt(folder) not in (None, self):
             raise JobError(
-                f"output: {folder.locate(PARTS)} is claimed by an earlier attempt at this run, which drew "
-                "from other records (its input has changed since, or another random row of each unit was "
-                "kept). Noise is drawn once: wait if that attempt still runs; otherwise give another run_id, "
-                "which is charged separately."
+                f"output: {folder.locate(PARTS)} is claimed by an earlier attempt at this run. Its input or "
+                "the software has changed since, or another random row of each unit was kept, so that its parts "
+                "and new ones would not be of one draw. Wait if that attempt still runs; otherwise give "
+                "another run_id, which is charged separately."
             )
 
 

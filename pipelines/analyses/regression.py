@@ -1,53 +1,39 @@
-"""Regressions of the last column on all others: the slope of each, then optionally the intercept."""
+"""Regressions of the last column on all others: the slope of each, then optionally the intercept.
+
+Each block runs in a process that is forked for it, and a fork takes longer the more was imported before. So
+scikit-learn is imported for `logistic` and `quantile` alone, when a process looks them up here.
+"""
+
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.linear_model import (  # type: ignore[import-untyped]
-    LinearRegression,
-    LogisticRegression,
-    QuantileRegressor,
-)
 
 from pipelines.analyses.rows import EXAMPLE, Floats, features_and_target
 
+_BY_SCIKIT = ("logistic", "quantile")
+
+_CONDITION = 1e-6
+"""Singular values below this times the largest count as 0."""
+
 
 def linear(rows: pa.Table, intercept: bool = False) -> Floats:
-    """Fit ordinary least squares.
+    """Fit ordinary least squares; of several best fits, the one of the smallest slopes.
 
     Returns:
         Slopes (features,), and the intercept.
-    """
-    fitted = LinearRegression().fit(*features_and_target(rows))
-    return _coefficients(fitted.coef_, fitted.intercept_, intercept)
-
-
-def logistic(rows: pa.Table, intercept: bool = False, penalty: float = 1.0) -> Floats:
-    """Fit the log odds that the last column is above 0, with an L2 penalty on slopes.
-
-    Returns:
-        Slopes (features,), and the intercept.
-
-    Raises:
-        ValueError: all rows have the same label.
     """
     features, target = features_and_target(rows)
-    fitted = LogisticRegression(C=1 / penalty).fit(features, target > 0)
-    return _coefficients(fitted.coef_[0], fitted.intercept_[0], intercept)
+    middle, level = features.mean(axis=0), target.mean()
+    slopes = np.linalg.lstsq(features - middle, target - level, rcond=_CONDITION)[0]
+    return np.append(slopes, level - middle @ slopes) if intercept else slopes
 
 
-def quantile(rows: pa.Table, probability: float = 0.5, intercept: bool = False) -> Floats:
-    """Fit the conditional quantile of a probability, without penalty.
-
-    Returns:
-        Slopes (features,), and the intercept.
-    """
-    fitted = QuantileRegressor(quantile=probability, alpha=0.0).fit(*features_and_target(rows))
-    return _coefficients(fitted.coef_, fitted.intercept_, intercept)
+def __getattr__(name: str) -> Any:
+    if name in _BY_SCIKIT:
+        return getattr(import_module("pipelines.analyses.scikit_regression"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _coefficients(slopes: Floats, intercept: float, wanted: bool) -> Floats:
-    return np.append(slopes, intercept) if wanted else slopes
-
-
-for _analysis in (linear, logistic, quantile):
-    _analysis(EXAMPLE)
+linear(EXAMPLE)

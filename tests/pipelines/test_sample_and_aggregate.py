@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -323,3 +325,26 @@ def test_the_threshold_makes_the_fewest_errors(seed):
 
     best = min(errors(cut) for cut in np.arange(-0.5, 9))
     assert errors(association.threshold(table(x, label.astype(float)))) <= best
+
+
+def test_slopes_are_those_of_scikit_learn():
+    from sklearn.linear_model import LinearRegression
+
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(4, 500)) * [[1], [1e3], [1e-3], [1]] + 50
+    x[3] = x[0] - x[1]  # several best fits
+    y = x[0] + rng.normal(size=500)
+    fitted = LinearRegression().fit(x.T, y)
+    found = regression.linear(pa.table({str(i): column for i, column in enumerate([*x, y])}), intercept=True)
+    assert np.allclose(found, [*fitted.coef_, fitted.intercept_], rtol=1e-6, atol=1e-9)
+
+
+def test_a_process_imports_scikit_learn_where_its_function_needs_it():
+    look = "import sys; from pipelines.analyses.regression import {}; print('sklearn' in sys.modules)"
+    said = [
+        subprocess.run([sys.executable, "-c", look.format(name)], capture_output=True, text=True, check=True)
+        for name in ("linear", "logistic", "quantile")
+    ]
+    assert [each.stdout.strip() for each in said] == ["False", "True", "True"]
+    with pytest.raises(AttributeError, match="has no attribute 'cubic'"):
+        _ = regression.cubic

@@ -4,7 +4,6 @@ from tests.mutants.mutant import Mutant, Selection
 from tests.mutants.tables.selections import charged, nothing_but_noise, spent
 
 _SPARSE = "core/histogram/sparse.py"
-_STABILITY = "core/mechanisms/stability.py"
 _CHECKS = "core/input_checks.py"
 _TABLE = "pipelines/table.py"
 _DRAWN_ONCE = Selection(("tests/pipelines/test_table.py",))
@@ -19,14 +18,6 @@ DRAWS = (
         "keys, _ = self.count.released(aggregate.keys, aggregate.counts, noise)\n"
         "        counts = aggregate.counts[np.isin(aggregate.keys, keys)]",
         nothing_but_noise("histogram", "sparse"),
-    ),
-    Mutant(
-        12,
-        _STABILITY,
-        "cells are released with half of the noise",
-        "noisy = noise.laplace(noisy, self.scale)\n            here",
-        "noisy = noise.laplace(noisy, self.scale / 2)\n            here",
-        charged("histogram", "sparse"),
     ),
     Mutant(
         12,

@@ -38,6 +38,22 @@ def test_an_announced_round_is_the_round(monkeypatch):
     assert heard == ["step"]
 
 
+def test_a_round_in_parts_is_announced_once(monkeypatch):
+    @dataclass(frozen=True)
+    class InParts(Step):
+        parts: int = 3
+
+        def release_part(self, number, aggregate, state, noise):
+            return number, aggregate * state
+
+    heard: list[str] = []
+    monkeypatch.setitem(progress._LISTENERS, "here", heard.append)
+    step = Announced(InParts(), "here")
+    assert (step.parts, Announced(Step(), "here").parts) == (3, 1)
+    assert [step.release_part(number, 2, 5, None) for number in range(3)] == [(0, 10), (1, 10), (2, 10)]
+    assert heard == ["step"]
+
+
 def test_a_worker_in_another_process_has_no_listener():
     assert Announced(Step(), "nowhere").release(3, 2, None) == 6
 
