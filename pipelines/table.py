@@ -102,7 +102,7 @@ class Attempt:
         if read_attempt(folder) not in (None, self):
             raise JobError(
                 f"output: {folder.locate(PARTS)} is claimed by an earlier attempt at this run. Its input or "
-                "the software has changed since, or another random row of each unit was kept, so that its parts "
+                "the software has changed since, or another random row of each unit was kept, so its parts "
                 "and new ones would not be of one draw. Wait if that attempt still runs; otherwise give "
                 "another run_id, which is charged separately."
             )
