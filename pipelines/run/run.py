@@ -10,6 +10,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineResult
 from apache_beam.typehints.decorators import no_annotations
 
 from core.domain import Grid
@@ -18,6 +19,7 @@ from core.input_checks import Checked
 from core.plan import Finding, Plan
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
+from pipelines.console.progress import Progress, Step
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.ledger.content import Entry
@@ -44,14 +46,15 @@ from pipelines.release import (
 )
 from pipelines.report.report import render
 from pipelines.run.import_function import import_function
-from pipelines.run.progress import with_progress
+from pipelines.run.progress import announced, watched
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.folder import Folder, StorageError
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
-from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
+from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
+from transforms.gather_parts import GATHERED
 from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
 from transforms.plain_errors import plain_errors
@@ -156,6 +159,14 @@ class Prepared:
         """The function whose answers are the records; None where the records are rows or units."""
         return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
 
+    @property
+    def bounding(self) -> Bounding | None:
+        """How the rows of a unit become its record; None where each row is a record."""
+        job = self.job
+        if job.keep is None:
+            return None
+        return Bounding.of(self.source, job.grid, job.keep, self.salt, job.checks > 0)
+
 
 def prepare_run(
     job: Job,
@@ -221,6 +232,7 @@ def run_job(
     events: Events | None = None,
     clock: Callable[[], datetime] = now,
     on_stored: Callable[[], None] = lambda: None,
+    progress: Progress | None = None,
 ) -> dict[str, Any] | None:
     """Run `job`, unless its release exists.
 
@@ -236,6 +248,7 @@ def run_job(
         events: log of the run.
         clock: returns the current time.
         on_stored: called where the release was stored before.
+        progress: shows on a terminal what the run does.
 
     Returns:
         The stored release; None where the runner only accepted the job and runs it later.
@@ -248,6 +261,7 @@ def run_job(
         RunError: anything else.
     """
     events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
+    progress = progress or Progress(False)
     delivery, stored = delivery_of(job), True
     release = delivery.finish()
     if release is None:
@@ -256,8 +270,13 @@ def run_job(
         delivery, stored = _charge(job, prepared.plan, delivery, clock)
         if not stored:
             events.emit("started", runner=runner, ledger=job.privacy.ledger)
-            with with_progress(prepared.plan.rounds, events) as rounds:
-                done = _submit(partial(build_pipeline, prepared, delivery, rounds), delivery)
+            progress.say("Starting workers")
+            progress.expect(steps_of(prepared))
+            with (
+                announced(prepared.plan.rounds, events) as rounds,
+                watched(progress, prepared.options) as started,
+            ):
+                done = _submit(partial(build_pipeline, prepared, delivery, rounds), delivery, started)
             if not done:
                 events.emit("submitted", output=job.output)
                 return None
@@ -273,10 +292,12 @@ def run_job(
     return release
 
 
-def _submit(build: Callable[[], beam.Pipeline], delivery: Delivery) -> bool:
+def _submit(
+    build: Callable[[], beam.Pipeline], delivery: Delivery, started: Callable[[PipelineResult], None]
+) -> bool:
     """Build and run the pipeline of a run; see `submit`. A release that a failed pipeline left counts."""
     try:
-        return submit(build, "nothing was released")
+        return submit(build, "nothing was released", started)
     except ShoalError:
         if delivery.find() is None:
             raise
@@ -297,6 +318,20 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
     return delivery, delivery.check_charge(entry)
 
 
+def steps_of(prepared: Prepared) -> list[Step]:
+    """Return the steps of a run that count what they have done, in order."""
+    source, names = prepared.source, [round_.name for round_ in prepared.plan.rounds]
+    gather = Step(GATHERED, source.row_groups, "row groups")
+    if prepared.function is not None:
+        blocks = prepared.job.task_params.blocks
+        answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
+        return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name in names)]
+    if prepared.bounding is not None:
+        parts = prepared.bounding.parts
+        return [gather, *(Step(name, parts, "parts", weight=0.2) for name in names)]
+    return [Step(name, source.row_groups, "row groups") for name in names]
+
+
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the pipeline of a run: read, all rounds, write."""
     job, plan, source = prepared.job, prepared.plan, prepared.source
@@ -307,9 +342,8 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
         splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
-    elif job.keep is not None:
-        bounding = Bounding.of(source, job.grid, job.keep, prepared.salt, job.checks > 0)
-        elements = elements | "Units" >> BoundUnits(bounding)
+    elif prepared.bounding is not None:
+        elements = elements | "Units" >> BoundUnits(prepared.bounding)
         reader = BoundedReader(job.grid)
     else:
         reader = Reader.of(source, job.grid, job.checks > 0)

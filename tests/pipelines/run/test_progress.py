@@ -1,17 +1,14 @@
-"""Progress: each round once on a terminal, nothing elsewhere, and never a change to the round."""
+"""Progress: each round once in the log, what workers have done on a terminal, and no change to a round."""
 
 import io
 import json
 import pickle
-import sys
 from dataclasses import dataclass
-
-import pytest
 
 from pipelines.console.events import Events
 from pipelines.ledger.ledger import now
 from pipelines.run import progress
-from pipelines.run.progress import Announced, with_progress
+from pipelines.run.progress import Announced, announced
 
 
 @dataclass(frozen=True)
@@ -42,23 +39,15 @@ def test_a_worker_in_another_process_has_no_listener():
     assert Announced(Step(), "nowhere").release(3, 2, None) == 6
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_shown_only_on_a_terminal(monkeypatch, capsys, terminal):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with with_progress([Step("one"), Step("two")], Events(None, now)) as rounds:
-        assert [type(step) for step in rounds] == [Announced if terminal else Step] * 2
-        for step in rounds:
-            step.release(1, 1, None)
-    assert progress._LISTENERS == {}
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert terminal or said.err == ""
+def test_without_a_log_rounds_are_not_wrapped():
+    steps = [Step("one"), Step("two")]
+    with announced(steps, Events(None, now)) as rounds:
+        assert rounds is steps
 
 
-def test_events_hear_of_rounds_by_name_alone(monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+def test_events_hear_of_rounds_by_name_alone():
     heard = io.StringIO()
-    with with_progress([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
+    with announced([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
         for step in rounds:
             step.release(1, 1, None)
     lines = [json.loads(line) for line in heard.getvalue().splitlines()]
@@ -66,4 +55,5 @@ def test_events_hear_of_rounds_by_name_alone(monkeypatch):
         ("round_released", "r", "one"),
         ("round_released", "r", "two"),
     ]
+    assert progress._LISTENERS == {}
     assert all(set(line) == {"time", "severity", "event", "run_id", "round"} for line in lines)
