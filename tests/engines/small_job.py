@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.domain import Grid
 from core.noise import Noise
 from core.rounds import Block
 from core.secure_noise import SecureNoise
 from pipelines.console.exit import exit_after
-from pipelines.run.runners import open_pipeline
+from pipelines.run.runners import CachedOptions, open_pipeline
 from transforms.open_source import open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.run_rounds import RunRounds
@@ -41,7 +40,7 @@ class CountRows:
 
 def run(rows: str, rounds: int, options: Sequence[str]) -> None:
     """Run `rounds` rounds on the column x of a Parquet file; with none, a job of one element."""
-    with open_pipeline(PipelineOptions(list(options))) as pipeline:
+    with open_pipeline(CachedOptions(list(options))) as pipeline:
         if not rounds:
             _ = pipeline | beam.Create([0]) | beam.Map(str)
             return
