@@ -4,13 +4,14 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from core.errors import ShoalError
 from pipelines.console.exit import exit_after
+from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
 
 if TYPE_CHECKING:
@@ -68,32 +69,31 @@ def run(
     from pipelines.ledger.ledger import now
 
     events = Events(sys.stderr if json_logs else None, now)
-    with _exit_codes(events):
+    with _exit_codes(events), closing(Progress(not (json_logs or dry_run))) as progress:
         from pipelines.job.job import load_job
 
         checked = load_job(job, overrides or [])
         events = events.of(run_id=checked.run_id, task=checked.task)
-        with _exit_codes(events):
+        with _exit_codes(events), closing(progress):
             runs = _with_beam("run")
             if dry_run and runs.delivery_of(checked).check():
                 _print(f"Run {checked.run_id} is already released. Running it would return that release.")
             elif dry_run:
                 prepared = runs.prepare_run(checked, runner, beam_options or [])
-                _print(
-                    f"Run {checked.run_id} would start. No row was read, and nothing was spent or written."
-                )
-                for left in _look_at_ledger(checked, prepared.plan).values():
-                    _print(left["says"])
+                _print(f"Run {checked.run_id} would start. No row was read; nothing was spent or written.")
+                _print(*(left["says"] for left in _look_at_ledger(checked, prepared.plan).values()))
             else:
 
                 def on_stored() -> None:
+                    progress.close()
                     if not json_logs:
                         _tell(
                             f"Run {checked.run_id} was released before. This is its stored release: no row "
                             "was read. To run on new data or with a changed function, give another run_id."
                         )
 
-                release = runs.run_job(checked, runner, beam_options or [], events, on_stored=on_stored)
+                release = runs.run_job(checked, runner, beam_options or [], events, now, on_stored, progress)
+                progress.close()
                 _summarize(release, checked.output)
 
 
@@ -210,8 +210,10 @@ def demo(
         from pipelines.demo import write_demo
         from pipelines.job.job import load_job
 
-        checked = load_job(write_demo(out))
-        _summarize(_with_beam("run").run_job(checked), checked.output)
+        with closing(Progress()) as progress:
+            checked = load_job(write_demo(out))
+            release = _with_beam("run").run_job(checked, progress=progress)
+        _summarize(release, checked.output)
 
 
 @ledger.command("create")

@@ -14,6 +14,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
 from core.rounds import RoundInParts, State
+from transforms.count_done import count_done
 from transforms.plain_errors import plain_errors
 from transforms.records import Drawn, Records, check_marks
 from transforms.spill import Spill
@@ -50,14 +51,14 @@ class DrawParts(beam.PTransform):
 
     Args:
         round_: the round.
-        drawn: the state before it, one `Drawn`.
+        drawn: the state before it, one `Drawn`, or a collection of one.
         noise: source of randomness.
         reader: how elements become records.
         keep: makes of the number and the state of a part what is kept.
     """
 
     round_: RoundInParts
-    drawn: beam.PCollection
+    drawn: beam.PCollection | Drawn
     noise: Noise
     reader: Records
     keep: Callable[[int, State], Any]
@@ -65,7 +66,7 @@ class DrawParts(beam.PTransform):
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element for `reader`; return what is kept of each part."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
-        drawn = beam.pvalue.AsSingleton(self.drawn)
+        drawn = self.drawn if isinstance(self.drawn, Drawn) else beam.pvalue.AsSingleton(self.drawn)
         return (
             elements
             | "Summarize" >> beam.FlatMap(_summarize, self.reader, self.round_, drawn, self.spill)
@@ -96,6 +97,7 @@ def _summarize(
                 send()
         if waiting:
             send()
+        count_done(round_.name)
         groups = min(len(parts), _GROUPS)
         yield from ((group, Pieces(parts[group::groups], drawn.mark)) for group in range(groups))
 

@@ -1,8 +1,21 @@
-"""Beam's embedded runner without a race that corrupts elements."""
+"""Beam's embedded runner without a race that corrupts elements, and without bundles that are empty."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
+from apache_beam.options.pipeline_options import DirectOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner, fn_runner, worker_handlers
+from apache_beam.runners.portability.fn_api_runner.fn_runner import (
+    BundleManager,
+    ParallelBundleManager,
+    ProgressRequester,
+)
+
+from transforms.count_done import keep_counts
+
+_ASK_EVERY = 0.5
+"""Seconds between two questions to a worker in another process about what it has done."""
 
 
 class EmbeddedRunner(FnApiRunner):
@@ -17,4 +30,57 @@ class EmbeddedRunner(FnApiRunner):
     def run_via_runner_api(self, pipeline_proto: Any, options: Any) -> Any:
         """See `FnApiRunner`."""
         worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # no option sets it for both ends of the connection
+        if options.view_as(DirectOptions).direct_running_mode == "multi_processing":
+            self._progress_frequency = _ASK_EVERY
+            fn_runner.ProgressRequester = _CountRequester  # type: ignore[assignment, misc]  # Beam passes none
         return super().run_via_runner_api(pipeline_proto, options)
+
+    def _get_bundle_manager(self, bundle_context_manager: Any) -> BundleManager:
+        """See `FnApiRunner`."""
+        manager = super()._get_bundle_manager(bundle_context_manager)
+        if not isinstance(manager, ParallelBundleManager):
+            return manager
+        tokens = self.get_cache_token_generator(static=False)
+        return _FilledBundles(bundle_context_manager, self._progress_frequency, cache_token_generator=tokens)
+
+
+class _FilledBundles(ParallelBundleManager):
+    """Run only the bundles of a stage that have elements, and at least one.
+
+    Beam's own runner gives every worker a bundle of every stage. Each bundle costs some milliseconds, also
+    without an element, and most stages of a round have one element.
+    """
+
+    def process_bundle(
+        self, inputs: Mapping[str, Any], expected_outputs: Any, fired_timers: Any, *args: Any, **more: Any
+    ) -> Any:
+        """See `ParallelBundleManager`."""
+        parts: dict[str, Any] = {
+            name: _Parts(buffer.partition(self._num_workers)) for name, buffer in inputs.items()
+        }
+        self._num_workers = max([1, *(each.filled for each in parts.values())])
+        return super().process_bundle(parts, expected_outputs, fired_timers, *args, **more)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """An input of a stage that is divided into bundles, of which those with elements come first."""
+
+    parts: list[list[bytes]]
+
+    @property
+    def filled(self) -> int:
+        return sum(any(part) for part in self.parts)
+
+    def partition(self, n: int) -> list[list[bytes]]:
+        return sorted(self.parts, key=any, reverse=True)[:n]
+
+
+class _CountRequester(ProgressRequester):
+    """Ask a worker what its bundle has done so far, and keep the counts."""
+
+    def __init__(self, worker_handler: Any, instruction_id: str, frequency: float | None) -> None:
+        def keep(progress: Any) -> None:
+            keep_counts(instruction_id, progress.monitoring_infos)
+
+        super().__init__(worker_handler, instruction_id, frequency, keep)

@@ -11,6 +11,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.errors import add_mark
 from core.rounds import Block
+from transforms.count_done import count_done
 from transforms.gather_parts import GatherParts
 from transforms.open_source import InputError, Source
 from transforms.plain_errors import plain_errors
@@ -22,6 +23,9 @@ Answer = tuple[int, tuple[int, ...] | None]
 """The number of a subsample, and its answer in grid steps; None where the function failed."""
 
 _LABEL = "Evaluating subsamples"
+
+ANSWERED = "answer blocks"
+"""The step that counts subsamples; see `count_done`."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ def _answers(
 ) -> Iterator[Answer]:
     for number, rows in gather(splitting, part, shards):
         answer = runner.run(rows)
+        count_done(ANSWERED)
         yield number, None if answer is None else tuple(answer.tolist())
 
 

@@ -11,9 +11,13 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+from transforms.count_done import count_done
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor
 from transforms.spill import Spill
+
+GATHERED = "gather rows"
+"""The step that counts row groups; see `count_done`."""
 
 
 @dataclasses.dataclass
@@ -52,6 +56,7 @@ def _split(
         pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
         for number, piece in split(descriptor):
             pieces[number].append(spill.put(piece))
+        count_done(GATHERED)
         yield from pieces.items()
 
 

@@ -1,5 +1,6 @@
 """List the input and check its Parquet footers, before any row is read."""
 
+import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,7 @@ class Source:
         unit: column of the privacy unit, or None where each row is a unit of its own.
         inexact: used columns that are not integers and are read as float64.
         order: column that orders the rows of a unit, or None where their order does not matter.
+        row_groups: how many descriptors the files give, to show how far a run is; it enters no pipeline.
     """
 
     files: tuple[File, ...]
@@ -39,6 +41,7 @@ class Source:
     unit: str | None = None
     inexact: tuple[str, ...] = ()
     order: str | None = None
+    row_groups: int = dataclasses.field(default=0, compare=False)
 
 
 def open_source(
@@ -66,15 +69,16 @@ def open_source(
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
     files = list_files(path)
     with ThreadPoolExecutor(16) as threads:
-        schemas = list(threads.map(_schema, files))
+        schemas, row_groups = zip(*threads.map(_footer, files), strict=True)
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(tuple(files), tuple(columns), unit, inexact, order)
+    return Source(tuple(files), tuple(columns), unit, inexact, order, sum(row_groups))
 
 
-def _schema(file: File) -> pa.Schema:
+def _footer(file: File) -> tuple[pa.Schema, int]:
+    """Return the schema of a file, and the number of its descriptors."""
     system, path = filesystem(file.path)
     try:
         with system.open_input_file(path) as opened:
@@ -83,7 +87,7 @@ def _schema(file: File) -> pa.Schema:
                 parquet = pq.ParquetFile(opened)
                 _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
                 if _is_sound(parquet.metadata):
-                    return parquet.schema_arrow
+                    return parquet.schema_arrow, max(1, parquet.num_row_groups)
             fault = _FAULTS.get(begins, "is not Parquet")
     except (OSError, ValueError):  # ValueError where object storage breaks the connection
         fault = "cannot be opened"

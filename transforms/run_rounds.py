@@ -12,6 +12,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
 from core.rounds import Round, RoundInParts, State, parts_of
+from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
 from transforms.plain_errors import plain_errors
 from transforms.records import Drawn, Records, check_marks
@@ -21,6 +22,12 @@ _MERGING = "Merging"
 
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
+
+Keyed = tuple[int, Any]
+"""A key and an element. Steps make and take keys themselves, because every step costs time in each round."""
+
+_KEY = 0
+"""The key of everything that is merged into one element."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class RunRounds(beam.PTransform):
 
         Where the last round is made in parts, return what `keep_part` makes of each part.
         """
-        drawn = elements.pipeline | "Start" >> beam.Create([Drawn(self.start)], reshuffle=False)
+        drawn: beam.PCollection | Drawn = Drawn(self.start)
         for round_ in self.rounds:
             if parts_of(round_) > 1:
                 last = cast(RoundInParts, round_)
@@ -92,29 +99,25 @@ class RunRound(beam.PTransform):
     """
 
     round_: Round
-    drawn: beam.PCollection
+    drawn: beam.PCollection | Drawn
     noise: Noise
     reader: Records
     shards: int
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element for `reader`; return one element, the `Drawn` state after this round."""
-        drawn = beam.pvalue.AsSingleton(self.drawn)
-        aggregates = elements | "Summarize" >> beam.Map(_summarize, self.reader, self.round_, drawn)
+        drawn = self.drawn if isinstance(self.drawn, Drawn) else beam.pvalue.AsSingleton(self.drawn)
+        summarize = beam.Map(_summarize, self.reader, self.round_, drawn).with_output_types(Keyed)
+        aggregates = elements | "Summarize" >> summarize
         floor = self.round_.floor
-        merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
+        if floor is not None:
+            aggregates |= "Shards" >> _MergeShards(floor, self.shards)
         return (
             aggregates
-            | "Merge" >> merge
+            | "Merge" >> beam.CombinePerKey(_Sum())
             | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
-            | "Keep" >> beam.Reshuffle()
+            | "Keep" >> _Keep()
         )
-
-
-@dataclasses.dataclass
-class _MergeAll(beam.PTransform):
-    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
-        return aggregates | beam.CombineGlobally(_Sum()).without_defaults()
 
 
 @dataclasses.dataclass
@@ -127,10 +130,21 @@ class _MergeShards(beam.PTransform):
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         return (
             aggregates
-            | "Split" >> beam.FlatMap(_split, self.shards)
+            | "Split" >> beam.FlatMap(_split, self.shards).with_output_types(Keyed)
             | "MergeShard" >> beam.CombinePerKey(_Sum())
-            | "Clip" >> beam.Map(_clip, self.floor)
-            | "Concatenate" >> beam.CombineGlobally(_Sum()).without_defaults()
+            | "Clip" >> beam.Map(_clip, self.floor).with_output_types(Keyed)
+        )
+
+
+class _Keep(beam.Reshuffle):
+    """A Reshuffle of one element, in few steps. Runners that have a Reshuffle of their own use that."""
+
+    def expand(self, pcoll: beam.pvalue.PValue) -> beam.PCollection:
+        return (
+            pcoll
+            | "Key" >> beam.Map(lambda value: (_KEY, value)).with_output_types(Keyed)
+            | "Group" >> beam.GroupByKey()
+            | "Value" >> beam.FlatMap(lambda grouped: grouped[1])
         )
 
 
@@ -170,29 +184,33 @@ class _Sum(beam.CombineFn):
 
 
 @no_annotations
-def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Made:
+def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Keyed:
     with plain_errors(f"Round {round_.name}"):
         tree = _Sum()
         total = tree.create_accumulator()
         for block in reader.blocks(element):
             total = tree.add_input(total, round_.summarize(block, drawn.state))
-        return Made(tree.extract_output(total), drawn.mark)
+        count_done(round_.name)
+        return _KEY, Made(tree.extract_output(total), drawn.mark)
 
 
 @no_annotations
-def _split(made: Made, shards: int) -> list[tuple[int, Made]]:
+def _split(summary: Keyed, shards: int) -> list[Keyed]:
+    _, made = summary
     with plain_errors(_MERGING):
         return [(shard, Made(counts, made.mark)) for shard, counts in enumerate(made.aggregate.split(shards))]
 
 
 @no_annotations
-def _clip(shard: tuple[int, Made], floor: int) -> Made:
+def _clip(shard: Keyed, floor: int) -> Keyed:
+    _, made = shard
     with plain_errors(_MERGING):
-        return Made(shard[1].aggregate.above(floor), shard[1].mark)
+        return _KEY, Made(made.aggregate.above(floor), made.mark)
 
 
 @no_annotations
-def _release(made: Made, round_: Round, drawn: Drawn, noise: Noise) -> Drawn:
+def _release(merged: Keyed, round_: Round, drawn: Drawn, noise: Noise) -> Drawn:
+    _, made = merged
     with plain_errors(f"Round {round_.name}"):
         check_marks(made.mark, drawn.mark)
         return Drawn(round_.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)

@@ -1,27 +1,41 @@
-"""Report the progress of a run: which rounds have been released, and nothing else."""
+"""Find out how far a run is: rounds that are released for the log, and work that is done for a terminal."""
 
-import sys
+import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
 from typing import Any, cast
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
 )
+from apache_beam.portability.api import beam_job_api_pb2
+from apache_beam.runners.runner import PipelineResult
+from google.protobuf import json_format
 
 from core.noise import Noise
 from core.rounds import Block, Round, RoundInParts, State, parts_of
 from pipelines.console.events import Events
+from pipelines.console.progress import Progress
+from pipelines.run.reach_runner import ask_flink, rest_address
+from transforms.count_done import counted, counts_of
 
 _LISTENERS: dict[str, Callable[[str], None]] = {}
+
+_SHOW_EVERY, _ASK_EVERY = 0.5, 2.0
+"""Seconds between two looks at what this process knows, and between two questions to a job server."""
+
+_BEAM_METRICS = "__metricscontainers"
+"""The accumulator in which Beam keeps its metrics on Flink: JSON text of what a job server would answer."""
+
+_MOST_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -78,39 +92,69 @@ class Announced:
 
 
 @contextmanager
-def with_progress(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
-    """Yield rounds that report their releases to `events` or on a terminal, if there is either."""
-    if events.stream is not None:
-        with _with_listener(rounds, lambda name: events.emit("round_released", round=name)) as announced:
-            yield announced
-        return
-    if not sys.stderr.isatty():
+def announced(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
+    """Yield rounds that report their releases to `events`, if these are written."""
+    if events.stream is None:
         yield rounds
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    names = [round_.name for round_ in rounds]
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
-        bar = progress.add_task(names[0], total=len(names))
-
-        def finish(name: str) -> None:
-            done = names.index(name) + 1
-            progress.update(bar, completed=done, description=names[min(done, len(names) - 1)])
-
-        with _with_listener(rounds, finish) as announced:
-            yield announced
-
-
-@contextmanager
-def _with_listener(rounds: Sequence[Round], listen: Callable[[str], None]) -> Iterator[Sequence[Round]]:
     listener = uuid.uuid4().hex
-    _LISTENERS[listener] = listen
+    _LISTENERS[listener] = lambda name: events.emit("round_released", round=name)
     try:
         yield [Announced(round_, listener) for round_ in rounds]
     finally:
         del _LISTENERS[listener]
+
+
+@contextmanager
+def watched(progress: Progress, options: PipelineOptions) -> Iterator[Callable[[PipelineResult], None]]:
+    """Show what workers do while a pipeline runs, and nothing else on the terminal.
+
+    Workers in this process, and those of the embedded runner in other processes, tell it themselves. A job
+    server is asked once this yielded function is given the result of its runner. No trouble here ends a run.
+    """
+    if not progress.shown:
+        yield lambda running: None
+        return
+    before, ended = counted(), threading.Event()
+    told: list[Counter[str]] = []
+
+    def show() -> None:
+        while not ended.wait(_SHOW_EVERY):
+            with suppress(OSError, ValueError):  # the terminal may be gone
+                progress.show(reduce(or_, told, counted() - before))
+
+    def ask(running: PipelineResult) -> None:
+        while not ended.wait(_ASK_EVERY):
+            with suppress(Exception):  # of gRPC, and of what another version of a runner may answer
+                told.append(_counts_of_job(running, options))
+
+    def begin(look: Callable[..., None], *of: Any) -> None:
+        threading.Thread(target=look, args=of, name="progress", daemon=True).start()
+
+    with progress.alone():
+        begin(show)
+        try:
+            yield partial(begin, ask)
+        finally:
+            ended.set()
+
+
+def _counts_of_job(running: Any, options: PipelineOptions) -> Counter[str]:
+    """Return what a job has done so far, as its job server knows it, or where that is Flink's its cluster."""
+    if options.view_as(StandardOptions).runner == "FlinkRunner":
+        master = options.view_as(FlinkRunnerOptions).flink_master
+        return _counts_of_flink(rest_address(master), options.view_as(GoogleCloudOptions).job_name)
+    # Beam's own `running.metrics()` keeps its first answer.
+    request = beam_job_api_pb2.GetJobMetricsRequest(job_id=running._job_id)
+    return counts_of(running._job_service.GetJobMetrics(request, timeout=_ASK_EVERY).metrics.attempted)
+
+
+def _counts_of_flink(address: str, name: str) -> Counter[str]:
+    """Return the counts of the last job of this name. Each subtask of Flink gives its counts when it ends."""
+    jobs = [job for job in ask_flink(f"{address}/jobs/overview", _MOST_BYTES)["jobs"] if job["name"] == name]
+    job = max(jobs, key=lambda job: job["start-time"])["jid"]
+    answer = beam_job_api_pb2.GetJobMetricsResponse()
+    for each in ask_flink(f"{address}/jobs/{job}/accumulators", _MOST_BYTES)["user-task-accumulators"]:
+        if each["name"] == _BEAM_METRICS:
+            json_format.Parse(each["value"], answer, ignore_unknown_fields=True)
+    return counts_of(answer.metrics.attempted)

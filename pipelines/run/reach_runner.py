@@ -9,6 +9,7 @@ import ssl
 import urllib.error
 import urllib.request
 import zipfile
+from typing import Any
 from urllib.parse import urlsplit
 
 from apache_beam.options import pipeline_options as beam
@@ -144,11 +145,9 @@ def _reach_flink(options: beam.PipelineOptions) -> None:
     """Check the version of Flink by its REST interface; a job server of another version cannot submit."""
     flink = options.view_as(beam.FlinkRunnerOptions)
     about = f"--flink_master is {flink.flink_master}"
-    url = _rest_address(flink.flink_master)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    url = f"{rest_address(flink.flink_master)}/config"
     try:
-        with opener.open(url, timeout=_SECONDS) as answer:
-            version = json.loads(answer.read(_MOST_BYTES))["flink-version"]
+        version = ask_flink(url)["flink-version"]
     except urllib.error.HTTPError as error:
         kind = JobError if error.code < 500 else RunError
         raise kind(f"{about}: it answered {error.code}, so it is not Flink's REST interface.") from None
@@ -168,8 +167,23 @@ def _reach_flink(options: beam.PipelineOptions) -> None:
         )
 
 
-def _rest_address(master: str) -> str:
-    """Return the URL of the configuration in Flink's REST interface; the default port is 8081."""
+def ask_flink(url: str, most_bytes: int = _MOST_BYTES) -> Any:
+    """Return what Flink's REST interface answers at `url`.
+
+    Raises:
+        OSError, ValueError, HTTPException: there is no answer, or another one than JSON.
+    """
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=_SECONDS) as answer:
+        return json.loads(answer.read(most_bytes))
+
+
+def rest_address(master: str) -> str:
+    """Return the URL of Flink's REST interface; the default port is 8081.
+
+    Raises:
+        JobError: `master` is not an address.
+    """
     try:
         parts = urlsplit(FlinkRunner.add_http_scheme(master))
         host, port = parts.hostname or "", parts.port or _FLINK_PORT
@@ -179,7 +193,7 @@ def _rest_address(master: str) -> str:
         raise JobError(
             f"--flink_master is {master}: it must be HOST:PORT of Flink's REST interface, [local] or [auto]."
         )
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}/config"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _find_prism(location: str | None, options: beam.PipelineOptions) -> None:

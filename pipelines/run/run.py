@@ -1,8 +1,7 @@
 """Run a job as one Beam pipeline that writes its release once."""
 
-import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -10,131 +9,54 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-from apache_beam.typehints.decorators import no_annotations
+from apache_beam.runners.runner import PipelineResult
 
-from core.domain import Grid
 from core.errors import ShoalError
-from core.input_checks import Checked
-from core.plan import Finding, InParts, Plan
+from core.plan import Plan
 from core.rounds import parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
+from pipelines.console.progress import Progress, Step
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.ledger.content import Entry
 from pipelines.ledger.ledger import (
-    LedgerRefusal,
     charge_run,
     check_charge,
-    check_release,
-    mark_released,
     now,
 )
 from pipelines.plan import make_plan
 from pipelines.release import (
     FILES,
     RELEASE,
-    REPORT,
-    as_the_run_wrote_it,
     draft_release,
-    encode_part,
-    find_release,
     identify_output,
     read_output_id,
-    read_rows,
-    write_release,
 )
-from pipelines.report.report import render
+from pipelines.run.delivery import (
+    Delivery,
+    delivery_of,
+    encoded_part,
+    write_one_part,
+    write_table,
+    write_whole,
+)
 from pipelines.run.import_function import import_function
-from pipelines.run.progress import with_progress
+from pipelines.run.progress import announced, watched
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
-from pipelines.storage.folder import Folder, StorageError
 from pipelines.storage.locate import open_folder
-from pipelines.table import ATTEMPT, Attempt, Part, encode_release, join_parts, write_part
+from pipelines.table import ATTEMPT, Attempt, encode_release
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
-from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples
+from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
+from transforms.gather_parts import GATHERED
 from transforms.list_files import lies_within, version_of
 from transforms.open_source import Source, open_source
-from transforms.plain_errors import plain_errors
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.records import Records
 from transforms.run_function import Function
 from transforms.run_rounds import RunRounds
 from transforms.split_units import Splitting
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """The destination of a release. It is sent to the worker that writes the release.
-
-    Args:
-        folder: the output of the job.
-        run_id: id of the run.
-        job: hash of the job.
-        ledger: path of the ledger that the run is charged to.
-        charged: id of that ledger, once the run is charged.
-        output_id: id of the folder, which is part of the charge.
-    """
-
-    folder: Folder
-    run_id: str
-    job: str
-    ledger: str | None
-    charged: str | None = None
-    output_id: str | None = None
-
-    def find(self) -> dict[str, Any] | None:
-        """Return the existing release of this job, or None; see `find_release`."""
-        return find_release(self.folder, self.job)
-
-    def finish(self) -> dict[str, Any] | None:
-        """Mark the charge as released and write the report; return the release, or None if there is none.
-
-        This is idempotent. It also removes temporary files of writers that were killed.
-        """
-        release = self.find()
-        if release is not None:
-            if self.ledger is not None:
-                mark_released(self.ledger, self.run_id, self._digest(), self.charged)
-            if self.folder.read(REPORT) is None:
-                with as_the_run_wrote_it(self.folder.locate(RELEASE)):
-                    page = render(release, read_rows(self.folder)).encode()
-                self.folder.create(REPORT, page)
-            for name in (*FILES, *(part["name"] for part in release.get("table") or ())):
-                self.folder.sweep(name)
-        return release
-
-    def check(self) -> bool:
-        """Return whether there is a release of this job, and check that `finish` could mark it."""
-        if self.find() is None:
-            return False
-        if self.ledger is not None:
-            check_release(self.ledger, self.run_id, self._digest())
-        return True
-
-    def check_charge(self, entry: Entry) -> bool:
-        """Return whether a charge says that its run is released.
-
-        Raises:
-            LedgerRefusal: it does, but there is no release.
-        """
-        if entry.release is not None and self.find() is None:
-            raise LedgerRefusal(
-                f"privacy.ledger {self.ledger} has recorded that run {self.run_id} was released, but its "
-                f"release is no longer in {self.folder.locate('')}: restore it, or give another run_id, "
-                "which is charged separately."
-            )
-        return entry.release is not None
-
-    def _digest(self) -> str:
-        return hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
-
-
-def delivery_of(job: Job) -> Delivery:
-    """Return the destination of the release of `job`."""
-    return Delivery(open_folder(job.output), str(job.run_id), job.hash(), job.privacy.ledger)
 
 
 @dataclass(frozen=True)
@@ -159,6 +81,14 @@ class Prepared:
     def function(self) -> Function | None:
         """The function whose answers are the records; None where the records are rows or units."""
         return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
+
+    @property
+    def bounding(self) -> Bounding | None:
+        """How the rows of a unit become its record; None where each row is a record."""
+        job = self.job
+        if job.keep is None:
+            return None
+        return Bounding.of(self.source, job.grid, job.keep, self.salt, job.checks > 0)
 
 
 def prepare_run(
@@ -229,6 +159,7 @@ def run_job(
     events: Events | None = None,
     clock: Callable[[], datetime] = now,
     on_stored: Callable[[], None] = lambda: None,
+    progress: Progress | None = None,
 ) -> dict[str, Any] | None:
     """Run `job`, unless its release exists.
 
@@ -244,6 +175,7 @@ def run_job(
         events: log of the run.
         clock: returns the current time.
         on_stored: called where the release was stored before.
+        progress: shows on a terminal what the run does.
 
     Returns:
         The stored release; None where the runner only accepted the job and runs it later.
@@ -256,6 +188,7 @@ def run_job(
         RunError: anything else.
     """
     events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
+    progress = progress or Progress(False)
     delivery, stored = delivery_of(job), True
     release = delivery.finish()
     if release is None:
@@ -264,8 +197,13 @@ def run_job(
         delivery, stored = _charge(job, prepared.plan, delivery, clock)
         if not stored:
             events.emit("started", runner=runner, ledger=job.privacy.ledger)
-            with with_progress(prepared.plan.rounds, events) as rounds:
-                done = _submit(partial(build_pipeline, prepared, delivery, rounds), delivery)
+            progress.say("Starting workers")
+            progress.expect(steps_of(prepared))
+            with (
+                announced(prepared.plan.rounds, events) as rounds,
+                watched(progress, prepared.options) as started,
+            ):
+                done = _submit(partial(build_pipeline, prepared, delivery, rounds), delivery, started)
             if not done:
                 events.emit("submitted", output=job.output)
                 return None
@@ -281,10 +219,12 @@ def run_job(
     return release
 
 
-def _submit(build: Callable[[], beam.Pipeline], delivery: Delivery) -> bool:
+def _submit(
+    build: Callable[[], beam.Pipeline], delivery: Delivery, started: Callable[[PipelineResult], None]
+) -> bool:
     """Build and run the pipeline of a run; see `submit`. A release that a failed pipeline left counts."""
     try:
-        return submit(build, "nothing was released")
+        return submit(build, "nothing was released", started)
     except ShoalError:
         if delivery.find() is None:
             raise
@@ -305,6 +245,20 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
     return delivery, delivery.check_charge(entry)
 
 
+def steps_of(prepared: Prepared) -> list[Step]:
+    """Return the steps of a run that count what they have done, in order."""
+    source, names = prepared.source, [round_.name for round_ in prepared.plan.rounds]
+    gather = Step(GATHERED, source.row_groups, "row groups")
+    if prepared.function is not None:
+        blocks = prepared.job.task_params.blocks
+        answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
+        return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name in names)]
+    if prepared.bounding is not None:
+        parts = prepared.bounding.parts
+        return [gather, *(Step(name, parts, "parts", weight=0.2) for name in names)]
+    return [Step(name, source.row_groups, "row groups") for name in names]
+
+
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the pipeline of a run: read, all rounds, write."""
     job, plan, source = prepared.job, prepared.plan, prepared.source
@@ -315,21 +269,20 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
         splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
-    elif job.keep is not None:
-        bounding = Bounding.of(source, job.grid, job.keep, prepared.salt, job.checks > 0)
-        elements = elements | "Units" >> BoundUnits(bounding)
+    elif prepared.bounding is not None:
+        elements = elements | "Units" >> BoundUnits(prepared.bounding)
         reader = BoundedReader(job.grid)
     else:
         reader = Reader.of(source, job.grid, job.checks > 0)
     draft = draft_release(job, plan)
-    keep = partial(_keep_part, draft, job.grid)
+    keep = partial(encoded_part, draft, job.grid)
     last = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep)
     attempt = attempt_of(prepared)
     if attempt is None:
-        _ = last | "Write" >> beam.Map(_write, draft, job.grid, delivery)
+        _ = last | "Write" >> beam.Map(write_whole, draft, job.grid, delivery)
     else:
-        written = last | "WriteParts" >> beam.Map(_write_part, attempt, delivery)
-        _ = written | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(_write_table, delivery)
+        written = last | "WriteParts" >> beam.Map(write_one_part, attempt, delivery)
+        _ = written | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_table, delivery)
     return pipeline
 
 
@@ -346,47 +299,3 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     salt = prepared.salt if job.keep in ("one", "last") else b""
     versions = (version_of(file).encode() for file in prepared.source.files)
     return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)
-
-
-@no_annotations  # Beam would use protocols as type hints
-def _write(state: Finding | Checked, draft: Mapping[str, Any], grid: Grid, delivery: Delivery) -> None:
-    """Write the release unless there is one, so that a repeated step keeps the first release.
-
-    Raises:
-        StorageError: the folder has another id than the charge, as this worker has another disk.
-    """
-    with plain_errors("Write"):
-        _check_place(delivery)
-        write_release(delivery.folder, draft, state, grid)
-        delivery.finish()
-
-
-def _check_place(delivery: Delivery) -> None:
-    if delivery.output_id not in (None, read_output_id(delivery.folder)):
-        raise StorageError(
-            f"{delivery.folder.locate('')} on the worker is not the folder of the machine that "
-            "submitted the run: give an output that all workers share."
-        )
-
-
-@no_annotations
-def _keep_part(
-    draft: Mapping[str, Any], grid: Grid, number: int, state: InParts | Checked
-) -> tuple[int, bytes]:
-    return number, encode_part(draft, grid, state)
-
-
-@no_annotations
-def _write_part(part: tuple[int, bytes], attempt: Attempt, delivery: Delivery) -> Part:
-    """Write a part of a table unless it is there, like `_write`; return the one that is there."""
-    with plain_errors("Write"):
-        _check_place(delivery)
-        return write_part(delivery.folder, attempt, *part, delivery.job)
-
-
-@no_annotations
-def _write_table(parts: list[Part], delivery: Delivery) -> None:
-    """Write the release of a table, all parts of which are stored, unless there is one."""
-    with plain_errors("Write"):
-        delivery.folder.create(RELEASE, join_parts(parts))
-        delivery.finish()

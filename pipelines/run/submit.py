@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import StandardOptions
-from apache_beam.runners.runner import PipelineState
+from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from core.errors import ShoalError, error_in
 from pipelines.errors import JobError, RunError
@@ -28,12 +28,17 @@ _LOST = re.compile(
 _SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
 
 
-def submit(build: Callable[[], beam.Pipeline], consequence: str) -> bool:
+def submit(
+    build: Callable[[], beam.Pipeline],
+    consequence: str,
+    started: Callable[[PipelineResult], None] = lambda running: None,
+) -> bool:
     """Build and run a pipeline; return whether it has ended, and was not only submitted.
 
     Args:
         build: makes the pipeline, with its options.
         consequence: of a failure, for the error, such as "nothing was released".
+        started: called with what the runner returns, which may still be running.
 
     Raises:
         InputError: `build` found that the input is invalid.
@@ -46,6 +51,7 @@ def submit(build: Callable[[], beam.Pipeline], consequence: str) -> bool:
         with quiet(), redirect_stderr(io.StringIO()):
             pipeline = build()
             running = pipeline.run()
+            started(running)
             if pipeline.options.view_as(StandardOptions).no_wait_until_finish:
                 return False
             ended = running.wait_until_finish()

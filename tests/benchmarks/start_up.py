@@ -1,7 +1,7 @@
 """Measure what a command costs before it reads a row: processor time of the whole process, median of several.
 
 Beside the commands stand the imports that they cannot do without: Beam for a run, dp-accounting where draws
-are composed. Run by `make bench-start`.
+are composed. The last row is what one round more costs a run, whatever its rows. Run by `make bench-start`.
 """
 
 import argparse
@@ -32,6 +32,12 @@ NINE_QUANTILES = {
     "params": {"probabilities": [i / 10 for i in range(1, 10)]},
 }
 CLUSTER = {"task": "one_cluster", "params": {"target": 400}}
+
+FEW, MANY = 2, 12
+"""Rounds of two small jobs whose difference is what rounds cost."""
+
+ROUNDS = ("-c", "from tests.engines.small_job import main; main()")
+EMBEDDED = ("--runner=FnApiRunner", "--direct_running_mode=multi_threading", "--direct_num_workers=2")
 
 ACCOUNTING = "import dp_accounting.pld.pld_privacy_accountant, dp_accounting.rdp.rdp_privacy_accountant"
 
@@ -86,6 +92,9 @@ def main() -> None:
             "shoal plan, one cluster": (*SHOAL, "plan", job(folder, **CLUSTER)),
             "shoal run, histogram, dense": (*SHOAL, "run", dense, "--set"),
         }
+        counts = (FEW, MANY)
+        of_rounds = {n: (*ROUNDS, str(folder / "rows.parquet"), str(n), *EMBEDDED) for n in counts}
+        commands |= {f"a run of {n} empty rounds": of_rounds[n] for n in counts}
         spent: dict[str, list[float]] = {name: [] for name in commands}
         for repetition in range(repetitions):
             for name, command in commands.items():  # in turn, so that a busy spell is shared
@@ -94,6 +103,8 @@ def main() -> None:
     table = Table(title=f"Processor seconds, median of {repetitions}; the run has {ROWS:,} rows")
     for header in ("process", "seconds", "least"):
         table.add_column(header, justify="left" if header == "process" else "right")
+    few, many = (spent[f"a run of {n} empty rounds"] for n in counts)
+    spent["a round"] = [(more - less) / (MANY - FEW) for less, more in zip(few, many, strict=True)]
     for name, times in spent.items():
         table.add_row(name, f"{median(times):.2f}", f"{min(times):.2f}")
     Console(width=100).print(table)

@@ -31,6 +31,7 @@ import requests
 from core.rounds import run_in_memory
 from pipelines.job.job import load_job
 from pipelines.run import run
+from pipelines.run.delivery import encoded_part, write_one_part, write_table, write_whole
 from pipelines.storage import object_storage  # noqa: F401  (imported before the forks)
 from pipelines.tasks import TASKS
 from tests.engines.fetch import ROOT
@@ -148,15 +149,15 @@ def run_rounds_in_memory(build: Any, left: str) -> bool:
     draft, attempt = run.draft_release(job, plan), run.attempt_of(prepared)
     if attempt is None:
         state = run_in_memory(rounds, blocks, plan.start, run.SecureNoise())
-        run._write(state, draft, job.grid, delivery)
+        write_whole(state, draft, job.grid, delivery)
         return True
     (step,) = rounds
     whole = reduce(lambda a, b: a + b, (step.summarize(block, plan.start) for block in blocks))
     parts = []
     for number, shard in enumerate(whole.split(step.parts)):
         state = step.release_part(number, shard, plan.start, run.SecureNoise())
-        parts.append(run._write_part(run._keep_part(draft, job.grid, number, state), attempt, delivery))
-    run._write_table(parts, delivery)
+        parts.append(write_one_part(encoded_part(draft, job.grid, number, state), attempt, delivery))
+    write_table(parts, delivery)
     return True
 
 

@@ -8,16 +8,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.job.job import check_job
-from pipelines.run.run import build_pipeline, delivery_of, prepare_run
+from pipelines.run.delivery import delivery_of
+from pipelines.run.run import build_pipeline, prepare_run
 from pipelines.run.runners import quiet
 from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
 
 ELEMENTS = "beam:metric:element_count:v1"
+DONE = "beam:metric:user:sum_int64:v1"
 
 
 def elements(bench, task: str, n: int, **more: object) -> Counter[tuple[str, int]]:
-    """Return how many elements each step of a run handed on, of n rows in one row group."""
+    """Return what an engine counts of a run on n rows in one row group.
+
+    That is how many elements each step handed on, and what the steps count for those who watch the run.
+    """
     rng = np.random.default_rng(n)
     rows = {name: rng.uniform(size=n) for name in "xyw"} | {"who": rng.integers(0, 1 + n // 3, n)}
     pq.write_table(pa.table(rows), bench.rows, row_group_size=max(1, n))
@@ -29,9 +34,9 @@ def elements(bench, task: str, n: int, **more: object) -> Counter[tuple[str, int
         result.wait_until_finish()
     infos = [info for stage in result._monitoring_infos_by_stage.values() for info in stage]
     return Counter(
-        (info.labels["PCOLLECTION"], int.from_bytes(info.payload, "little"))
+        (info.labels["PCOLLECTION"] or info.labels["NAME"], int.from_bytes(info.payload, "little"))
         for info in infos
-        if info.urn == ELEMENTS
+        if info.urn in (ELEMENTS, DONE)
     )
 
 
@@ -48,6 +53,7 @@ def test_the_number_of_elements_does_not_depend_on_the_rows(bench, task: str, un
         more["params.blocks"] = 20
     seen = {n: elements(bench, task, n, **more) for n in (0, 2, 700)}
     assert len(seen[0]) > 5
+    assert [name for name, _ in seen[0] if not name.startswith("ref_")]
     assert [n for n in seen if seen[n] != seen[0]] == []
 
 

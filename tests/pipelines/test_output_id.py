@@ -8,6 +8,7 @@ from pipelines.errors import JobError
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, create_ledger, read_ledger
 from pipelines.release import OUTPUT_ID, identify_output, read_output_id
+from pipelines.run import delivery
 from pipelines.run import run as runs
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_folder
@@ -28,7 +29,7 @@ def test_a_release_that_was_seen_before_its_charge_was_marked_is_not_drawn_again
     """The run dies between the release and the mark; then its folder is moved away."""
     out = bench.folder / "out"
     with monkeypatch.context() as dying:
-        dying.setattr(runs, "mark_released", fail)
+        dying.setattr(delivery, "mark_released", fail)
         with pytest.raises(StorageError, match="does not answer"):
             runs.run_job(job)
     assert (out / "release.json").exists()
@@ -64,9 +65,9 @@ def test_two_machines_with_disks_of_their_own_draw_once(bench, job, monkeypatch)
 
 
 def test_a_worker_with_another_disk_writes_nothing(bench, job, tmp_path):
-    delivery = runs.Delivery(open_folder(str(tmp_path / "disk")), "monday", job.hash(), None, None, "0" * 32)
+    there = delivery.Delivery(open_folder(str(tmp_path / "disk")), "monday", job.hash(), None, None, "0" * 32)
     with pytest.raises(StorageError, match="on the worker is not the folder of the machine that"):
-        runs._write(None, {}, job.grid, delivery)
+        delivery.write_whole(None, {}, job.grid, there)
     assert not (tmp_path / "disk").exists()
 
 

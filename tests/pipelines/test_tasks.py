@@ -13,7 +13,8 @@ from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.release import draft_release, read_rows, write_release
 from pipelines.report.report import render
-from pipelines.run.run import Delivery, build_pipeline
+from pipelines.run.delivery import Delivery
+from pipelines.run.run import build_pipeline
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import write_rows

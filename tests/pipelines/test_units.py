@@ -14,7 +14,8 @@ from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import _KEPT, describe, make_plan
 from pipelines.report.report import render
-from pipelines.run.run import Delivery, build_pipeline
+from pipelines.run.delivery import Delivery
+from pipelines.run.run import build_pipeline
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import CENTER, RADIUS, planted

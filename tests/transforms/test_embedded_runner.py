@@ -1,4 +1,4 @@
-"""Elements of the embedded runner arrive whole, however long it takes to encode them."""
+"""Elements of the embedded runner arrive whole, however long it takes to encode them; no bundle is empty."""
 
 import threading
 import time
@@ -59,3 +59,47 @@ def test_no_other_thread_flushes_what_one_writes(tmp_path: Path, monkeypatch: py
     assert set(run(EmbeddedRunner(), tmp_path / "ours", watch)) == {"False"}
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     assert set(run(FnApiRunner(), tmp_path / "theirs", watch)) == {"True"}
+
+
+class NoteBundles(beam.DoFn):
+    """Hand elements on, and note in a file how many each bundle had."""
+
+    def __init__(self, notes: Path) -> None:
+        self.notes = notes
+
+    def start_bundle(self) -> None:
+        self.elements = 0
+
+    def process(self, element: int) -> Iterator[tuple[int, int]]:
+        self.elements += 1
+        yield 0, element
+
+    def finish_bundle(self) -> None:
+        with self.notes.open("a") as file:
+            file.write(f"{self.elements}\n")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "filled"), [(1, 0, 1), (0, 1, 1), (1, 1, 1), (5, 1, 3), (0, 0, 1), (2, 2, 2)]
+)
+def test_no_bundle_is_empty_where_another_has_elements(
+    tmp_path: Path, one: int, other: int, filled: int
+) -> None:
+    """Both inputs of a stage are divided into three bundles, also where one of them has fewer elements."""
+    notes, sums = tmp_path / "notes", tmp_path / "sums"
+    options = PipelineOptions([], direct_num_workers=3, direct_running_mode="multi_threading")
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
+        inputs = [
+            pipeline
+            | f"Make{number}" >> beam.Create(range(1, 1 + each))
+            | f"Group{number}" >> beam.Reshuffle()
+            for number, each in enumerate((one, other))
+        ]
+        noted = inputs | beam.Flatten() | beam.ParDo(NoteBundles(notes)) | beam.GroupByKey()
+        _ = noted | beam.Map(lambda grouped: sums.write_text(str(sum(grouped[1]))))
+    counts = [int(line) for line in notes.read_text().splitlines()]
+    assert sum(counts) == one + other
+    assert len(counts) >= filled
+    if one + other:
+        assert 0 not in counts
+        assert int(sums.read_text()) == sum(range(1 + one)) + sum(range(1 + other))

@@ -94,7 +94,7 @@ def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) 
                 elements | f"Summarize{i}" >> beam.Map(_summarize, reader, Echo("first"), state)
                 for i, state in enumerate(workers)
             ]
-            made = counted | beam.Flatten() | beam.CombineGlobally(_Sum()).without_defaults()
+            made = counted | beam.Flatten() | beam.CombinePerKey(_Sum())
             made | beam.Map(_release, Echo("first"), private, SecureNoise()) | append_to(seen)
 
     one, other = Drawn((5,), b"one"), Drawn((5,), b"other")
@@ -170,9 +170,8 @@ def test_a_merge_that_fails_quotes_nothing(where: str, floor: int | None) -> Non
 
 
 def test_every_draw_has_a_mark_of_its_own() -> None:
-    drawn = [
-        _release(Made(Tally(np.array([1])), b""), Echo("r"), Drawn(()), SecureNoise()) for _ in range(100)
-    ]
+    made = (0, Made(Tally(np.array([1])), b""))
+    drawn = [_release(made, Echo("r"), Drawn(()), SecureNoise()) for _ in range(100)]
     assert len({draw.mark for draw in drawn}) == 100
 
 

@@ -146,8 +146,8 @@ def test_a_report_replaces_nothing_but_a_report(bench):
 def test_a_release_counts_though_the_pipeline_failed_after_it(books, monkeypatch):
     submit = runs.submit
 
-    def fail_late(build: Callable, consequence: str) -> bool:
-        assert submit(build, consequence)
+    def fail_late(build: Callable, consequence: str, *started: Callable) -> bool:
+        assert submit(build, consequence, *started)
         raise runs.RunError(f"The pipeline failed; {consequence}.")
 
     monkeypatch.setattr(runs, "submit", fail_late)

@@ -1,17 +1,28 @@
-"""Progress: each round once on a terminal, nothing elsewhere, and never a change to the round."""
+"""Progress: each round once in the log, what workers have done on a terminal, and no change to a round."""
 
+import base64
 import io
 import json
 import pickle
-import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.console.events import Events
+from pipelines.job.job import check_job
 from pipelines.ledger.ledger import now
 from pipelines.run import progress
-from pipelines.run.progress import Announced, with_progress
+from pipelines.run.progress import Announced, announced, watched
+from pipelines.run.run import prepare_run, run_job, steps_of
+from tests.pipelines.jobs import changes
+from transforms.count_done import count_done, counted
 
 
 @dataclass(frozen=True)
@@ -58,23 +69,15 @@ def test_a_worker_in_another_process_has_no_listener():
     assert Announced(Step(), "nowhere").release(3, 2, None) == 6
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_shown_only_on_a_terminal(monkeypatch, capsys, terminal):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with with_progress([Step("one"), Step("two")], Events(None, now)) as rounds:
-        assert [type(step) for step in rounds] == [Announced if terminal else Step] * 2
-        for step in rounds:
-            step.release(1, 1, None)
-    assert progress._LISTENERS == {}
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert terminal or said.err == ""
+def test_without_a_log_rounds_are_not_wrapped():
+    steps = [Step("one"), Step("two")]
+    with announced(steps, Events(None, now)) as rounds:
+        assert rounds is steps
 
 
-def test_events_hear_of_rounds_by_name_alone(monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+def test_events_hear_of_rounds_by_name_alone():
     heard = io.StringIO()
-    with with_progress([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
+    with announced([Step("one"), Step("two")], Events(heard, now).of(run_id="r")) as rounds:
         for step in rounds:
             step.release(1, 1, None)
     lines = [json.loads(line) for line in heard.getvalue().splitlines()]
@@ -82,4 +85,100 @@ def test_events_hear_of_rounds_by_name_alone(monkeypatch):
         ("round_released", "r", "one"),
         ("round_released", "r", "two"),
     ]
+    assert progress._LISTENERS == {}
     assert all(set(line) == {"time", "severity", "event", "run_id", "round"} for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("task", "more"),
+    [
+        ("histogram", {}),
+        ("one_cluster", {"input.unit": "who"}),
+        ("sample_and_aggregate", {"params.blocks": 20}),
+    ],
+)
+def test_a_run_counts_every_piece_of_the_steps_that_are_expected(bench, task: str, more: dict) -> None:
+    rng = np.random.default_rng(3)
+    rows = {name: rng.uniform(size=700) for name in "xyw"} | {"who": rng.integers(0, 200, 700)}
+    pq.write_table(pa.table(rows), bench.rows, row_group_size=100)
+    job = check_job(bench.changed({**changes(task), **more}))
+    expected = {step.name: step.pieces for step in steps_of(prepare_run(job))}
+    assert 7 in expected.values()
+    before = counted()
+    run_job(job)
+    assert dict(counted() - before) == expected
+
+
+class Deaf:
+    """The result of a runner whose job server gives no metrics."""
+
+    _job_id = "job"
+
+    @property
+    def _job_service(self) -> None:
+        raise RuntimeError("row 4711")
+
+
+class Shown:
+    """A progress that is shown, and keeps what it is told."""
+
+    shown = True
+
+    def __init__(self) -> None:
+        self.done: list[dict[str, int]] = []
+
+    @contextmanager
+    def alone(self):
+        yield
+
+    def show(self, done) -> None:
+        self.done.append(dict(done))
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not done() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert done()
+
+
+def test_a_job_server_without_metrics_ends_no_run(monkeypatch) -> None:
+    monkeypatch.setattr(progress, "_SHOW_EVERY", 0.01)
+    monkeypatch.setattr(progress, "_ASK_EVERY", 0.01)
+    shown = Shown()
+    with watched(shown, PipelineOptions([])) as started:
+        started(Deaf())
+        count_done("a step of this test")
+        wait_for(lambda: {"a step of this test": 1} in shown.done)
+
+
+def test_flink_tells_what_the_last_job_of_the_name_has_done(monkeypatch) -> None:
+    """The answers are those of Flink 1.19 to a job of Beam 2.77, shortened."""
+    counter = {
+        "urn": "beam:metric:user:sum_int64:v1",
+        "type": "beam:metrics:sum_int64:v1",
+        "payload": base64.b64encode(bytes([16])).decode(),
+        "labels": {"NAMESPACE": "shoal", "NAME": "good_center", "PTRANSFORM": "a"},
+    }
+    other = counter | {"labels": counter["labels"] | {"NAMESPACE": "another"}}
+    metrics = {"metrics": {"attempted": [counter, other, {"urn": "beam:metric:new:v1", "new": 1}]}}
+    jobs = [("old", "shoal-a", 1), ("new", "shoal-a", 2), ("other", "shoal-b", 3)]
+    answers = {
+        "http://flink:8081/jobs/overview": {
+            "jobs": [{"jid": jid, "name": name, "start-time": at} for jid, name, at in jobs]
+        },
+        "http://flink:8081/jobs/new/accumulators": {
+            "user-task-accumulators": [
+                {"name": "another", "type": "IntCounter", "value": "3"},
+                {"name": "__metricscontainers", "type": "MetricsAccumulator", "value": json.dumps(metrics)},
+            ]
+        },
+    }
+    monkeypatch.setattr(progress, "ask_flink", lambda url, most_bytes: answers[url])
+    monkeypatch.setattr(progress, "_SHOW_EVERY", 0.01)
+    monkeypatch.setattr(progress, "_ASK_EVERY", 0.01)
+    shown = Shown()
+    options = ["--runner=FlinkRunner", "--flink_master=flink:8081", "--job_name=shoal-a"]
+    with watched(shown, PipelineOptions(options)) as started:
+        started(None)
+        wait_for(lambda: {"good_center": 16} in shown.done)

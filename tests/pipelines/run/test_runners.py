@@ -1,16 +1,23 @@
 """Runners and their options: names and labels, good defaults, and a job that Dataflow would take."""
 
+import copy
 import json
 from unittest.mock import patch
 
 import pytest
 from apache_beam.options import pipeline_options
-from apache_beam.options.pipeline_options import GoogleCloudOptions, StandardOptions, WorkerOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    GoogleCloudOptions,
+    StandardOptions,
+    WorkerOptions,
+)
 
 from pipelines.errors import JobError
 from pipelines.job.job import Job, check_job
-from pipelines.run.run import Delivery, Prepared, build_pipeline, prepare_run
-from pipelines.run.runners import make_options
+from pipelines.run.delivery import Delivery
+from pipelines.run.run import Prepared, build_pipeline, prepare_run
+from pipelines.run.runners import EMBEDDED, make_options
 from pipelines.storage.local_folder import LocalFolder
 
 TEN_MEGABYTES = 10 * 2**20
@@ -96,3 +103,17 @@ def test_dataflow_would_take_the_job(bench, tmp_path):
     steps = {t.unique_name for t in graph.components.transforms.values()}
     assert {f"Rounds/{step.name}/Release" for step in prepared.plan.rounds} <= steps
     assert len(graph.SerializeToString()) < TEN_MEGABYTES / 10
+
+
+def test_views_of_options_are_kept_and_stay_views(bench) -> None:
+    options = make_options(EMBEDDED, check_job(bench.job), [])
+    copied = copy.deepcopy(options)
+    view = options.view_as(DirectOptions)
+    assert options.view_as(DirectOptions) is view
+    view.direct_num_workers = 7
+    assert options.get_all_options()["direct_num_workers"] == 7
+    assert copied.view_as(DirectOptions).direct_num_workers != 7
+    again = copy.deepcopy(options)
+    again.view_as(DirectOptions).direct_num_workers = 5
+    assert again.get_all_options()["direct_num_workers"] == 5
+    assert view.direct_num_workers == 7
