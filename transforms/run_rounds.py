@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
-from core.rounds import Block, Round, State
+from core.rounds import Block, Looking, Round, State, looks_of
 from transforms.plain_errors import RoundError, plain_errors
 
 _MERGING = "Merging"
@@ -112,15 +112,31 @@ class RunRound(beam.PTransform):
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element for `reader`; return one element, the `Drawn` state after this round."""
         drawn = beam.pvalue.AsSingleton(self.drawn)
-        aggregates = elements | "Summarize" >> beam.Map(_summarize, self.reader, self.round_, drawn)
-        floor = self.round_.floor
-        merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
         return (
-            aggregates
-            | "Merge" >> merge
+            self._counted(elements, drawn)
+            | "Merge" >> self._merge()
             | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
             | "Keep" >> beam.Reshuffle()
         )
+
+    def _counted(self, elements: beam.PCollection, drawn: Any) -> beam.PCollection:
+        """Return the aggregates of the workers, after the looks of the round; see `core.rounds.Looking`."""
+        looks = looks_of(self.round_)
+        if not looks:
+            return elements | "Summarize" >> beam.Map(_summarize, self.reader, self.round_, drawn)
+        closer = self.drawn | "Coarse" >> beam.Map(_coarse, self.round_)
+        for look in range(looks):
+            closer = (
+                elements
+                | f"Look{look}" >> beam.Map(_look, self.reader, beam.pvalue.AsSingleton(closer), drawn)
+                | f"MergeLook{look}" >> self._merge()
+                | f"Finer{look}" >> beam.Map(_finer, beam.pvalue.AsSingleton(closer), drawn)
+            )
+        return elements | "Summarize" >> beam.Map(_look, self.reader, beam.pvalue.AsSingleton(closer), drawn)
+
+    def _merge(self) -> beam.PTransform:
+        floor = self.round_.floor
+        return _MergeAll() if floor is None else _MergeShards(floor, self.shards)
 
 
 @dataclasses.dataclass
@@ -189,6 +205,25 @@ def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Ma
         for block in reader.blocks(element):
             total = tree.add_input(total, round_.summarize(block, drawn.state))
         return Made(tree.extract_output(total), drawn.mark)
+
+
+@no_annotations
+def _coarse(drawn: Drawn, round_: Looking) -> Drawn:
+    with plain_errors(f"Round {round_.name}"):
+        return Drawn(round_.coarse(drawn.state), drawn.mark)
+
+
+@no_annotations
+def _look(element: Any, reader: Records, closer: Drawn, drawn: Drawn) -> Made:
+    _check_marks(closer.mark, drawn.mark)
+    return _summarize(element, reader, closer.state, drawn)
+
+
+@no_annotations
+def _finer(made: Made, closer: Drawn, drawn: Drawn) -> Drawn:
+    with plain_errors(f"Round {closer.state.name}"):
+        _check_marks(made.mark, drawn.mark)
+        return Drawn(closer.state.finer(made.aggregate, drawn.state), drawn.mark)
 
 
 @no_annotations

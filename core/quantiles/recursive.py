@@ -1,7 +1,7 @@
 """Several quantiles: cut the domain into cells, count them, and search those that hold quantiles."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from core.quantiles.exponential import (
     Aim,
     OneQuantile,
     distance_bound,
+    far_from,
     interval_draw,
     per_weight,
     typical_distance,
@@ -250,7 +251,8 @@ class Recursive(Method[Quantiles]):
             draw, failure = per_weight("the quantile", inside, neighbors), self.setting.params.failure
             cost = share * INTERVAL_SHARE * self.setting.budget.epsilon
             ends = interval_draw(self._alone, self._size, cost, failure, neighbors)
-            return (OneQuantile(self._alone, self._size, draw, *ends),)
+            aim = replace(self._alone, far=far_from(self._alone, self._size, draw, failure))
+            return (OneQuantile(aim, self._size, draw, *ends),)
         search = None
         if inside:
             search = WithinCell(

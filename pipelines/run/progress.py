@@ -4,8 +4,8 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from core.noise import Noise
-from core.rounds import Block, Round, State
+from core.rounds import Block, Round, State, looks_of
 from pipelines.console.events import Events
 
 _LISTENERS: dict[str, Callable[[str], None]] = {}
@@ -50,6 +50,19 @@ class Announced:
     def floor(self) -> int | None:
         """See `Round.floor`."""
         return self.round_.floor
+
+    @property
+    def looks(self) -> int:
+        """See `core.rounds.Looking.looks`."""
+        return looks_of(self.round_)
+
+    def coarse(self, state: State) -> "Announced":
+        """See `core.rounds.Looking.coarse`."""
+        return replace(self, round_=cast(Any, self.round_).coarse(state))
+
+    def finer(self, aggregate: Any, state: State) -> "Announced":
+        """See `core.rounds.Looking.finer`."""
+        return replace(self, round_=cast(Any, self.round_).finer(aggregate, state))
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

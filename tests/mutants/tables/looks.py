@@ -1,0 +1,57 @@
+"""Wrong versions of the looks at a wide domain."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_FOCUS = "core/focus.py"
+_OF_ALL = Selection(("tests/core/test_focus.py",), "of_all_points")
+
+LOOKS = (
+    Mutant(
+        1,
+        _FOCUS,
+        "cells of many records are merged although they are hot",
+        "kept = hot(cells, int(ranks[-1]))",
+        "kept = hot(cells, int(ranks[-1])) & (counts.counts < 100)",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _FOCUS,
+        "records of a merged cell are counted at the start of the domain",
+        "starts, widths = self.edges[at], self.widths[at]",
+        "starts, widths = self.edges[at] * (self.widths[at] < 100), self.widths[at]",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        "core/quantiles/exponential.py",
+        "scores end farther away than where points are counted one by one",
+        "return self.scores(runs, total) > (-math.inf if self._end is None else self._end)",
+        "return self.scores(runs, total) > (-math.inf if self._end is None else self._end // 2)",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        "core/interior_point/exponential.py",
+        "scores end farther away than where points are counted one by one",
+        "return self.scores(runs, total) > (-math.inf if self.far is None else -self.far)",
+        "return self.scores(runs, total) > (-math.inf if self.far is None else -self.far // 2)",
+        _OF_ALL,
+    ),
+    Mutant(
+        12,
+        "core/interior_point/exponential.py",
+        "where scores end depends on the number of records",
+        "np.maximum(depths - total // 2, -self.far)",
+        "np.maximum(depths - total // 2, self.far - total)",
+        Selection(("tests/core/interior_point/test_exponential.py",), "that_end"),
+    ),
+    Mutant(
+        10,
+        "core/quantiles/smooth.py",
+        "of the ranks that matter below the wanted one, two are counted one by one",
+        "return np.asarray((runs.upto >= rank - self._matter) &",
+        "return np.asarray((runs.upto >= rank - 2) &",
+        _OF_ALL,
+    ),
+)
