@@ -31,7 +31,7 @@ Memory. Let m ranks be wanted, and let r records be nearer to one of them than s
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,11 +81,13 @@ class Focus:
         ranks = np.append(0, np.cumsum(counts.counts))
         cells = Runs(counts.keys, ends - counts.keys, ranks[:-1], ranks[1:])
         kept = hot(cells, int(ranks[-1]))
-        edges = np.unique(np.concatenate([self.edges, counts.keys[kept], ends[kept]]))
+        edges = np.sort(np.concatenate([self.edges, counts.keys[kept], ends[kept]]))
+        edges = edges[np.append(True, edges[1:] > edges[:-1])]
         widths = np.diff(edges)
         before = widths if merging else self.widths[np.searchsorted(self.edges, edges[:-1], side="right") - 1]
-        fine = np.isin(edges[:-1], counts.keys[kept])
-        return Focus(edges, np.where(fine, -(-widths // parts), before))
+        fine = np.searchsorted(edges, counts.keys[kept])
+        before[fine] = -(-widths[fine] // parts)
+        return Focus(edges, before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,9 @@ class Focused:
     Args:
         focus: where it counts finely; None where it counts every point.
     """
+
+    merging: ClassVar[bool] = True
+    """Whether cells that are not hot are merged for the next look."""
 
     focus: Focus | None = field(default=None, repr=False, compare=False)
 
@@ -155,10 +160,11 @@ class Focused:
         """See `core.rounds.Looking.finer`."""
         if self.focus is None:
             raise ValueError("The first look has no focus; use coarse.")
-        return replace(self, focus=self._narrowed(self.focus, aggregate, state))
 
-    def _narrowed(self, focus: Focus, counts: Counts, state: State) -> Focus:
-        return focus.finer(counts, lambda runs, total: self.hot(runs, total, state), self.parts)
+        def hot(runs: Runs, total: int) -> Bools:
+            return self.hot(runs, total, state)
+
+        return replace(self, focus=self.focus.finer(aggregate, hot, self.parts, self.merging))
 
     def summarize(self, block: Block, state: State) -> Counts:
         """Count the records of every cell, or at every grid point, that has any."""

@@ -1,6 +1,7 @@
 """Looks at a wide domain: every score is what it is if all points are counted, and few counts are held."""
 
 import tracemalloc
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from core.focus import CELLS, Focus, Focused
 from core.interior_point.params import InteriorPoint
 from core.interior_point.task import INTERIOR_POINT
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.within_cell import WithinCell
 from core.neighbors import Neighbors
 from core.order_statistics import order_statistic, smooth_sensitivity
 from core.quantiles.params import Median, Minimum, Quantiles
@@ -84,10 +86,12 @@ def asked_points(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Domains of more than 24 points are wide."""
-    monkeypatch.setattr(core.focus, "CELLS", 24)
-    monkeypatch.setattr("core.quantiles.exponential.CELLS", 24)
-    monkeypatch.setattr("core.interior_point.exponential.CELLS", 24)
+    """Domains of more than 32 points are wide."""
+    monkeypatch.setattr(core.focus, "CELLS", 32)
+    for module in ("quantiles.exponential", "quantiles.cells_and_searches", "quantiles.recursive"):
+        monkeypatch.setattr(f"core.{module}.CELLS", 32)
+    monkeypatch.setattr("core.quantiles.wide.CELLS", 32)
+    monkeypatch.setattr("core.interior_point.exponential.CELLS", 32)
 
 
 def both(step: Any, points: Any) -> tuple[Counts, Counts]:
@@ -134,6 +138,89 @@ def test_smooth_noise_is_that_of_all_points(narrow: None, asked: str, relation: 
         assert values[0] == values[1] and bounds[0] == bounds[1], name
         fewer += len(looked.keys) < len(full.keys)
     assert fewer, "no look left anything out"
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Say whether two states are equal."""
+    if not is_dataclass(one):
+        return bool(one == other)
+    return all(np.array_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+
+
+@pytest.fixture
+def asked_cells(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Keep what every choice in a cell is asked; the first of the best points wins."""
+    found: Asked = []
+
+    def points(
+        self: Any, starts: Any, lengths: Any, scores: Any, parts: float, noise: Any, unit: float
+    ) -> list[int]:
+        order, best = np.argsort(starts), []
+        for each in scores:
+            found.append((int(starts[order[0]]), np.repeat(each[order], lengths[order])))
+            best.append(int(starts[order][np.argmax(each[order])]))
+        return best
+
+    monkeypatch.setattr(WithinCell, "points", points)
+    return found
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("count", [2, 9, 30])
+@pytest.mark.parametrize("size", [5000, 1 << 16])
+def test_stages_of_quantiles_are_those_of_all_points(
+    narrow: None, asked_cells: Asked, size: int, count: int, relation: str
+) -> None:
+    """Every state, and in every choice of a cell the score of every point; trees and splits draw the same."""
+    probabilities = tuple(i / (count + 1) for i in range(1, count + 1))
+    grid, budget, neighbors = Grid((0,), (size - 1,), 1), Budget(40.0, 0.0), Neighbors(relation)
+    rounds = QUANTILES.plan(grid, Quantiles(probabilities, "recursive"), budget, neighbors, bytes(16)).rounds
+    assert len(rounds) == (4 if relation == "add_or_remove_one" else 3)
+    fewer = 0
+    for name, points in shapes(size, np.random.default_rng(3)).items():
+        for factor in (1.0, 20.0):  # much noise makes splits go astray, and searches by trees
+            data, state = blocks(points), None
+            for number, step in enumerate(rounds):
+                looked = total_in_memory(step, data, state)
+                after = step.release(looked, state, SeededNoise(number, factor))
+                ours = [*asked_cells]
+                asked_cells.clear()
+                full = step.summarize(Block(np.array(points, dtype=np.int64)[:, None], np.zeros(0)), state)
+                expected = step.release(full, state, SeededNoise(number, factor))
+                assert equal(after, expected), f"{name}: {step.name}"
+                for (first, scores), (other, others) in zip(ours, asked_cells, strict=True):
+                    assert first == other and (scores == others).all(), name
+                asked_cells.clear()
+                if isinstance(step, Focused):
+                    fewer += len(looked.keys) < len(full.keys)
+                state = after
+    assert fewer, "no look left anything out"
+
+
+@pytest.mark.parametrize("count", [1, 4, 99])
+def test_few_counts_are_held_for_quantiles(count: int) -> None:
+    """A million and a half distinct values: spread, in one cell of the first look, and in two."""
+    probabilities = tuple(i / (count + 1) for i in range(1, count + 1))
+    n, size, rng = 3 * CELLS // 2, 1 << 31, np.random.default_rng(0)
+    asked = Quantiles(probabilities, "recursive")
+    neighbors = Neighbors("add_or_remove_one")
+    plan = QUANTILES.plan(Grid((0,), (size - 1,), 1), asked, Budget(1.0, 0.0), neighbors, bytes(16))
+    half = np.arange(n) < n // 2
+    for points in (
+        rng.integers(0, size, n),
+        size // 3 + np.arange(n),
+        np.where(half, 5, size - 2 * n) + np.arange(n),
+    ):
+        data, state = [Block(np.sort(points)[:, None], np.arange(n, dtype=np.uint64))], plan.start
+        for number, step in enumerate(plan.rounds):
+            focused, passes = isinstance(step, Focused), getattr(step, "looks", 0)
+            now = step.coarse(state) if focused else step
+            for look in range(passes + 1):
+                counted = now.summarize(data[0], state)
+                assert not focused or len(counted.keys) <= min(CELLS, step.most_counts)
+                if look < passes:
+                    now = now.finer(counted, state)
+            state = step.release(counted, state, SeededNoise(number))
 
 
 @pytest.mark.parametrize("size", [CELLS, CELLS + 1, 1 << 31, 1 << 40, 1 << 62])

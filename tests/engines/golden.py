@@ -198,6 +198,7 @@ OTHERS: dict[str, tuple[Sequence[Round], Any]] = {
     "median": planned("median", "axis"),
     "minimum": planned("minimum", "axis", method="smooth"),
     "wide_median": planned("median", "wide"),
+    "wide_quantiles": planned("quantiles", "wide", probabilities=(0.2, 0.5, 0.9)),
     "wide_interior_point": planned("interior_point", "wide", method="exponential"),
     "k_means": planned("k_means", "plane", k=4),
     "k_median": planned("k_median", "plane", k=4),

@@ -1,8 +1,10 @@
 """Wrong versions of the looks at a wide domain."""
 
 from tests.mutants.mutant import Mutant, Selection
+from tests.mutants.tables.selections import nothing_but_noise
 
 _FOCUS = "core/focus.py"
+_WIDE = "core/quantiles/wide.py"
 _OF_ALL = Selection(("tests/core/test_focus.py",), "of_all_points")
 
 LOOKS = (
@@ -52,6 +54,38 @@ LOOKS = (
         "of the ranks that matter below the wanted one, two are counted one by one",
         "return np.asarray((runs.upto >= rank - self._matter) &",
         "return np.asarray((runs.upto >= rank - 2) &",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "the exact number of records is kept for the next round",
+        "total = order.total if state is None else state",
+        "total = order.total",
+        nothing_but_noise("quantiles", "drawn and recursive and add_or_remove_one-3"),
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "cells with twice the records that are halved are not looked at closely",
+        "runs.upto - runs.below > self.whole.threshold(records)",
+        "runs.upto - runs.below > 2 * self.whole.threshold(records)",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "trees count records in coarse cells",
+        "hot[cell] = True",
+        "hot[cell] = starts > low",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "choices in a cell end farther away than where points are counted one by one",
+        "hot[cell] |= scores > choice.end",
+        "hot[cell] |= scores > choice.end / 4",
         _OF_ALL,
     ),
 )
