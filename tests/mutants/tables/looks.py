@@ -62,7 +62,7 @@ LOOKS = (
         "the exact number of records is kept for the next round",
         "total = order.total if state is None else state",
         "total = order.total",
-        nothing_but_noise("quantiles", "drawn and recursive and add_or_remove_one-3"),
+        nothing_but_noise("quantiles", "drawn and (auto or recursive) and add_or_remove_one-3"),
     ),
     Mutant(
         1,
