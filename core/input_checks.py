@@ -12,7 +12,7 @@ from core.budget import Budget, Spend, spend
 from core.draws import Charged, Draw, Laplace, charged
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, RoundInParts, State, parts_of
+from core.rounds import Block, RoundInParts, State, looks_of, parts_of
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,20 @@ class CheckedRound:
             return aggregate
         none = np.zeros(2 * self.columns, dtype=np.int64)
         return Beside(aggregate, Tally(none if block.outside is None else block.outside))
+
+    @property
+    def looks(self) -> int:
+        """See `core.rounds.Looking.looks`."""
+        return looks_of(self.round_)
+
+    def coarse(self, state: Checked) -> "CheckedRound":
+        """See `core.rounds.Looking.coarse`."""
+        return replace(self, round_=cast(Any, self.round_).coarse(state.state))
+
+    def finer(self, aggregate: Any, state: Checked) -> "CheckedRound":
+        """See `core.rounds.Looking.finer`."""
+        counted = aggregate if self.count is None else aggregate.aggregate
+        return replace(self, round_=cast(Any, self.round_).finer(counted, state.state))
 
     def release(self, aggregate: Any, state: Checked, noise: Noise) -> Checked:
         """See `Round.release`."""

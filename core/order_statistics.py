@@ -92,6 +92,11 @@ def order_statistic(values: Counts, upper: int, rank: Rank) -> int:
     return int(values.keys[position]) if position < len(last) else upper
 
 
+def ranks_that_matter(upper: int, beta: float) -> int:
+    """Return how far from the wanted rank a value may lie that `smooth_sensitivity` depends on."""
+    return reach(upper, beta) + 2
+
+
 def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neighbors: Neighbors) -> float:
     """Compute the beta-smooth sensitivity of an order statistic of values in 0, ..., upper.
 
@@ -116,8 +121,8 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     3. S is the exact maximum, over all databases y, of the gaps of step 1 in y times e^(-beta d(x, y)). So S
        is beta-smooth by the triangle inequality.
 
-    Only values within `reach` ranks of r can matter. S is at least `FLOOR`. The time depends on the number
-    of distinct values near the rank, not on the width of the domain; see `_largest_gap`.
+    Only values within `ranks_that_matter` ranks of r can matter. S is at least `FLOOR`. The time depends on
+    the number of distinct values near the rank, not on the width of the domain; see `_largest_gap`.
 
     Args:
         values: how often each value occurs.
@@ -128,7 +133,7 @@ def smooth_sensitivity(values: Counts, upper: int, rank: Rank, beta: float, neig
     """
     last = np.cumsum(values.counts)
     records = int(last[-1]) if len(last) else 0
-    r, near = rank.of(records), reach(upper, beta) + 2
+    r, near = rank.of(records), ranks_that_matter(upper, beta)
     low, i = np.append(0, values.keys), np.append(0, last)
     high, j = np.append(values.keys, upper), np.append(last - values.counts, records) + 1
     replaced = neighbors.name == "replace_one"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,30 @@ def parts_of(round_: Round) -> int:
     return int(getattr(round_, "parts", 1))
 
 
+@runtime_checkable
+class Looking(Round, Protocol):
+    """A round that passes over the data several times before it releases, to find where to count finely.
+
+    What a look finds is as secret as the records; see `core.focus`. It is held by a copy of the round, which
+    goes to the workers of the next pass.
+    """
+
+    @property
+    def looks(self) -> int:
+        """Number of passes before the last one; it follows from public parameters."""
+
+    def coarse(self, state: State) -> Self:
+        """Return the round for the first look."""
+
+    def finer(self, aggregate: Any, state: State) -> Self:
+        """Return the round for the next pass, given what this one counted; draws nothing."""
+
+
+def looks_of(round_: Round) -> int:
+    """Return how often a round passes over the data before its last pass."""
+    return round_.looks if isinstance(round_, Looking) else 0
+
+
 def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise) -> State:
     """Run `rounds` over `blocks` in this process: the twin of the Beam transform `RunRounds`.
 
@@ -95,8 +119,20 @@ def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State
     blocks = list(blocks)
     state = start
     for round_ in rounds:
-        aggregate = reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
-        if round_.floor is not None:
-            aggregate = aggregate.above(round_.floor)
-        state = round_.release(aggregate, state, noise)
+        state = round_.release(total_in_memory(round_, blocks, state), state, noise)
     return state
+
+
+def total_in_memory(round_: Round, blocks: Sequence[Block], state: State) -> Any:
+    """Return the aggregate that reaches a round's release, after its looks."""
+    step: Any = round_
+    if looks_of(round_):
+        step = step.coarse(state)
+    for _ in range(looks_of(round_)):
+        step = step.finer(_total(step, blocks, state), state)
+    return _total(step, blocks, state)
+
+
+def _total(round_: Round, blocks: Sequence[Block], state: State) -> Any:
+    aggregate = reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
+    return aggregate if round_.floor is None else aggregate.above(round_.floor)

@@ -14,6 +14,7 @@ from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
 from core.draws import Charged, charged
 from core.errors import InvalidValue
+from core.focus import memory
 from core.neighbors import Neighbors
 from core.plan import Chosen, Plan
 from core.policy import Policy
@@ -293,7 +294,7 @@ def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
         promises=promises,
         failure=method.setting.params.failure,
         smallest_target=accuracy.smallest_target,
-        notes=accuracy.notes,
+        notes=(*accuracy.notes, *memory(rounds)),
         hides=method.hides(),
         policy=_policy_of(method, share, rounds),
     )

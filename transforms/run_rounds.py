@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
-from core.rounds import Round, RoundInParts, State, parts_of
+from core.rounds import Looking, Round, RoundInParts, State, looks_of, parts_of
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
 from transforms.plain_errors import plain_errors
@@ -106,18 +106,55 @@ class RunRound(beam.PTransform):
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element for `reader`; return one element, the `Drawn` state after this round."""
-        drawn = self.drawn if isinstance(self.drawn, Drawn) else beam.pvalue.AsSingleton(self.drawn)
-        summarize = beam.Map(_summarize, self.reader, self.round_, drawn).with_output_types(Keyed)
-        aggregates = elements | "Summarize" >> summarize
-        floor = self.round_.floor
-        if floor is not None:
-            aggregates |= "Shards" >> _MergeShards(floor, self.shards)
+        drawn = _side_input(self.drawn)
         return (
-            aggregates
-            | "Merge" >> beam.CombinePerKey(_Sum())
+            self._counted(elements, drawn)
+            | "Merge" >> self._merge()
             | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
             | "Keep" >> _Keep()
         )
+
+    def _counted(self, elements: beam.PCollection, drawn: Any) -> beam.PCollection:
+        """Return the aggregates of the workers, after the looks of the round; see `core.rounds.Looking`."""
+        looks = looks_of(self.round_)
+        if not looks:
+            summarize = beam.Map(_summarize, self.reader, self.round_, drawn)
+            return elements | "Summarize" >> summarize.with_output_types(Keyed)
+        closer: beam.PCollection | Drawn
+        if isinstance(self.drawn, Drawn):
+            closer = _coarse(self.drawn, self.round_)
+        else:
+            closer = self.drawn | "Coarse" >> beam.Map(_coarse, self.round_)
+        for number in range(looks):
+            look = beam.Map(_look, self.reader, _side_input(closer), drawn).with_output_types(Keyed)
+            closer = (
+                elements
+                | f"Look{number}" >> look
+                | f"MergeLook{number}" >> self._merge()
+                | f"Finer{number}" >> beam.Map(_finer, _side_input(closer), drawn)
+            )
+        look = beam.Map(_look, self.reader, _side_input(closer), drawn).with_output_types(Keyed)
+        return elements | "Summarize" >> look
+
+    def _merge(self) -> "_Merge":
+        return _Merge(self.round_.floor, self.shards)
+
+
+def _side_input(drawn: beam.PCollection | Drawn) -> Any:
+    return drawn if isinstance(drawn, Drawn) else beam.pvalue.AsSingleton(drawn)
+
+
+@dataclasses.dataclass
+class _Merge(beam.PTransform):
+    """Merge all aggregates into one; sparse counts with a floor by shard first."""
+
+    floor: int | None
+    shards: int
+
+    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        if self.floor is not None:
+            aggregates |= "Shards" >> _MergeShards(self.floor, self.shards)
+        return aggregates | "Together" >> beam.CombinePerKey(_Sum())
 
 
 @dataclasses.dataclass
@@ -192,6 +229,26 @@ def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Ke
             total = tree.add_input(total, round_.summarize(block, drawn.state))
         count_done(round_.name)
         return _KEY, Made(tree.extract_output(total), drawn.mark)
+
+
+@no_annotations
+def _coarse(drawn: Drawn, round_: Looking) -> Drawn:
+    with plain_errors(f"Round {round_.name}"):
+        return Drawn(round_.coarse(drawn.state), drawn.mark)
+
+
+@no_annotations
+def _look(element: Any, reader: Records, closer: Drawn, drawn: Drawn) -> Keyed:
+    check_marks(closer.mark, drawn.mark)
+    return _summarize(element, reader, closer.state, drawn)
+
+
+@no_annotations
+def _finer(merged: Keyed, closer: Drawn, drawn: Drawn) -> Drawn:
+    _, made = merged
+    with plain_errors(f"Round {closer.state.name}"):
+        check_marks(made.mark, drawn.mark)
+        return Drawn(closer.state.finer(made.aggregate, drawn.state), drawn.mark)
 
 
 @no_annotations

@@ -5,7 +5,8 @@ from typing import ClassVar, Protocol
 
 from core.aggregate import Counts, Sample
 from core.draws import Draw
-from core.gaps import Order
+from core.focus import Bools, Focused
+from core.gaps import Order, Runs
 from core.interior_point.found import FoundPoint
 from core.noise import Noise
 from core.rounds import Block
@@ -49,6 +50,59 @@ class FindInCounts:
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundPoint:
         """Release a point, or none."""
+        return FoundPoint(self.finder.find(Order.of_counts(aggregate), noise))
+
+
+class MedianFinder(Finder, Protocol):
+    """A finder whose scores end at a distance from the median; see `core.focus`."""
+
+    @property
+    def size(self) -> int:
+        """Number of grid points."""
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """See `core.focus.Focused.near`."""
+
+    def hot(self, runs: Runs, total: int) -> Bools:
+        """See `core.focus.Hot`."""
+
+
+@dataclass(frozen=True)
+class FindNearMedian(Focused):
+    """Find an interior point of all records, from the counts about their median.
+
+    Neighbors, sensitivity and proof are those of the finder, which sees the exact score of every point.
+
+    Args:
+        finder: the algorithm.
+    """
+
+    purpose: ClassVar[str] = "a point between the smallest and the largest row"
+    finder: MedianFinder
+    name: str = "interior_point"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.finder.draws()
+
+    @property
+    def points(self) -> int:
+        """See `Focused.points`."""
+        return self.finder.size
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """See `Focused.near`."""
+        return self.finder.near
+
+    def hot(self, runs: Runs, total: int, state: None) -> Bools:
+        """See `Focused.hot`."""
+        return self.finder.hot(runs, total)
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundPoint:
+        """Release a point."""
         return FoundPoint(self.finder.find(Order.of_counts(aggregate), noise))
 
 

@@ -54,13 +54,13 @@ class SampledMethod(Method[InteriorPoint]):
         )
 
 
-def promised(method: str, records: int, memory: str) -> Accuracy:
+def promised(method: str, records: int, *memory: str) -> Accuracy:
     """Return what is promised; methods are compared by the number of records that they need.
 
     Args:
         method: its name.
         records: from so many records on, the released point is an interior point.
-        memory: a sentence on what one machine holds.
+        memory: a sentence on what one machine holds, where the plan does not say it for the rounds.
     """
     needs = f"{method} needs {records:,} records for an interior point."
-    return Accuracy(Promises(records), error=records, notes=(needs, memory))
+    return Accuracy(Promises(records), error=records, notes=(needs, *memory))

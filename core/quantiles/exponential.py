@@ -8,13 +8,13 @@ import numpy as np
 
 from core.aggregate import Counts
 from core.draws import Charged, Draw
-from core.gaps import Order, Runs, rank_scores
+from core.focus import CELLS, Bools, Focused
+from core.gaps import MOST_RECORDS, Ints, Order, Runs, rank_scores
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.quantiles.found import FoundQuantiles, FoundValue, Promises
 from core.quantiles.params import OneValue
-from core.rounds import Block
 from core.task import Accuracy, Method
 
 UNIT = 1 << 28
@@ -49,6 +49,9 @@ class Aim:
 
     A replacement is one record less and one more: twice that (see `per_weight`).
 
+    In a wide domain scores end at distance `far`: all points farther away have one score (see `core.focus`).
+    A score that ends changes at most as far as before, and in the same direction. So all bounds still hold.
+
     Args:
         probability: p, in [0, 1].
         total_is_public: whether the number of records may be used: `replace_one`.
@@ -56,6 +59,7 @@ class Aim:
         shift: records by which w(n) is moved, a public constant.
         margin: points that are added to the domain on the side to which w(n) is moved. They lie beyond all
             records, and stand for the domain's first or last point.
+        far: see above, in records; None where scores do not end.
     """
 
     probability: float
@@ -63,6 +67,7 @@ class Aim:
     inside: int = 0
     shift: int = 0
     margin: int = 0
+    far: int | None = None
 
     @property
     def weight(self) -> float:
@@ -78,15 +83,37 @@ class Aim:
             draw: of spread 2, per unit of the larger weight of a record.
             noise: where randomness comes from.
         """
-        target, total = int(np.rint(self.probability * UNIT)), order.total
-        depth = min(self.inside * UNIT, total * UNIT // 2)
-        wanted = target * total + (depth if target == 0 else -depth) + self.shift * UNIT
-        up = UNIT // 2 if self.total_is_public else UNIT - target
         low, high = (-self.margin, size) if self.shift < 0 else (0, size + self.margin)
         runs = Runs.between(order, low, high)
-        scores = rank_scores(runs, total, (UNIT - up) * total - wanted, up, UNIT - up)
-        at = draw.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
+        scores = self.scores(runs, order.total)
+        at = draw.point(runs.starts, runs.lengths, scores, noise, unit=max(self._up, UNIT - self._up))
         return min(max(at, 0), size - 1)
+
+    def scores(self, runs: Runs, total: int) -> Ints:
+        """Return the scores of the points of each run, in 1 / UNIT of a record.
+
+        Args:
+            runs: the points.
+            total: number of records.
+        """
+        target = int(np.rint(self.probability * UNIT))
+        depth = min(self.inside * UNIT, total * UNIT // 2)
+        wanted = target * total + (depth if target == 0 else -depth) + self.shift * UNIT
+        down = UNIT - self._up
+        scores = rank_scores(runs, total, down * total - wanted, self._up, down)
+        return scores if self._end is None else np.maximum(scores, self._end)
+
+    def hot(self, runs: Runs, total: int) -> Bools:
+        """Say of each run, which may be a cell of points of different ranks, whether a score does not end."""
+        return self.scores(runs, total) > (-math.inf if self._end is None else self._end)
+
+    @property
+    def _up(self) -> int:
+        return UNIT // 2 if self.total_is_public else UNIT - int(np.rint(self.probability * UNIT))
+
+    @property
+    def _end(self) -> int | None:
+        return None if self.far is None else -min(self.far, MOST_RECORDS) * UNIT
 
 
 def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> Exponential:
@@ -117,17 +144,32 @@ def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
     return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
 
 
+def far_from(aim: Aim, size: int, draw: Exponential, failure: float) -> int | None:
+    """Return the distance at which scores end: None in a domain whose points can all be counted.
+
+    Points at this distance together are chosen with a ten billionth of the failure probability, at most.
+
+    Args:
+        aim: where it is sought.
+        size: number of points, with those that are added to the domain.
+        draw: chooses the point.
+        failure: the probability with which the choice may fail.
+    """
+    return math.ceil(distance_bound(aim, size, draw.scale / 2, failure * 1e-10)) if size > CELLS else None
+
+
 def typical_distance(aim: Aim, scale: float) -> float:
     """Return the standard deviation of the rank among dense records: that of a two-sided exponential."""
     return 2 * aim.weight * scale * math.sqrt(2)
 
 
 @dataclass(frozen=True)
-class ChooseByRank:
+class ChooseByRank(Focused):
     """Release one quantile: the exponential mechanism over all grid points (Smith 2011).
 
-    The points between two neighboring records have equal scores and are one run. So time and memory depend
-    on the number of distinct values of the records, not on the number of points.
+    The points between two neighboring records have equal scores and are one run. In a wide domain the
+    private stage gets the ranks of those points alone whose scores do not end; see `core.focus`. All others
+    have one score, so the same points are chosen with the same probabilities as if all records were counted.
 
     Sensitivity: if a record is added or removed, the changes of the scores have a range of at most twice the
     larger weight of a record (see `Aim`).
@@ -155,6 +197,7 @@ class ChooseByRank:
         ends: chooses the ends of the interval; None where none is asked for.
         reach: see above.
         margin: see above.
+        ends_far: where the scores of the ends' choices end; see `Aim`.
     """
 
     aim: Aim
@@ -163,6 +206,7 @@ class ChooseByRank:
     ends: Exponential | None = None
     reach: int = 0
     margin: int = 0
+    ends_far: int | None = None
     purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
     name: str = "release"
     floor: int = 0
@@ -171,9 +215,19 @@ class ChooseByRank:
         """See `core.draws.Charged`."""
         return (self.draw,) if self.ends is None else (self.draw, self.ends)
 
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
+    @property
+    def points(self) -> int:
+        """See `Focused.points`."""
+        return self.size
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """See `Focused.near`; a distance is one in records."""
+        return tuple(2 * (aim.far or 0) for aim in self._aims)
+
+    def hot(self, runs: Runs, total: int, state: None) -> Bools:
+        """See `Focused.hot`."""
+        return np.asarray(np.any([aim.hot(runs, total) for aim in self._aims], axis=0))
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue | FoundQuantiles:
         """Release a grid point, and the interval if it is asked for."""
@@ -182,14 +236,20 @@ class ChooseByRank:
 
     def choose(self, aggregate: Counts, noise: Noise) -> tuple[int, tuple[int, int] | None]:
         """Choose the grid point, and the interval if it is asked for, which is widened to hold the point."""
-        order = Order.of_counts(aggregate)
-        at = self.aim.point(order, self.size, self.draw, noise)
+        order, (aim, *shifted) = Order.of_counts(aggregate), self._aims
+        at = aim.point(order, self.size, self.draw, noise)
         if self.ends is None:
             return at, None
-        shifts = (-self.reach, self.reach)
-        shifted = (replace(self.aim, shift=shift, margin=self.margin) for shift in shifts)
-        low, high = (aim.point(order, self.size, self.ends, noise) for aim in shifted)
+        low, high = (each.point(order, self.size, self.ends, noise) for each in shifted)
         return at, (min(low, at), max(high, at))
+
+    @property
+    def _aims(self) -> tuple[Aim, ...]:
+        """The aim of the value, and those of the interval's ends."""
+        if self.ends is None:
+            return (self.aim,)
+        end = replace(self.aim, margin=self.margin, far=self.ends_far)
+        return (self.aim, replace(end, shift=-self.reach), replace(end, shift=self.reach))
 
 
 @dataclass(frozen=True)
@@ -207,8 +267,8 @@ class OneQuantile(ChooseByRank):
 
 def interval_draw(
     aim: Aim, size: int, epsilon: float, failure: float, neighbors: Neighbors
-) -> tuple[Exponential, int, int]:
-    """Return the draw of the two ends of an interval, its reach and its margin; see `ChooseByRank`.
+) -> tuple[Exponential, int, int, int | None]:
+    """Return the draw of an interval's two ends, its reach, its margin and `ends_far`; see `ChooseByRank`.
 
     Args:
         aim: of the quantile.
@@ -219,7 +279,9 @@ def interval_draw(
     """
     ends = per_weight("ends of the interval", epsilon / 2, neighbors, times=2)
     reach = math.ceil(distance_bound(aim, size, neighbors.changes / (epsilon / 2), failure / 2))
-    return ends, reach, math.ceil(2 * size / failure)
+    margin = math.ceil(2 * size / failure)
+    far = far_from(aim, size + margin, ends, failure / 2) if size > CELLS else None
+    return ends, reach, margin, far
 
 
 class ExponentialByRank(Method[OneValue]):
@@ -244,11 +306,12 @@ class ExponentialByRank(Method[OneValue]):
         setting, part = self.setting, self.setting.params.interval
         epsilon = share * setting.budget.epsilon
         draw = per_weight("value", (1 - part) * epsilon, setting.neighbors)
+        failure, aim = setting.params.failure, self._aim(share)
+        aim = replace(aim, far=far_from(aim, self._size, draw, failure))
         if part == 0:
-            return (ChooseByRank(self._aim(share), self._size, draw),)
-        failure = setting.params.failure
+            return (ChooseByRank(aim, self._size, draw),)
         ends = interval_draw(self._anywhere, self._size, part * epsilon, failure, setting.neighbors)
-        return (ChooseByRank(self._aim(share), self._size, draw, *ends),)
+        return (ChooseByRank(aim, self._size, draw, *ends),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""

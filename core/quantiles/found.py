@@ -9,6 +9,12 @@ import numpy as np
 from core.domain import Grid
 from core.task import Accuracy
 
+ALL_VALUES = (
+    "The counts of the distinct grid points are merged and sorted on one machine: 16 bytes for each in "
+    "the result and about 100 at work, at most as many as records or grid points."
+)
+"""What the private stage of a round holds that counts all points, for the person who reads a plan."""
+
 
 @dataclass(frozen=True)
 class Promises:
@@ -148,8 +154,4 @@ def promised(worst: float, typical: float, error: float, *notes: str) -> Accurac
         error: the figure by which methods are compared.
         notes: sentences for the person who reads the plan.
     """
-    memory = (
-        "The counts of the distinct grid points are merged and sorted on one machine: 16 bytes for each in "
-        "the result and about 100 at work, at most as many as records or grid points."
-    )
-    return Accuracy(Promises(math.ceil(worst), typical), error=error, notes=(memory, *notes))
+    return Accuracy(Promises(math.ceil(worst), typical), error=error, notes=notes)

@@ -12,7 +12,7 @@ from core.errors import InvalidValue
 from core.gaps import Order
 from core.mechanisms.ordered_search import OrderedSearch, check_near
 from core.noise import Noise
-from core.quantiles.found import FoundQuantiles, FoundValue, Promises, in_order, promised
+from core.quantiles.found import ALL_VALUES, FoundQuantiles, FoundValue, Promises, in_order, promised
 from core.quantiles.params import OneValue, Quantiles
 from core.rounds import Block
 from core.task import Accuracy, Method
@@ -114,7 +114,7 @@ class OrderedQuantiles(_Ordered[Quantiles]):
         params, ranks = self.setting.params, len(self.setting.params.probabilities)
         search = self._search(share, ranks)
         worst = search.largest_error(ranks, params.failure)
-        return promised(worst, search.typical_error, search.typical_error)
+        return promised(worst, search.typical_error, search.typical_error, ALL_VALUES)
 
 
 class OrderedValue(_Ordered[OneValue]):

@@ -1,222 +1,42 @@
-"""Several quantiles: cut the domain into cells, count them, and search those that hold quantiles."""
+"""Several quantiles: the method that cuts the domain into cells, counts them, and searches inside them."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts
-from core.draws import Charged, Draw, Laplace
-from core.gaps import Order, Runs, rank_scores
+from core.draws import Charged, Laplace
+from core.focus import CELLS
 from core.mechanisms.splits import Splits
 from core.mechanisms.within_cell import WithinCell
-from core.noise import Noise
-from core.quantiles.cells import CellCounts, Groups, best_groups, merged, ranks_of
-from core.quantiles.descent import Shape, descend, shapes
+from core.quantiles.cells import CellCounts, Groups, best_groups
+from core.quantiles.cells_and_searches import CellsAndSearches, choice_variance, tree_within
+from core.quantiles.descent import Shape
 from core.quantiles.exponential import (
-    UNIT,
     Aim,
     OneQuantile,
     distance_bound,
+    far_from,
     interval_draw,
     per_weight,
     typical_distance,
 )
-from core.quantiles.found import FoundQuantiles, in_order, promised
+from core.quantiles.found import ALL_VALUES, promised
 from core.quantiles.params import INTERVAL_SHARE, Quantiles
-from core.rounds import Block
+from core.quantiles.wide import wide_rounds
 from core.task import Accuracy, Method
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_FAR = 2.0**61
 _TOTAL = 0.01  # part of epsilon for the number of records, where that is private: its size is enough
 _SPLITS = 0.1  # part of epsilon for the splits: small, because the counts make up for uneven cells
 _FIRST = 0.03  # part of epsilon for the first counts: small, because they only choose edges
-_AMPLE = 8.0  # choices for intervals are made in cells that hold so many times the reach of an interval
-_SIDES = 0.2  # part of such a cell's budget for the ends of the intervals
 _NEXT = 32  # see `_widths`
 _MOST_COUNTS = 1.25  # counts get at most so many times the budget of the searches
-
-
-@dataclass(frozen=True)
-class CellsAndSearches:
-    """Two quantiles or more in one pass.
-
-    1. Halve the domain, and again every half that holds more records than lie between two quantiles on
-       average. So a cell has few quantiles, whatever the data. Where many records have one value, that value
-       becomes a cell of its own. If the domain has few points, each point is a cell instead.
-    2. Count these cells roughly, and merge neighbors until hardly more cells than quantiles are left. For
-       every cell that is counted precisely costs accuracy. See `merged`.
-    3. Count the merged cells, with less noise. The counts tell which cell holds each quantile, and at which
-       rank. So errors of the splits and of the first counts no longer matter.
-    4. Search each cell that holds quantiles. A cell with few quantiles for its width is searched by one
-       exponential mechanism per quantile on the cell's records; these mechanisms share the budget. Other
-       cells are searched by counts down a tree, whose error hardly depends on the number of quantiles.
-
-    Sensitivity, if a record is added or removed:
-
-    - Step 1: see `Splits`. The number of records, which sets the threshold, has sensitivity 1.
-    - Steps 2 and 3: each histogram has L1 sensitivity 1. Which cells are merged depends only on the edges
-      and counts that are released already.
-    - Step 4: the cells are disjoint, so only the searches of one cell see the change. In a choice a record
-      has weight 1/2 on both sides, which gives range 1. This is why the rank is measured from the middle of
-      the cell's two ends. In counts of nodes on one level a record changes one count by 1. How a cell is
-      searched depends only on the edges and the counts of step 3, which are released already.
-
-    A replacement is one removal and one addition. So the sensitivities of counts and searches double; see
-    `Splits` for the splits. The number of records is public then.
-
-    Intervals. The noisy ranks of all edges are within `error` of the true ones, except with half of the
-    failure probability. So the last edge whose noisy rank is lower by `error`, and the first one whose noisy
-    rank is higher by as much, enclose a quantile. That is free. In its cell each quantile is also sought at
-    ranks that are lower and higher by all that the search may err. In counts down a tree that is free, too.
-    Where points are chosen, a fifth of the cell's budget goes to these choices, but only if the cell seems to
-    hold so many records that this costs little.
-
-    Args:
-        probabilities: ascending, in (0, 1), two or more.
-        size: number of grid points.
-        failure: probability with which the intervals may fail, all together.
-        total_is_public: whether the number of records may be used: `replace_one`.
-        total: noise of the number of records; None where that is public or each point is a cell.
-        splits: makes the cells; None where each point is a cell.
-        first: noise of the first counts; None where each point is a cell.
-        most: most cells.
-        cells: noise of the counts.
-        inside: of the choices in a cell, or of the counts down a tree; None where each point is a cell.
-    """
-
-    probabilities: tuple[float, ...]
-    size: int
-    failure: float
-    total_is_public: bool
-    total: Laplace | None
-    splits: Splits | None
-    first: CellCounts | None
-    most: int
-    cells: CellCounts
-    inside: WithinCell | None
-    purpose: ClassVar[str] = "where the quantiles lie"
-    name: str = "quantiles"
-    floor: int = 0
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        rough = self.first.draws() if self.first is not None else ()
-        found = (self.total, self.splits, *rough, *self.cells.draws(), self.inside)
-        return tuple(draw for draw in found if draw is not None)
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
-        """Release a grid point for each probability."""
-        order = Order.of_counts(aggregate)
-        known = order.total if self.total_is_public else None
-        edges = self._edges(order, known, noise)
-        cells = self.cells.over(len(edges) - 1)
-        starts, total = ranks_of(cells.release(np.diff(order.ranks_at(edges)), known, noise))
-        ranks = np.array(self.probabilities) * total
-        error = cells.scales.largest_error(len(edges) - 1, self.failure / 2)
-        lows = edges[np.maximum(np.searchsorted(starts, ranks - error, side="right") - 1, 0)]
-        highs = edges[np.minimum(np.searchsorted(starts, ranks + error), len(edges) - 1)] - 1
-        places, steps = np.searchsorted(starts[1:-1], ranks), np.zeros(len(ranks), dtype=np.int64)
-        for cell in np.unique(places):
-            window, ends = (int(edges[cell]), int(edges[cell + 1])), starts[cell : cell + 2]
-            here = np.flatnonzero(places == cell)
-            steps[here], below, above, far = self._search(order, window, ends, ranks[here], error, noise)
-            lower, higher = ranks[here] - far >= ends[0], ranks[here] + far <= ends[1]
-            lows[here[lower]], highs[here[higher]] = below[lower], above[higher]
-        return in_order(self.probabilities, steps.tolist(), lows.tolist(), highs.tolist())
-
-    def _edges(self, order: Order, known: int | None, noise: Noise) -> Ints:
-        """Release the edges of the cells, given the number of records where it is public."""
-        if self.splits is None or self.first is None:
-            return np.arange(self.size + 1)
-        total = order.total
-        if self.total is not None:
-            total = int(self.total.add(np.array([total]), noise)[0])
-        apart = total // (len(self.probabilities) + 1)
-        threshold = max(math.ceil(self.splits.scale), apart)
-        edges = self.splits.edges(order.ranks_at, self.size, threshold, self.most, noise)
-        starts, end = ranks_of(self.first.release(np.diff(order.ranks_at(edges)), known, noise))
-        if self.first.cell.scale * math.sqrt(len(edges) / 2) > apart:
-            return edges  # the first counts err by more than lies between two quantiles
-        return merged(edges, starts, np.array(self.probabilities) * end)
-
-    def _search(
-        self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, error: float, noise: Noise
-    ) -> tuple[Ints, Ints, Ints, float]:
-        """Find points of these ranks in a cell, and points that are surely below and above the quantiles.
-
-        Args:
-            order: all records.
-            window: first point of the cell, and the point after the last.
-            ends: noisy ranks of the cell's ends.
-            ranks: noisy ranks that are sought, shape (k,).
-            error: bound of the error of the noisy ranks.
-            noise: where randomness comes from.
-
-        Returns:
-            The points, shape (k,); lower points and higher points, shape (k,); and how far the ranks of those
-            are from `ranks`. They count only where their ranks are in the cell.
-        """
-        (low, high), many = window, len(self.probabilities)
-        width, inside, same = high - low, self.inside, np.full(len(ranks), low)
-        if width == 1 or inside is None:
-            return same, same, same, math.inf
-        tree = tree_within(width, len(ranks))
-        if tree is not None:
-            far = error + tree.largest_error(inside.scale * tree.levels, True, self.failure / 2 / many)
-            wanted = np.concatenate([ranks, ranks - far, ranks + far])
-            root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels
-
-            def count(counts: Ints, level: int) -> Ints:
-                return inside.histogram(counts, levels, noise)
-
-            found = descend(order, window, tree, root, lambda _: wanted, count)
-            at, below, above = np.split(np.array(found), 3)
-            return at, below, above, far
-        here = order.within(low, high)
-        runs = Runs.between(here, low, high)
-
-        def choose(wanted: Floats, parts: float) -> Ints:
-            offsets = np.clip(np.rint((float(ends.mean()) - wanted) * UNIT), -_FAR, _FAR).astype(np.int64)
-            scores = [rank_scores(runs, here.total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
-            return np.array(inside.points(runs.starts, runs.lengths, scores, parts, noise, unit=UNIT))
-
-        parts = 2 * len(ranks) / _SIDES
-        far = error + parts * inside.scale * (math.log(width) + math.log(4 * many / self.failure))
-        if tree_within(width, 2 * len(ranks)) is not None or ends[1] - ends[0] < _AMPLE * far:
-            return choose(ranks, len(ranks)), same, same, math.inf
-        below, above = np.split(choose(np.concatenate([ranks - far, ranks + far]), parts), 2)
-        return choose(ranks, len(ranks) / (1 - _SIDES)), below, above, far
-
-
-def choice_variance(width: int, sharing: int) -> float:
-    """Return the variance of the ranks of choices among `width` points that share a draw of scale 1.
-
-    It is 2 sharing^2 where records are dense. The error is about sharing ln(width) where nearly all points
-    lie in gaps between records. This is the geometric mean of both, because the data is not known.
-    """
-    return math.sqrt(2) * sharing**2 * math.log(width)
-
-
-@lru_cache(maxsize=1 << 12)
-def _best_shape(width: int) -> Shape:
-    return min(shapes(width), key=lambda shape: shape.variance)
-
-
-def tree_within(width: int, sharing: int) -> Shape | None:
-    """Return the tree that finds so many quantiles among `width` points; None where choices are better."""
-    best = _best_shape(width)
-    return best if best.variance <= choice_variance(width, sharing) else None
 
 
 def _widths(size: int) -> list[int]:
@@ -250,7 +70,8 @@ class Recursive(Method[Quantiles]):
             draw, failure = per_weight("the quantile", inside, neighbors), self.setting.params.failure
             cost = share * INTERVAL_SHARE * self.setting.budget.epsilon
             ends = interval_draw(self._alone, self._size, cost, failure, neighbors)
-            return (OneQuantile(self._alone, self._size, draw, *ends),)
+            aim = replace(self._alone, far=far_from(self._alone, self._size, draw, failure))
+            return (OneQuantile(aim, self._size, draw, *ends),)
         search = None
         if inside:
             search = WithinCell(
@@ -260,20 +81,19 @@ class Recursive(Method[Quantiles]):
                 times=len(given) * self._size.bit_length(),
                 disjoint=True,
             )
-        return (
-            CellsAndSearches(
-                given,
-                self._size,
-                self.setting.params.failure,
-                neighbors.name == "replace_one",
-                Laplace.of("the number of records", total, 1) if total else None,
-                Splits.of("cells", splits, changes) if splits else None,
-                CellCounts(Laplace.of("first counts of cells", first, changes)) if first else None,
-                self._most,
-                self._cells(share),
-                search,
-            ),
+        found = CellsAndSearches(
+            given,
+            self._size,
+            self.setting.params.failure,
+            neighbors.name == "replace_one",
+            Laplace.of("the number of records", total, 1) if total else None,
+            Splits.of("cells", splits, changes) if splits else None,
+            CellCounts(Laplace.of("first counts of cells", first, changes)) if first else None,
+            self._most,
+            self._cells(share),
+            search,
         )
+        return (found,) if self._size <= CELLS else wide_rounds(found)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
@@ -300,7 +120,8 @@ class Recursive(Method[Quantiles]):
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
-            return promised(counts.largest_error(self._size, failure), math.sqrt(base), math.sqrt(base))
+            worst = counts.largest_error(self._size, failure)
+            return promised(worst, math.sqrt(base), math.sqrt(base), ALL_VALUES)
         scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
         searched = choice_variance(max(2, self._size), 1) * scale**2
         note = (
@@ -309,7 +130,21 @@ class Recursive(Method[Quantiles]):
             "in the release show how well each quantile is known."
         )
         worst = rank + self._largest_search(scale)
-        return promised(worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), note)
+        return promised(
+            worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), *self._memory, note
+        )
+
+    @property
+    def _memory(self) -> tuple[str, ...]:
+        """What the plan says of memory, beside the number of counts."""
+        if self._size <= CELLS:
+            return (ALL_VALUES,)
+        if len(self._given) < 6:
+            return ()
+        return (
+            "Where rows lie in so many clumps that six quantiles or more fall into one wide cell, all "
+            "distinct values of that cell are counted besides.",
+        )
 
     def _largest_search(self, scale: float) -> float:
         """Bound the error of every search, over widths of cells and numbers of quantiles in them."""

@@ -5,27 +5,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from core.aggregate import Counts
 from core.budget import calibrate
 from core.draws import Charged, Draw, charged
 from core.errors import InvalidValue
+from core.focus import Bools, Focused
+from core.gaps import Runs
 from core.mechanisms.smooth_noise import SmoothNoise, calibrate_smooth
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.order_statistics import Rank, order_statistic, smooth_sensitivity
+from core.order_statistics import Rank, order_statistic, ranks_that_matter, smooth_sensitivity
 from core.quantiles.found import FoundValue, Promises
 from core.quantiles.params import OneValue
-from core.rounds import Block
 from core.task import Accuracy, Method
 
 
 @dataclass(frozen=True)
-class SmoothQuantile:
+class SmoothQuantile(Focused):
     """Release an order statistic with noise by its smooth sensitivity.
 
     Sensitivity: see `smooth_sensitivity`. It covers both neighbor relations, so neighbors are one change
-    apart under either. Cost: see `SmoothNoise`. Order statistic and sensitivity are computed from the
-    distinct values of all records.
+    apart under either. Cost: see `SmoothNoise`. Order statistic and sensitivity follow from the values whose
+    ranks are within `ranks_that_matter` of the wanted one. In a wide domain no others reach the private stage
+    one by one; see `core.focus`.
 
     Args:
         size: number of grid points.
@@ -46,9 +50,24 @@ class SmoothQuantile:
         """See `core.draws.Charged`."""
         return self.smooth.draws()
 
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
+    @property
+    def points(self) -> int:
+        """See `Focused.points`."""
+        return self.size
+
+    @property
+    def near(self) -> tuple[int]:
+        """See `Focused.near`."""
+        return (2 * self._matter + 1,)
+
+    @property
+    def _matter(self) -> int:
+        return ranks_that_matter(self.size - 1, self.smooth.noise.beta)
+
+    def hot(self, runs: Runs, total: int, state: None) -> Bools:
+        """See `Focused.hot`."""
+        rank = self.rank.of(total)
+        return np.asarray((runs.upto >= rank - self._matter) & (runs.below < rank + self._matter))
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue:
         """Release the value, and the scale of its noise where that is paid for."""

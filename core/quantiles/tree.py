@@ -14,7 +14,7 @@ from core.draws import Charged, Draw, Laplace, charged
 from core.gaps import Order
 from core.noise import Noise
 from core.quantiles.descent import Shape, descend, shapes
-from core.quantiles.found import FoundQuantiles, in_order, promised
+from core.quantiles.found import ALL_VALUES, FoundQuantiles, in_order, promised
 from core.quantiles.params import Quantiles
 from core.rounds import Block
 from core.task import Accuracy, Method
@@ -92,7 +92,7 @@ class Tree(Method[Quantiles]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`; all quantiles share the failure probability."""
         tree = self._best
-        return promised(tree.error, _typical(tree), _typical(tree))
+        return promised(tree.error, _typical(tree), _typical(tree), ALL_VALUES)
 
     @cached_property
     def _best(self) -> CountsDownTheTree:

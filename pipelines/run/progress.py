@@ -5,7 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import or_
 from typing import Any, cast
@@ -21,7 +21,7 @@ from apache_beam.runners.runner import PipelineResult
 from google.protobuf import json_format
 
 from core.noise import Noise
-from core.rounds import Block, Round, RoundInParts, State, parts_of
+from core.rounds import Block, Round, RoundInParts, State, looks_of, parts_of
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
 from pipelines.run.reach_runner import ask_flink, rest_address
@@ -69,6 +69,19 @@ class Announced:
     def parts(self) -> int:
         """See `RoundInParts.parts`."""
         return parts_of(self.round_)
+
+    @property
+    def looks(self) -> int:
+        """See `core.rounds.Looking.looks`."""
+        return looks_of(self.round_)
+
+    def coarse(self, state: State) -> "Announced":
+        """See `core.rounds.Looking.coarse`."""
+        return replace(self, round_=cast(Any, self.round_).coarse(state))
+
+    def finer(self, aggregate: Any, state: State) -> "Announced":
+        """See `core.rounds.Looking.finer`."""
+        return replace(self, round_=cast(Any, self.round_).finer(aggregate, state))
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

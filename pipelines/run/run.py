@@ -13,7 +13,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from core.errors import ShoalError
 from core.plan import Plan
-from core.rounds import parts_of
+from core.rounds import looks_of, parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress, Step
@@ -247,16 +247,17 @@ def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], dateti
 
 def steps_of(prepared: Prepared) -> list[Step]:
     """Return the steps of a run that count what they have done, in order."""
-    source, names = prepared.source, [round_.name for round_ in prepared.plan.rounds]
+    source = prepared.source
+    passes = [(round_.name, 1 + looks_of(round_)) for round_ in prepared.plan.rounds]
     gather = Step(GATHERED, source.row_groups, "row groups")
     if prepared.function is not None:
         blocks = prepared.job.task_params.blocks
         answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
-        return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name in names)]
+        return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name, _ in passes)]
     if prepared.bounding is not None:
         parts = prepared.bounding.parts
-        return [gather, *(Step(name, parts, "parts", weight=0.2) for name in names)]
-    return [Step(name, source.row_groups, "row groups") for name in names]
+        return [gather, *(Step(name, parts * times, "parts", weight=0.2) for name, times in passes)]
+    return [Step(name, source.row_groups * times, "row groups") for name, times in passes]
 
 
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:

@@ -1,8 +1,8 @@
 """Rounds and data for the golden test of every engine: aggregates equal to those in memory, bit for bit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
-from core.rounds import Block, Round, State
+from core.rounds import Block, Round, State, looks_of
 from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
@@ -43,6 +43,16 @@ class Recorded:
     @property
     def floor(self) -> int | None:
         return self.step.floor
+
+    @property
+    def looks(self) -> int:
+        return looks_of(self.step)
+
+    def coarse(self, state: Trace) -> "Recorded":
+        return replace(self, step=cast(Any, self.step).coarse(state.state))
+
+    def finer(self, aggregate: Aggregate, state: Trace) -> "Recorded":
+        return replace(self, step=cast(Any, self.step).finer(aggregate, state.state))
 
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
@@ -131,10 +141,22 @@ class Seen:
     def floor(self) -> int | None:
         return self.step.floor
 
+    @property
+    def looks(self) -> int:
+        return looks_of(self.step)
+
+    def coarse(self, state: State) -> "Seen":
+        return replace(self, step=cast(Any, self.step).coarse(state))
+
+    def finer(self, aggregate: Aggregate, state: State) -> "Seen":
+        return replace(self, step=cast(Any, self.step).finer(aggregate, state))
+
     def summarize(self, block: Block, state: State) -> Aggregate:
         points = block.points
         if self.kind == "axis":
             points = points[:, :1]
+        elif self.kind == "wide":
+            points = points[:, :1] << 30 | points[:, 1:] << 10
         elif self.kind == "labeled":
             points = np.stack([points[:, 0], points[:, 1] >> 9 << 10], axis=1)
         elif self.kind == "edges":
@@ -151,6 +173,7 @@ _EDGES = Grid((0.0, 0.0), (16.0, 16.0), 1.0)
 _GRIDS = {
     "plane": GRID,
     "axis": Grid((0.0,), (1.0,), 2.0**-10),
+    "wide": Grid((0.0,), (2.0**41,), 1.0),
     "labeled": GRID,
     "edges": _EDGES,
     "weighted": Grid((0.0, 0.0, 0.0), (16.0, 16.0, 8.0), 1.0),
@@ -174,6 +197,9 @@ OTHERS: dict[str, tuple[Sequence[Round], Any]] = {
     "threshold": planned("threshold", "labeled"),
     "median": planned("median", "axis"),
     "minimum": planned("minimum", "axis", method="smooth"),
+    "wide_median": planned("median", "wide"),
+    "wide_quantiles": planned("quantiles", "wide", probabilities=(0.2, 0.5, 0.9)),
+    "wide_interior_point": planned("interior_point", "wide", method="exponential"),
     "k_means": planned("k_means", "plane", k=4),
     "k_median": planned("k_median", "plane", k=4),
     "triangles": planned("triangles", "edges"),

@@ -52,6 +52,8 @@ FIVE_COLUMNS = {
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
+WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
+"""A domain whose points are looked at several times."""
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
@@ -61,20 +63,23 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         IN_PARTS,
         {**IN_PARTS, **CHECKED},
     ),
-    "interior_point": ({"domain.upper": [2.0**40], "domain.step": 1.0}, NEAR),
+    "interior_point": (WIDE, NEAR),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
     "k_means": (FIVE_COLUMNS, {"privacy.delta": 0.0}, {"privacy.policy": {"distance": [0.125, 0]}}),
     "k_median": (FIVE_COLUMNS,),
     "median": (
         {"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},
         {"params": {"interval_share": 0.0}},
+        WIDE,
         NEAR,
     ),
-    "minimum": ({"params": {"largest": False}}, NEAR),
+    "minimum": ({"params": {"largest": False}}, WIDE, NEAR),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
     "quantiles": (
         {"params": {"probabilities": [0.5]}},
+        {"params": {"probabilities": [0.5]}, **WIDE},
+        WIDE,
         {"params": {"probabilities": [i / 20 for i in range(1, 20)]}},
         {"domain.step": 2.0**-2},
         NEAR,

@@ -37,6 +37,29 @@ def test_depth_moves_by_at_most_one_in_one_direction_and_is_positive_inside():
                 assert set((depths_of((*points, extra)) - before).tolist()) <= {0, 1}
 
 
+@pytest.mark.parametrize("far", [0, 1, 2, 3])
+def test_scores_that_end_move_in_one_direction(far):
+    """By at most one in all; a replacement moves each by at most one."""
+    finder = ExponentialFinder(SIZE, Exponential(what="point", scale=1.0, spread=1), far)
+
+    def scores_of(points):
+        runs = Runs.between(Order.of(points), 0, SIZE)
+        scores = finder.scores(runs, len(points))
+        return np.repeat(scores[np.argsort(runs.starts)], runs.lengths[np.argsort(runs.starts)])
+
+    moved = 0
+    for n in range(5):
+        for points in itertools.combinations_with_replacement(range(SIZE), n):
+            after = {extra: scores_of((*points, extra)) for extra in range(SIZE)}
+            for extra, scores in after.items():
+                change = scores - scores_of(points)
+                assert np.ptp(change) <= 1
+                moved = max(moved, np.ptp(change))
+                for other in range(extra):
+                    assert np.abs(scores - after[other]).max() <= 1
+    assert moved == 1
+
+
 @pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(1)])
 def test_exponential_draws_its_distribution(noise):
     """5,000 draws, chi-square at 1e-6; half the scale is rejected with power above 1 - 1e-6."""

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.quantiles.params import Quantiles
 from core.quantiles.task import QUANTILES
+from core.rounds import Block, run_in_memory
 
 ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 GRID = Grid((0.0,), (999.0,), 1.0)
@@ -22,7 +22,8 @@ def plan_for(probabilities=NINE, method="recursive", budget=None, neighbors=ADD,
 
 def release(plan, points, noise):
     points = np.asarray(points, dtype=np.int64)
-    return plan.rounds[0].release(Counts.of(points), None, noise)
+    block = Block(points[:, None], np.arange(len(points), dtype=np.uint64))
+    return run_in_memory(plan.rounds, [block], plan.start, noise)
 
 
 def rank_errors(points, found):

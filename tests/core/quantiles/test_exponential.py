@@ -43,15 +43,19 @@ def masses(aim, values, size, draw):
     return p / p.sum()
 
 
+@pytest.mark.parametrize("far", [None, 1, 2])
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 @pytest.mark.parametrize(
     ("p", "inside"),
     [(0.5, 0), (0.3, 0), (0.01, 0), (0.99, 0), *itertools.product((0.0, 1.0), (1, 2, 3, 100))],
 )
-def test_neighbors_are_as_likely_as_charged(relation, p, inside):
-    """All databases of up to 5 records on 4 points, all neighbors: exact output masses within e^epsilon."""
+def test_neighbors_are_as_likely_as_charged(relation, p, inside, far):
+    """All databases of up to 5 records on 4 points, all neighbors: exact output masses within e^epsilon.
+
+    Also where scores end at a distance, as they do in wide domains.
+    """
     epsilon, size = 0.7, 4
-    aim = Aim(p, relation.name == "replace_one", inside)
+    aim = Aim(p, relation.name == "replace_one", inside, far=far)
     draw = per_weight("value", epsilon, relation)
     assert draw.cost.epsilon == pytest.approx(epsilon)
     worst = 0.0

@@ -7,8 +7,8 @@ import pytest
 
 from core.budget import Budget
 from core.domain import Grid
+from core.quantiles.cells_and_searches import CellsAndSearches
 from core.quantiles.found import FoundQuantiles, Result
-from core.quantiles.recursive import CellsAndSearches
 from core.rounds import Block, run_in_memory
 from tests.core.quantiles.planned import ADD, METHODS, NINE, REPLACE, plan_for, rank_errors, release
 from tests.core.seeded import SeededNoise

@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, ordered, parts, samplers, smooth
+from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -7,6 +7,7 @@ MUTANTS = (
     *ordered.ROUNDS,
     *ordered.NOISE,
     *ordered.ARRIVAL,
+    *looks.LOOKS,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *accounting.COSTS,

@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Mutant, Selection
 from tests.mutants.tables.selections import SPLITS, charged, nothing_but_noise, ordered, spent
 
-_RECURSIVE = "core/quantiles/recursive.py"
+_RECURSIVE = "core/quantiles/cells_and_searches.py"
 _TREE = "core/quantiles/tree.py"
 _DESCENT = "core/quantiles/descent.py"
 _SPLITS = "core/mechanisms/splits.py"
@@ -27,24 +27,24 @@ ROUNDS = (
         1,
         _RECURSIVE,
         "ranks are parts of the exact number of records",
-        "ranks = np.array(self.probabilities) * total",
-        "ranks = np.array(self.probabilities) * order.total",
+        "np.array(self.probabilities) * total, error)",
+        "np.array(self.probabilities) * order.total, error)",
         nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
     ),
     Mutant(
         1,
         _RECURSIVE,
         "cells are split by the exact number of records",
-        "total = int(self.total.add(np.array([total]), noise)[0])",
-        "self.total.add(np.array([total]), noise)",
+        "return total if self.total is None else int(self.total.add(np.array([total]), noise)[0])",
+        "return total if self.total is None else self.total.add(np.array([total]), noise) is None or total",
         nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
     ),
     Mutant(
         1,
         _RECURSIVE,
         "cells are merged by their exact counts",
-        "return merged(edges, starts, ",
-        "starts = order.ranks_at(edges).astype(float)\n        return merged(edges, starts, ",
+        "edges = merged(edges, starts, ",
+        "starts = order.ranks_at(edges).astype(float)\n                edges = merged(edges, starts, ",
         nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
     ),
     Mutant(
@@ -344,8 +344,8 @@ NOISE = (
         12,
         _RECURSIVE,
         "cells that are searched overlap, and are charged as disjoint",
-        "window, ends = (int(edges[cell]), int(edges[cell + 1])), starts[cell : cell + 2]",
-        "window, ends = (0, int(edges[cell + 1])), starts[cell : cell + 2]",
+        "window, ends = (int(self.edges[cell]), int(self.edges[cell + 1]))",
+        "window, ends = (0, int(self.edges[cell + 1]))",
         spent("quantiles", "(auto or recursive) and add_or_remove_one"),
     ),
 )

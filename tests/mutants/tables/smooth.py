@@ -207,8 +207,8 @@ BOUNDS = (
         10,
         "core/order_statistics.py",
         "records more than 100 ranks away are left out",
-        "near = rank.of(records), reach(upper, beta) + 2",
-        "near = rank.of(records), min(reach(upper, beta) + 2, 100)",
+        "near = rank.of(records), ranks_that_matter(upper, beta)",
+        "near = rank.of(records), min(ranks_that_matter(upper, beta), 100)",
         smooth("median", "replace_one"),
     ),
     Mutant(

@@ -1,0 +1,225 @@
+"""Several quantiles of a wide domain: the stages of `CellsAndSearches` as rounds that count few cells.
+
+1. The number of records is released, where it is private.
+2. The domain is cut into cells. See `CutIntoCells` for why few counts suffice.
+3. The records of these cells are counted, and the counts are released.
+4. The cells that hold quantiles are searched. The scores of choices end at a distance, so only points near
+   the wanted ranks are counted one by one; see `core.focus`. If a cell is searched by counts down a tree, all
+   of its points are counted. Five quantiles or fewer are sought by a tree over at most 2^17 points.
+
+Draws, noise and privacy are those of `CellsAndSearches`: each stage uses the data through the same exact
+numbers. What a stage releases is public, and it is the state of the next round.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Counts, Tally
+from core.draws import Charged, Draw
+from core.focus import CELLS, Bools, Focus, Focused
+from core.gaps import Order, Runs
+from core.noise import Noise
+from core.quantiles.cells_and_searches import SIDES, CellsAndSearches, Cut, Ranked, tree_within
+from core.quantiles.found import FoundQuantiles
+from core.rounds import Block
+
+Ints = NDArray[np.int64]
+
+
+def wide_rounds(whole: CellsAndSearches) -> tuple[Charged, ...]:
+    """Return the rounds that release what `whole` does in one pass."""
+    counted = () if whole.total is None else (CountRecords(whole),)
+    return (*counted, CutIntoCells(whole), CountCells(whole), SearchCells(whole))
+
+
+@dataclass(frozen=True)
+class CountRecords:
+    """Release the number of records, of sensitivity 1.
+
+    Args:
+        whole: all stages.
+    """
+
+    whole: CellsAndSearches
+    purpose: ClassVar[str] = "about how many rows there are"
+    name: str = "number_of_rows"
+    floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return () if self.whole.total is None else (self.whole.total,)
+
+    def summarize(self, block: Block, state: None) -> Tally:
+        """Count the records."""
+        return Tally(np.array([len(block.points)]))
+
+    def release(self, aggregate: Tally, state: None, noise: Noise) -> int:
+        """Release their number."""
+        return self.whole.records(int(aggregate.totals[0]), noise)
+
+
+@dataclass(frozen=True)
+class CutIntoCells(Focused):
+    """Halve the domain, and again every half that holds many records; see `Splits`.
+
+    The domain is extended to 2^b points, so that halves are cells of a look. A node of depth i >= 1 with c
+    records is split by b = max(c - i decay, threshold - decay). For c <= threshold this is threshold - decay,
+    whatever c is. So a cell with at most `threshold` records is not looked at more closely:
+
+    - A node that is made of cells is counted exactly.
+    - Any other node lies in a cell with at most `threshold` records. It holds no more, and is counted as no
+      more. So b is the same as if it was counted exactly.
+
+    The threshold is public. It is about the number of records for each quantile and one more. So about as
+    many cells of a look hold more than that, and only they are cut for the next look.
+
+    Args:
+        whole: all stages.
+    """
+
+    whole: CellsAndSearches
+    purpose: ClassVar[str] = "cells with few quantiles each"
+    merging: ClassVar[bool] = False
+    name: str = "cells"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return () if self.whole.splits is None else (self.whole.splits,)
+
+    @property
+    def points(self) -> int:
+        """See `Focused.points`."""
+        return 1 << (self.whole.size - 1).bit_length()
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """See `Focused.near`; a cell with many records stands for a rank."""
+        return (0,) * (len(self.whole.probabilities) + 2)
+
+    @property
+    def first_cells(self) -> int:
+        """See `Focused.first_cells`; these counts are kept."""
+        return CELLS // 2
+
+    @property
+    def most_counts(self) -> int:
+        """See `Focused.most_counts`; the part for later looks is four times what is needed."""
+        return CELLS
+
+    def hot(self, runs: Runs, total: int, state: int | None) -> Bools:
+        """See `Focused.hot`."""
+        records = total if state is None else state
+        return np.asarray(runs.upto - runs.below > self.whole.threshold(records))
+
+    def release(self, aggregate: Counts, state: int | None, noise: Noise) -> Cut:
+        """Release the edges of the cells."""
+        order = Order.of_counts(aggregate)
+        total = order.total if state is None else state
+        edges = self.whole.cut(order, total, self.points, noise)
+        return Cut(np.unique(np.minimum(edges, self.whole.size)), total)
+
+
+@dataclass(frozen=True)
+class CountCells:
+    """Count the released cells; see `CellsAndSearches` for the sensitivity.
+
+    Args:
+        whole: all stages.
+    """
+
+    whole: CellsAndSearches
+    purpose: ClassVar[str] = "how many rows the cells hold"
+    name: str = "counts"
+    floor: None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        first = () if self.whole.first is None else self.whole.first.draws()
+        return (*first, *self.whole.cells.draws())
+
+    def summarize(self, block: Block, state: Cut) -> Counts:
+        """Count the records of every cell that has any."""
+        return Focus(state.edges, np.diff(state.edges)).count(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: Cut, noise: Noise) -> Ranked:
+        """Release the cells that are left, and the ranks of their edges."""
+        return self.whole.count(Order.of_counts(aggregate), state, noise)
+
+
+@dataclass(frozen=True)
+class SearchCells(Focused):
+    """Search the cells that hold quantiles; see `CellsAndSearches` for the sensitivity.
+
+    Args:
+        whole: all stages.
+    """
+
+    whole: CellsAndSearches
+    purpose: ClassVar[str] = "where the quantiles lie"
+    name: str = "quantiles"
+    floor: int = 0
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return () if self.whole.inside is None else (self.whole.inside,)
+
+    @property
+    def points(self) -> int:
+        """See `Focused.points`."""
+        return self.whole.size
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """See `Focused.near`: of each quantile and the two ends of its interval.
+
+        Choices are made by as many quantiles of a cell as choices serve better than a tree.
+        """
+        whole, many = self.whole, len(self.whole.probabilities)
+        sharing = next((k for k in range(many, 1, -1) if tree_within(whole.size, k) is None), 1)
+        value = whole.far(whole.size, sharing / (1 - SIDES)) or 0
+        end = whole.far(whole.size, max(2, sharing) / SIDES) or 0
+        return (2 * value, 2 * end, 2 * end) * many
+
+    @property
+    def first_cells(self) -> int:
+        """See `Focused.first_cells`: of each cell that is searched."""
+        return max(2, CELLS // (4 * len(self.whole.probabilities)))
+
+    @property
+    def most_counts(self) -> int:
+        """See `Focused.most_counts`; a tree that six quantiles or more share may need more counts."""
+        return max(self.first_cells * len(self.whole.probabilities), super().most_counts)
+
+    def coarse(self, state: Ranked) -> Self:
+        """See `core.rounds.Looking.coarse`."""
+        widths = np.diff(state.edges)
+        for (low, high), _, _ in state.searched():
+            widths[np.searchsorted(state.edges, low)] = -(-(high - low) // self.first_cells)
+        return replace(self, focus=Focus(state.edges, widths))
+
+    def hot(self, runs: Runs, total: int, state: Ranked) -> Bools:
+        """See `Focused.hot`."""
+        hot = np.zeros(len(runs.starts), dtype=np.bool_)
+        for (low, high), ends, here in state.searched():
+            cell = slice(*np.searchsorted(runs.starts, [low, high]))
+            starts = runs.starts[cell]
+            if high - low == 1 or not len(starts):
+                continue
+            if tree_within(high - low, len(here)) is not None:
+                hot[cell] = True
+                continue
+            first, last = runs.below[cell][0], runs.upto[cell][-1]
+            inside = Runs(starts, runs.lengths[cell], runs.below[cell] - first, runs.upto[cell] - first)
+            choices, _ = self.whole.choices(high - low, ends, state.wanted[here], state.error)
+            for choice in choices:
+                for scores in choice.scores(inside, int(last - first), ends):
+                    hot[cell] |= scores > choice.end
+        return hot
+
+    def release(self, aggregate: Counts, state: Ranked, noise: Noise) -> FoundQuantiles:
+        """Release a grid point for each probability."""
+        return self.whole.search(Order.of_counts(aggregate), state, noise)

@@ -1,0 +1,91 @@
+"""Wrong versions of the looks at a wide domain."""
+
+from tests.mutants.mutant import Mutant, Selection
+from tests.mutants.tables.selections import nothing_but_noise
+
+_FOCUS = "core/focus.py"
+_WIDE = "core/quantiles/wide.py"
+_OF_ALL = Selection(("tests/core/test_focus.py",), "of_all_points")
+
+LOOKS = (
+    Mutant(
+        1,
+        _FOCUS,
+        "cells of many records are merged although they are hot",
+        "kept = hot(cells, int(ranks[-1]))",
+        "kept = hot(cells, int(ranks[-1])) & (counts.counts < 100)",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _FOCUS,
+        "records of a merged cell are counted at the start of the domain",
+        "starts, widths = self.edges[at], self.widths[at]",
+        "starts, widths = self.edges[at] * (self.widths[at] < 100), self.widths[at]",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        "core/quantiles/exponential.py",
+        "scores end farther away than where points are counted one by one",
+        "return self.scores(runs, total) > (-math.inf if self._end is None else self._end)",
+        "return self.scores(runs, total) > (-math.inf if self._end is None else self._end // 2)",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        "core/interior_point/exponential.py",
+        "scores end farther away than where points are counted one by one",
+        "return self.scores(runs, total) > (-math.inf if self.far is None else -self.far)",
+        "return self.scores(runs, total) > (-math.inf if self.far is None else -self.far // 2)",
+        _OF_ALL,
+    ),
+    Mutant(
+        12,
+        "core/interior_point/exponential.py",
+        "where scores end depends on the number of records",
+        "np.maximum(depths - total // 2, -self.far)",
+        "np.maximum(depths - total // 2, self.far - total)",
+        Selection(("tests/core/interior_point/test_exponential.py",), "that_end"),
+    ),
+    Mutant(
+        10,
+        "core/quantiles/smooth.py",
+        "of the ranks that matter below the wanted one, two are counted one by one",
+        "return np.asarray((runs.upto >= rank - self._matter) &",
+        "return np.asarray((runs.upto >= rank - 2) &",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "the exact number of records is kept for the next round",
+        "total = order.total if state is None else state",
+        "total = order.total",
+        nothing_but_noise("quantiles", "drawn and (auto or recursive) and add_or_remove_one-3"),
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "cells with twice the records that are halved are not looked at closely",
+        "runs.upto - runs.below > self.whole.threshold(records)",
+        "runs.upto - runs.below > 2 * self.whole.threshold(records)",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "trees count records in coarse cells",
+        "hot[cell] = True",
+        "hot[cell] = starts > low",
+        _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _WIDE,
+        "choices in a cell end farther away than where points are counted one by one",
+        "hot[cell] |= scores > choice.end",
+        "hot[cell] |= scores > choice.end / 4",
+        _OF_ALL,
+    ),
+)
