@@ -33,12 +33,33 @@ class Block:
     outside: NDArray[np.int64] | None = None
 
 
+class Examination(Protocol):
+    """How workers find the little that a release needs in a large merged aggregate.
+
+    All of it is pure, integer and order-free, as an aggregate is, so what is found is the same bit for bit
+    for any number of parts.
+    """
+
+    @property
+    def parts(self) -> int:
+        """How many workers examine the aggregate side by side; public."""
+
+    def arrange(self, aggregate: Any) -> Any:
+        """Put the merged aggregate in the form that is examined: on one worker, which sends it to all."""
+
+    def examine(self, arranged: Any, part: int) -> Any:
+        """Return what part 0, ..., parts - 1 finds: an aggregate, and the findings are merged with `+`."""
+
+
 class Round(Protocol):
     """One pass over the data and one private release.
 
     Each round names its own kind of `core.aggregate.Aggregate` and of state.
     `floor` is None where the aggregate is small. Otherwise the aggregate is `Counts`: it is merged in
     shards by key, and only what exceeds the floor, max(0, count - floor), reaches `release`.
+
+    A round may also have an `examination`. Its merged aggregate stays with workers, and only what they find
+    in it reaches `release`.
     """
 
     @property
@@ -60,6 +81,24 @@ class Round(Protocol):
         """Turn the merged aggregate into the next public state, privately; never raises on data."""
 
 
+def examination_of(round_: Round) -> Examination | None:
+    """Return how workers examine the merged aggregate of a round; None where it reaches `release` itself."""
+    found: Examination | None = getattr(round_, "examination", None)
+    return found
+
+
+def examined(round_: Round, aggregate: Any) -> Any:
+    """Return what the release of a round gets of its merged aggregate."""
+    if round_.floor is not None:
+        aggregate = aggregate.above(round_.floor)
+    examination = examination_of(round_)
+    if examination is None:
+        return aggregate
+    arranged = examination.arrange(aggregate)
+    found = (examination.examine(arranged, part) for part in range(examination.parts))
+    return reduce(lambda a, b: a + b, found)
+
+
 def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise) -> State:
     """Run `rounds` over `blocks` in this process: the twin of the Beam transform `RunRounds`.
 
@@ -76,7 +115,5 @@ def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State
     state = start
     for round_ in rounds:
         aggregate = reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
-        if round_.floor is not None:
-            aggregate = aggregate.above(round_.floor)
-        state = round_.release(aggregate, state, noise)
+        state = round_.release(examined(round_, aggregate), state, noise)
     return state

@@ -11,11 +11,15 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
-from core.rounds import Block, Round, State
+from core.rounds import Block, Examination, Round, State, examination_of
 from transforms.plain_errors import RoundError, plain_errors
+from transforms.spill import Spill
 
 _MERGING = "Merging"
 """What the steps between workers and the private stage are called where they fail."""
+
+_EXAMINING = "Examining"
+"""What the steps that examine a merged aggregate are called where they fail."""
 
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
@@ -114,10 +118,14 @@ class RunRound(beam.PTransform):
         drawn = beam.pvalue.AsSingleton(self.drawn)
         aggregates = elements | "Summarize" >> beam.Map(_summarize, self.reader, self.round_, drawn)
         floor = self.round_.floor
-        merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
+        examination = examination_of(self.round_)
+        if examination is not None:
+            merged = aggregates | "Merge" >> _MergeAndExamine(examination)
+        else:
+            merge = _MergeAll() if floor is None else _MergeShards(floor, self.shards)
+            merged = aggregates | "Merge" >> merge
         return (
-            aggregates
-            | "Merge" >> merge
+            merged
             | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
             | "Keep" >> beam.Reshuffle()
         )
@@ -143,6 +151,31 @@ class _MergeShards(beam.PTransform):
             | "MergeShard" >> beam.CombinePerKey(_Sum())
             | "Clip" >> beam.Map(_clip, self.floor)
             | "Concatenate" >> beam.CombineGlobally(_Sum()).without_defaults()
+        )
+
+
+@dataclasses.dataclass
+class _MergeAndExamine(beam.PTransform):
+    """Merge large aggregates, and examine the sum in parts, which are always there.
+
+    See `core.rounds.Examination`. Between the steps, aggregates wait in a file where the whole pipeline runs
+    in this process, because its runner would hold several copies of them.
+    """
+
+    examination: Examination
+
+    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        arranged = (
+            aggregates
+            | "MergeLarge" >> beam.CombineGlobally(_SpilledSum(self.spill)).without_defaults()
+            | "Arrange" >> beam.Map(_arrange, self.examination, self.spill)
+        )
+        return (
+            aggregates.pipeline
+            | "Parts" >> beam.Create(range(self.examination.parts))
+            | "Examine" >> beam.Map(_examine, self.examination, self.spill, beam.pvalue.AsSingleton(arranged))
+            | "Gather" >> _MergeAll()
         )
 
 
@@ -181,6 +214,31 @@ class _Sum(beam.CombineFn):
             return reduce(lambda a, b: a + b, (total for _, total in reversed(accumulator)))
 
 
+class _SpilledSum(_Sum):
+    """Add aggregates as `_Sum` does. Its accumulators wait in a file before they are merged."""
+
+    def __init__(self, spill: Spill) -> None:
+        self.spill = spill
+
+    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            for summands, total in accumulator:
+                with plain_errors(_MERGING):
+                    total = self.spill.get(total)
+                self.add_input(merged, total, summands)
+        return merged
+
+    def compact(self, accumulator: Sums) -> Sums:
+        ((summands, total),) = super().compact(self.merge_accumulators([accumulator]))
+        with plain_errors(_MERGING):
+            return [(summands, self.spill.put(total))]
+
+    @no_annotations
+    def extract_output(self, accumulator: Sums) -> Any:
+        return super().extract_output([(n, self.spill.get(total)) for n, total in accumulator])
+
+
 @no_annotations
 def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Made:
     with plain_errors(f"Round {round_.name}"):
@@ -201,6 +259,19 @@ def _split(made: Made, shards: int) -> list[tuple[int, Made]]:
 def _clip(shard: tuple[int, Made], floor: int) -> Made:
     with plain_errors(_MERGING):
         return Made(shard[1].aggregate.above(floor), shard[1].mark)
+
+
+@no_annotations
+def _arrange(made: Made, examination: Examination, spill: Spill) -> Any:
+    with plain_errors(_EXAMINING):
+        return spill.put(Made(examination.arrange(made.aggregate), made.mark))
+
+
+@no_annotations
+def _examine(part: int, examination: Examination, spill: Spill, kept: Any) -> Made:
+    with plain_errors(_EXAMINING):
+        arranged = spill.get(kept)
+        return Made(examination.examine(arranged.aggregate, part), arranged.mark)
 
 
 @no_annotations

@@ -65,12 +65,12 @@ class Spill:
         """
         if not isinstance(kept, Place):
             return kept
-        data = bytearray()
-        while len(data) < kept.size:
-            part = os.pread(self._file, kept.size - len(data), kept.offset + len(data))
+        data, read = bytearray(kept.size), 0
+        while read < kept.size:
+            part = os.preadv(self._file, [memoryview(data)[read:]], kept.offset + read)
             if not part:
                 raise OSError("a spilled piece is incomplete")
-            data += part
+            read += part
         return pickle.loads(data)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from core.noise import Noise
-from core.rounds import Block, Round, State
+from core.rounds import Block, Examination, Round, State, examination_of
 from pipelines.console.events import Events
 
 _LISTENERS: dict[str, Callable[[str], None]] = {}
@@ -50,6 +50,11 @@ class Announced:
     def floor(self) -> int | None:
         """See `Round.floor`."""
         return self.round_.floor
+
+    @property
+    def examination(self) -> Examination | None:
+        """See `Round`."""
+        return examination_of(self.round_)
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

@@ -13,7 +13,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
-from core.rounds import Block, Round, State
+from core.rounds import Block, Examination, Round, State, examination_of
 from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
@@ -43,6 +43,10 @@ class Recorded:
     @property
     def floor(self) -> int | None:
         return self.step.floor
+
+    @property
+    def examination(self) -> Examination | None:
+        return examination_of(self.step)
 
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
@@ -130,6 +134,10 @@ class Seen:
     @property
     def floor(self) -> int | None:
         return self.step.floor
+
+    @property
+    def examination(self) -> Examination | None:
+        return examination_of(self.step)
 
     def summarize(self, block: Block, state: State) -> Aggregate:
         points = block.points

@@ -31,7 +31,7 @@ from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Lengths, Noise
-from core.rounds import Block
+from core.rounds import Block, examined
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, settings
@@ -171,7 +171,7 @@ def aggregate(step: Any, data: list[Block], state: Any, copies: int = 1) -> Any:
         total = total + step.summarize(block, state)
     if copies > 1:
         total = dataclasses.replace(total, counts=total.counts * copies)
-    return total if step.floor is None else total.above(step.floor)
+    return examined(step, total)
 
 
 Trial = tuple[Any, Any, list[Answer], Any]

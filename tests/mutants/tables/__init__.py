@@ -9,6 +9,7 @@ MUTANTS = (
     *ordered.ARRIVAL,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
+    *smooth.GRAPHS,
     *accounting.COSTS,
     *accounting.CHECKS,
     *samplers.SAMPLERS,
