@@ -270,7 +270,7 @@ def _arrange(made: Made, examination: Examination, spill: Spill) -> Any:
 @no_annotations
 def _examine(part: int, examination: Examination, spill: Spill, kept: Any) -> Made:
     with plain_errors(_EXAMINING):
-        arranged = spill.get(kept)
+        arranged = spill.share(kept)
         return Made(examination.examine(arranged.aggregate, part), arranged.mark)
 
 
