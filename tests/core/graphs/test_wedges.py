@@ -101,18 +101,20 @@ def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, 
     check(rows, nodes, parts)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_paths_over_the_heaviest_neighbors_are_left_out_and_counted_where_they_matter(monkeypatch, seed):
-    """Hubs that have nearly all nodes for neighbors, and nodes that are alike in pairs."""
-    monkeypatch.setattr(common_neighbors, "_SEED", 6)
-    monkeypatch.setattr(common_neighbors, "_CORE", 6)
-    rng, nodes, hubs = np.random.default_rng(seed), 150, 5
-    leaves = np.stack([rng.integers(0, hubs, 400), rng.integers(hubs, nodes, 400)], axis=1)
-    alike = rng.integers(hubs, nodes, (60, 2))
-    rows = np.concatenate(
-        [leaves, alike, alike + np.array([1, 0]), alike + np.array([0, 2]), rng.integers(0, nodes, (150, 2))]
-    )
-    check(rows % nodes, nodes, 1 + seed % 3)
+    """Hubs have leaves of their own, so no two of them are alike; some light nodes are, with their hubs."""
+    monkeypatch.setattr(common_neighbors, "_SEED", 8)
+    monkeypatch.setattr(common_neighbors, "_CORE", 8)
+    monkeypatch.setattr(common_neighbors, "_ENTRIES", 100)
+    rng, nodes, hubs = np.random.default_rng(seed), 240, 4
+    leaves = np.arange(hubs, nodes)
+    rows = [np.stack([leaves % hubs, leaves], axis=1), rng.integers(hubs, nodes, (800, 2))]
+    for one, alike in enumerate((9, 11, 14)):
+        shared = np.append(np.arange(2), rng.choice(leaves, alike, replace=False))
+        for node in (nodes - 10 + 2 * one, nodes - 9 + 2 * one):
+            rows.append(np.stack([np.full(len(shared), node), shared], axis=1))
+    check(np.concatenate(rows), nodes, 1 + seed % 3)
 
 
 def check(rows, nodes, parts):
