@@ -12,7 +12,7 @@ from core.budget import Budget, Spend, spend
 from core.draws import Charged, Draw, Laplace, charged
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, RoundInParts, State, looks_of, parts_of
+from core.rounds import Block, Examination, RoundInParts, State, examination_of, looks_of, parts_of
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,27 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class ExaminedBeside:
+    """The examination of a round's aggregate; the counts of the checks pass through its first part."""
+
+    examination: Examination
+
+    @property
+    def parts(self) -> int:
+        """See `Examination.parts`."""
+        return self.examination.parts
+
+    def arrange(self, aggregate: Beside) -> Beside:
+        """See `Examination.arrange`."""
+        return Beside(self.examination.arrange(aggregate.aggregate), aggregate.outside)
+
+    def examine(self, arranged: Beside, part: int) -> Beside:
+        """See `Examination.examine`."""
+        found = self.examination.examine(arranged.aggregate, part)
+        return Beside(found, Tally(np.zeros_like(arranged.outside.totals)) if part else arranged.outside)
+
+
+@dataclass(frozen=True)
 class CheckedRound:
     """A round of a task with checks: the first one also counts, in the same pass.
 
@@ -99,6 +120,12 @@ class CheckedRound:
     def parts(self) -> int:
         """See `RoundInParts.parts`."""
         return parts_of(self.round_)
+
+    @property
+    def examination(self) -> Examination | None:
+        """See `Round`."""
+        inner = examination_of(self.round_)
+        return inner if inner is None or self.count is None else ExaminedBeside(inner)
 
     def draws(self) -> tuple[Draw, ...]:
         """See `Charged.draws`."""

@@ -33,12 +33,33 @@ class Block:
     outside: NDArray[np.int64] | None = None
 
 
+class Examination(Protocol):
+    """How workers find the little that a release needs in a large merged aggregate.
+
+    All of it is pure, integer and order-free, as an aggregate is, so what is found is the same bit for bit
+    for any number of parts.
+    """
+
+    @property
+    def parts(self) -> int:
+        """How many workers examine the aggregate side by side; public."""
+
+    def arrange(self, aggregate: Any) -> Any:
+        """Put the merged aggregate in the form that is examined: on one worker, which sends it to all."""
+
+    def examine(self, arranged: Any, part: int) -> Any:
+        """Return what part 0, ..., parts - 1 finds: an aggregate, and the findings are merged with `+`."""
+
+
 class Round(Protocol):
     """One pass over the data and one private release.
 
     Each round names its own kind of `core.aggregate.Aggregate` and of state.
     `floor` is None where the aggregate is small. Otherwise the aggregate is `Counts`: it is merged in
     shards by key, and only what exceeds the floor, max(0, count - floor), reaches `release`.
+
+    A round may also have an `examination`. Its merged aggregate stays with workers, and only what they find
+    in it reaches `release`.
     """
 
     @property
@@ -104,6 +125,22 @@ def looks_of(round_: Round) -> int:
     return round_.looks if isinstance(round_, Looking) else 0
 
 
+def examination_of(round_: Round) -> Examination | None:
+    """Return how workers examine the merged aggregate of a round; None where it reaches `release` itself."""
+    found: Examination | None = getattr(round_, "examination", None)
+    return found
+
+
+def examined(round_: Round, aggregate: Any) -> Any:
+    """Return what the release of a round gets of its merged aggregate."""
+    aggregate, examination = _clipped(round_, aggregate), examination_of(round_)
+    if examination is None:
+        return aggregate
+    arranged = examination.arrange(aggregate)
+    found = (examination.examine(arranged, part) for part in range(examination.parts))
+    return reduce(lambda a, b: a + b, found)
+
+
 def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise) -> State:
     """Run `rounds` over `blocks` in this process: the twin of the Beam transform `RunRounds`.
 
@@ -124,15 +161,18 @@ def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State
 
 
 def total_in_memory(round_: Round, blocks: Sequence[Block], state: State) -> Any:
-    """Return the aggregate that reaches a round's release, after its looks."""
+    """Return what reaches a round's release, after its looks and its examination."""
     step: Any = round_
     if looks_of(round_):
         step = step.coarse(state)
     for _ in range(looks_of(round_)):
-        step = step.finer(_total(step, blocks, state), state)
-    return _total(step, blocks, state)
+        step = step.finer(_clipped(step, _total(step, blocks, state)), state)
+    return examined(step, _total(step, blocks, state))
 
 
 def _total(round_: Round, blocks: Sequence[Block], state: State) -> Any:
-    aggregate = reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
+    return reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
+
+
+def _clipped(round_: Round, aggregate: Any) -> Any:
     return aggregate if round_.floor is None else aggregate.above(round_.floor)

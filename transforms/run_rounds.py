@@ -11,14 +11,27 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
-from core.rounds import Looking, Round, RoundInParts, State, looks_of, parts_of
+from core.rounds import (
+    Examination,
+    Looking,
+    Round,
+    RoundInParts,
+    State,
+    examination_of,
+    looks_of,
+    parts_of,
+)
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
 from transforms.plain_errors import plain_errors
 from transforms.records import Drawn, Records, check_marks
+from transforms.spill import Spill
 
 _MERGING = "Merging"
 """What the steps between workers and the private stage are called where they fail."""
+
+_EXAMINING = "Examining"
+"""What the steps that examine a merged aggregate are called where they fail."""
 
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
@@ -107,9 +120,11 @@ class RunRound(beam.PTransform):
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element for `reader`; return one element, the `Drawn` state after this round."""
         drawn = _side_input(self.drawn)
+        examination = examination_of(self.round_)
+        merge = self._merge() if examination is None else _MergeAndExamine(examination)
         return (
             self._counted(elements, drawn)
-            | "Merge" >> self._merge()
+            | "Merge" >> merge
             | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
             | "Keep" >> _Keep()
         )
@@ -185,6 +200,32 @@ class _Keep(beam.Reshuffle):
         )
 
 
+@dataclasses.dataclass
+class _MergeAndExamine(beam.PTransform):
+    """Merge large aggregates, and examine the sum in parts, which are always there.
+
+    See `core.rounds.Examination`. Between the steps, aggregates wait in a file where the whole pipeline runs
+    in this process, because its runner would hold several copies of them.
+    """
+
+    examination: Examination
+
+    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        arranged = (
+            aggregates
+            | "MergeLarge" >> beam.CombinePerKey(_SpilledSum(self.spill))
+            | "Arrange" >> beam.Map(_arrange, self.examination, self.spill)
+        )
+        examine = beam.Map(_examine, self.examination, self.spill, beam.pvalue.AsSingleton(arranged))
+        return (
+            aggregates.pipeline
+            | "Parts" >> beam.Create(range(self.examination.parts))
+            | "Examine" >> examine.with_output_types(Keyed)
+            | "Gather" >> beam.CombinePerKey(_Sum())
+        )
+
+
 class _Sum(beam.CombineFn):
     """Add at least one aggregate.
 
@@ -218,6 +259,31 @@ class _Sum(beam.CombineFn):
     def extract_output(self, accumulator: Sums) -> Any:
         with plain_errors(_MERGING):
             return reduce(lambda a, b: a + b, (total for _, total in reversed(accumulator)))
+
+
+class _SpilledSum(_Sum):
+    """Add aggregates as `_Sum` does. Its accumulators wait in a file before they are merged."""
+
+    def __init__(self, spill: Spill) -> None:
+        self.spill = spill
+
+    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            for summands, total in accumulator:
+                with plain_errors(_MERGING):
+                    total = self.spill.get(total)
+                self.add_input(merged, total, summands)
+        return merged
+
+    def compact(self, accumulator: Sums) -> Sums:
+        ((summands, total),) = super().compact(self.merge_accumulators([accumulator]))
+        with plain_errors(_MERGING):
+            return [(summands, self.spill.put(total))]
+
+    @no_annotations
+    def extract_output(self, accumulator: Sums) -> Any:
+        return super().extract_output([(n, self.spill.get(total)) for n, total in accumulator])
 
 
 @no_annotations
@@ -263,6 +329,20 @@ def _clip(shard: Keyed, floor: int) -> Keyed:
     _, made = shard
     with plain_errors(_MERGING):
         return _KEY, Made(made.aggregate.above(floor), made.mark)
+
+
+@no_annotations
+def _arrange(merged: Keyed, examination: Examination, spill: Spill) -> Any:
+    _, made = merged
+    with plain_errors(_EXAMINING):
+        return spill.put(Made(examination.arrange(made.aggregate), made.mark))
+
+
+@no_annotations
+def _examine(part: int, examination: Examination, spill: Spill, kept: Any) -> Keyed:
+    with plain_errors(_EXAMINING):
+        arranged = spill.share(kept)
+        return _KEY, Made(examination.examine(arranged.aggregate, part), arranged.mark)
 
 
 @no_annotations

@@ -38,6 +38,7 @@ class Spill:
     def __init__(self) -> None:
         self._key = (os.getpid(), uuid.uuid4().hex)  # a forked process must not write to the same offsets
         self._lock, self._end, self._file = threading.Lock(), 0, -1
+        self._sharing, self._shared = threading.Lock(), weakref.WeakValueDictionary[Place, Any]()
         _SPILLS[self._key] = self
 
     def put(self, piece: Any) -> Any:
@@ -65,13 +66,27 @@ class Spill:
         """
         if not isinstance(kept, Place):
             return kept
-        data = bytearray()
-        while len(data) < kept.size:
-            part = os.pread(self._file, kept.size - len(data), kept.offset + len(data))
+        data, read = bytearray(kept.size), 0
+        while read < kept.size:
+            part = os.preadv(self._file, [memoryview(data)[read:]], kept.offset + read)
             if not part:
                 raise OSError("a spilled piece is incomplete")
-            data += part
+            read += part
         return pickle.loads(data)
+
+    def share(self, kept: Any) -> Any:
+        """Return the piece as `get` does, but the same object to all threads that hold it at one time.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        if not isinstance(kept, Place):
+            return kept
+        with self._sharing:
+            piece = self._shared.get(kept)
+            if piece is None:
+                piece = self._shared[kept] = self.get(kept)
+            return piece
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self._key,)

@@ -1,6 +1,8 @@
 """Minimum spanning forests, and how much a changed weight can change their cost."""
 
 import math
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,9 +10,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from core.graphs.edges import Edges, labels
+from core.graphs.edges import WeightedEdges, compact
+from core.graphs.forests import labels, spanning_forests
 
 Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
 
 _EXACT = 100  # up to so many nodes, the local sensitivity within k changes is exact
 
@@ -30,41 +34,54 @@ class Cuts:
     W_e(k+1) - w(e).
 
     Args:
-        u: shape (m,), one end of each edge, 0, ..., nodes - 1.
-        v: shape (m,), the other end.
-        weights: shape (m,), in 0, ..., cap; edges ascend by weight, equal ones by their ends.
+        u: shape (m,), int32, one end of each edge, 0, ..., nodes - 1.
+        v: shape (m,), int32, the other end.
+        weights: shape (m,), uint32, in 0, ..., cap; edges ascend by weight, equal ones by their ends.
         nodes: number of nodes that occur.
         cap: largest weight.
     """
 
-    u: Ints
-    v: Ints
-    weights: Ints
+    u: Numbers
+    v: Numbers
+    weights: NDArray[np.uint32]
     nodes: int
     cap: int
 
     @classmethod
-    def of(cls, edges: Edges, cap: int) -> "Cuts":
+    def of(cls, edges: WeightedEdges, cap: int) -> "Cuts":
         """Order the edges."""
-        u, v, nodes = edges.compact()
-        order = np.argsort(edges.weights, kind="stable")
+        order = edges.by_weight()
+        u, v, nodes = compact(edges.keys)
         return cls(u[order], v[order], edges.weights[order], nodes, cap)
 
-    @cached_property
+    @property
     def components(self) -> int:
         """Number of connected components among the nodes that occur."""
-        return int(labels(self.u, self.v, self.nodes).max(initial=-1)) + 1
+        return self.nodes - len(self.tree)
 
-    @cached_property
+    @property
     def tree(self) -> Ints:
         """Edges of the minimum spanning forest, as indices."""
-        return self._forest(np.arange(len(self.u)))
+        return self.forest(0)
 
-    def _forest(self, edges: Ints) -> Ints:
-        """Minimum spanning forest of some edges. It is unique, because equal weights are ordered too."""
-        shape = (self.nodes, self.nodes)
-        ranks = scipy.sparse.csr_array((edges + 1.0, (self.u[edges], self.v[edges])), shape=shape)
-        return np.sort(scipy.sparse.csgraph.minimum_spanning_tree(ranks).data.astype(np.int64) - 1)
+    @property
+    def cost(self) -> int:
+        """Cost of the minimum spanning forest."""
+        return int(self._weights(self.tree).sum())
+
+    def forest(self, number: int) -> Ints:
+        """Return a minimum spanning forest of the edges that are in none of the `number` before it."""
+        found, more = self._forests
+        while len(found) <= number:
+            found.append(next(more))
+        return found[number]
+
+    @cached_property
+    def _forests(self) -> tuple[list[Ints], Iterator[Ints]]:
+        return [], spanning_forests(self.u, self.v, self.nodes)
+
+    def _weights(self, edges: Ints) -> Ints:
+        return self.weights[edges].astype(np.int64)
 
     def local(self, changes: int, enough: float) -> float:
         """Return A(k) for k = `changes`, or a bound of it; see `core.mechanisms.smooth_bound`.
@@ -92,28 +109,28 @@ class Cuts:
 
     def _within_none(self) -> float:
         """Return the maximum over tree edges e of w(e), and of the weight of e's replacement minus w(e)."""
-        weights = self.weights[self.tree]
+        weights = self._weights(self.tree)
         return int(max(weights.max(initial=0), (self._replacements() - weights).max(initial=0)))
 
     def _replacements(self) -> Ints:
         """Weight of each tree edge's replacement, or `cap` if it has none: shape (tree,).
 
         If a tree edge is removed, its tree splits into two parts. The replacement is the lightest edge
-        outside of the forest that connects these parts. Edges outside are taken from the lightest up. Each
-        closes a cycle with the tree path between its ends. It is the replacement of those edges of the path
-        that have none yet. Edges that have their replacement are contracted.
+        outside of the forest that connects these parts. It is the lightest edge of a cut of the graph without
+        the forest, so it belongs to the second forest. The edges of that forest are taken from the lightest
+        up. Each closes a cycle with the tree path between its ends. It is the replacement of those edges of
+        the path that have none yet. Edges that have their replacement are contracted.
         """
-        here, roots = self.tree, np.unique(labels(self.u, self.v, self.nodes), return_index=True)[1]
-        top = self.nodes  # a node above one root of each component
-        rows = np.concatenate([self.u[here], np.full(len(roots), top)])
-        columns = np.concatenate([self.v[here], roots])
+        here, outside, top = self.tree, self.forest(1), self.nodes
+        roots = np.unique(labels(self.u[here], self.v[here], top), return_index=True)[1]
+        rows = np.concatenate([self.u[here], np.full(len(roots), top, dtype=np.int32)])  # a node above all
+        columns = np.concatenate([self.v[here], roots.astype(np.int32)])
         forest = scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(top + 1, top + 1))
         order, parents = scipy.sparse.csgraph.breadth_first_order(forest, top, directed=False)
-        depth = np.zeros(top + 1, dtype=np.int64)
+        parent, above = array("q", parents.astype(np.int64).tobytes()), array("q", range(top + 1))
+        deep, replaced = array("q", [0]) * (top + 1), array("q", [self.cap]) * (top + 1)
         for node in order[1:].tolist():
-            depth[node] = depth[parents[node]] + 1
-        parent, deep = parents.tolist(), depth.tolist()
-        replaced, above = [self.cap] * (top + 1), list(range(top + 1))
+            deep[node] = deep[parent[node]] + 1
 
         def uncovered(node: int) -> int:
             while above[node] != node:
@@ -121,27 +138,20 @@ class Cuts:
                 node = above[node]
             return node
 
-        outside = np.setdiff1d(np.arange(len(self.u)), here)
-        for a, b, weight in zip(
-            self.u[outside].tolist(), self.v[outside].tolist(), self.weights[outside].tolist(), strict=True
-        ):
-            a, b = uncovered(a), uncovered(b)
+        for a, b, weight in zip(self.u[outside], self.v[outside], self.weights[outside], strict=True):
+            a, b = uncovered(int(a)), uncovered(int(b))
             while a != b:
                 if deep[a] < deep[b]:
                     a, b = b, a
-                replaced[a], above[a] = weight, parent[a]
+                replaced[a], above[a] = int(weight), parent[a]
                 a = uncovered(a)
+        depth = np.array(deep, dtype=np.int64)
         lower_end = np.where(depth[self.u[here]] > depth[self.v[here]], self.u[here], self.v[here])
         return np.array(replaced, dtype=np.int64)[lower_end]
 
     def _by_forests(self, changes: int) -> float:
-        left = np.arange(len(self.u))
-        for _ in range(changes + 2):
-            forest = self._forest(left)
-            if len(forest) < len(self.tree):
-                return self.cap
-            left = np.setdiff1d(left, forest, assume_unique=True)
-        return int(self.weights[forest].max(initial=0))
+        forest = self.forest(changes + 1)
+        return self.cap if len(forest) < len(self.tree) else int(self.weights[forest].max(initial=0))
 
     def _by_cuts(self, changes: int, enough: float) -> float:
         best = math.floor(enough)
@@ -153,7 +163,7 @@ class Cuts:
 
     def _reaches(self, edge: int, cut: int, start: int) -> int:
         """The larger of W_e(cut) and `start`."""
-        distinct = np.unique(np.append(self.weights, self.cap))
+        distinct = np.unique(np.append(self.weights.astype(np.int64), self.cap))
         if start >= self.cap or self._connectivity(edge, start) > cut:
             return start
         low, high = int(np.searchsorted(distinct, start, side="right")), len(distinct) - 1

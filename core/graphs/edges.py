@@ -1,72 +1,162 @@
-"""Edge lists as aggregates, and forests of them."""
+"""Edge lists as aggregates."""
 
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from core.domain import Points
+from core.graphs.forests import spanning_forest
 
 Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+
+_END = (1 << 31) - 1
+_CROWDED = 4  # edges a node, above which a forest is much smaller
+_MANY = 1 << 16  # edges that are kept without a look at what could be left out, or are looked at together
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The distinct edges of an undirected graph, each with its least weight; 16 bytes per edge.
+    """The distinct edges of an undirected graph, 8 bytes an edge.
 
-    An edge between nodes u < v has key u 2^31 + v. Adding or removing a row adds, removes or reweights at
-    most one edge, even where rows repeat. Replacing a row is a removal and an addition.
+    An edge between nodes u < v has key u 2^31 + v. Adding or removing a row adds or removes at most one edge,
+    even where rows repeat. Replacing a row is a removal and an addition.
 
     Args:
         keys: shape (m,), int64, sorted and distinct.
-        weights: shape (m,), int64, grid steps.
     """
 
     keys: Ints
-    weights: Ints
 
     @classmethod
     def of(cls, points: Points) -> "Edges":
-        """Collect the edges of rows (u, v) or (u, v, weight), shape (n, 2) or (n, 3); loops are left out."""
-        points = points[points[:, 0] != points[:, 1]]
-        ends = np.sort(points[:, :2], axis=1)
-        weights = points[:, 2] if points.shape[1] > 2 else np.zeros(len(points), dtype=np.int64)
-        return cls._lightest((ends[:, 0] << 31) + ends[:, 1], weights)
-
-    @classmethod
-    def _lightest(cls, keys: Ints, weights: Ints) -> "Edges":
-        order = np.lexsort((weights, keys))
-        keys, weights = keys[order], weights[order]
-        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-        return cls(keys[first], weights[first])
+        """Collect the edges of rows whose first columns are u and v: shape (n, 2) or more; no loops."""
+        return cls(_distinct(np.sort(keys_of(points))))
 
     def __add__(self, other: "Edges") -> "Edges":
-        keys, weights = np.append(self.keys, other.keys), np.append(self.weights, other.weights)
-        return self._lightest(keys, weights)
+        if not len(other.keys):
+            return self
+        if not len(self.keys):
+            return other
+        keys = np.concatenate([self.keys, other.keys])
+        keys.sort(kind="stable")  # which merges two sorted runs
+        return Edges(_distinct(keys))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edges) and np.array_equal(self.keys, other.keys)
+
+    def compact(self) -> tuple[Numbers, Numbers, int]:
+        """Return both ends of the edges, numbered 0, ..., c - 1 among the nodes that occur, and c."""
+        return compact(self.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedEdges:
+    """The distinct edges of a weighted graph, each with its least weight, 12 bytes an edge.
+
+    Adding or removing a row adds, removes or reweights at most one edge, even where rows repeat.
+
+    With `forest`, edges that are in no minimum spanning forest of some of the rows may be left out. They are
+    in none of all rows either, because their ends are joined by edges that come before them. So the forest is
+    that of all rows, and no more than `_CROWDED` edges a node are kept, or `_MANY` edges. Which others are
+    kept may depend on how rows are split.
+
+    Args:
+        keys: shape (m,), int64, sorted and distinct; see `Edges`.
+        weights: shape (m,), uint32, grid steps.
+        forest: whether only the minimum spanning forest is needed.
+    """
+
+    keys: Ints
+    weights: NDArray[np.uint32]
+    forest: bool = False
+
+    @classmethod
+    def of(cls, points: Points, forest: bool = False) -> "WeightedEdges":
+        """Collect the edges of rows (u, v, weight), shape (n, 3); loops are left out."""
+        weights = points[points[:, 0] != points[:, 1], 2].astype(np.uint32)
+        return cls._lightest(keys_of(points), weights, forest)
+
+    @classmethod
+    def _lightest(cls, keys: Ints, weights: NDArray[np.uint32], forest: bool) -> "WeightedEdges":
+        order = np.argsort(keys, kind="stable")
+        keys, weights = keys[order], weights[order]
+        first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        lightest = np.minimum.reduceat(weights, first) if len(first) else weights
+        return cls(keys[first], lightest, forest)._thinned()
+
+    def __add__(self, other: "WeightedEdges") -> "WeightedEdges":
+        keys = np.concatenate([self.keys, other.keys])
+        return self._lightest(keys, np.concatenate([self.weights, other.weights]), self.forest)
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Edges)
+            isinstance(other, WeightedEdges)
+            and self.forest == other.forest
             and np.array_equal(self.keys, other.keys)
             and np.array_equal(self.weights, other.weights)
         )
 
-    def compact(self) -> tuple[Ints, Ints, int]:
-        """Return both ends of the edges, numbered 0, ..., c - 1 among the nodes that occur, and c."""
-        ends = np.concatenate([self.keys >> 31, self.keys & ((1 << 31) - 1)])
-        nodes, numbers = np.unique(ends, return_inverse=True)
-        return numbers[: len(self.keys)], numbers[len(self.keys) :], len(nodes)
+    def by_weight(self) -> Ints:
+        """Return the order of the edges by weight, equal ones by their ends: shape (m,)."""
+        return np.argsort(self.weights, kind="stable")
+
+    def _thinned(self) -> "WeightedEdges":
+        if not self.forest or len(self.keys) <= _MANY:
+            return self
+        u, v, nodes = compact(self.keys)
+        if len(self.keys) <= _CROWDED * nodes:
+            return self
+        order = self.by_weight()
+        kept = np.sort(order[spanning_forest(u[order], v[order], nodes)])
+        return WeightedEdges(self.keys[kept], self.weights[kept], True)
 
 
-def adjacency(u: Ints, v: Ints, nodes: int) -> "scipy.sparse.csr_array":
-    """Return the symmetric 0/1 matrix of edges (u, v), shape (nodes, nodes)."""
-    rows, columns = np.append(u, v), np.append(v, u)
-    return scipy.sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(nodes, nodes))
+def keys_of(points: Points) -> Ints:
+    """Return the keys of the edges of rows (u, v, ...), in the order of the rows; loops are left out."""
+    u, v = points[:, 0], points[:, 1]
+    keys: Ints = ((np.minimum(u, v) << 31) + np.maximum(u, v))[u != v]
+    return keys
 
 
-def labels(u: Ints, v: Ints, nodes: int) -> Ints:
-    """Number the connected components of a graph: shape (nodes,)."""
-    return np.asarray(
-        scipy.sparse.csgraph.connected_components(adjacency(u, v, nodes), directed=False)[1], dtype=np.int64
-    )
+def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
+    """Number the ends of edges; see `Edges.compact`. Beside the result this takes little memory.
+
+    Args:
+        keys: shape (m,).
+
+    Returns:
+        Both ends, shape (m,), and the number of nodes that occur.
+    """
+    ends = np.empty((2, len(keys)), dtype=np.int32)
+    parts = [slice(start, start + _MANY) for start in range(0, len(keys), _MANY)]
+    largest = max((int((keys[part] & _END).max()) for part in parts), default=0)
+    if largest < 8 * len(keys) + _MANY:  # then a table is small, and much faster
+        occurs = np.zeros(largest + 1, dtype=np.bool_)
+        for part in parts:
+            occurs[keys[part] >> 31] = occurs[keys[part] & _END] = True
+        table = np.cumsum(occurs, dtype=np.int32) - 1
+        for part in parts:
+            ends[:, part] = table[keys[part] >> 31], table[keys[part] & _END]
+        return ends[0], ends[1], int(np.count_nonzero(occurs))
+    some = [np.unique(np.append(keys[part] >> 31, keys[part] & _END)) for part in parts]
+    nodes = np.unique(np.concatenate(some))
+    for part in parts:
+        ends[:, part] = np.searchsorted(nodes, [keys[part] >> 31, keys[part] & _END])
+    return ends[0], ends[1], len(nodes)
+
+
+def degrees_of(u: Numbers, v: Numbers, nodes: int) -> Ints:
+    """Count the edges of each node: shape (nodes,)."""
+    degrees = np.zeros(nodes, dtype=np.int64)
+    for start in range(0, len(u), _MANY):
+        for end in (u, v):
+            np.add.at(degrees, end[start : start + _MANY], 1)
+    return degrees
+
+
+def _distinct(values: Ints) -> Ints:
+    """Drop repeated ones of sorted values."""
+    kept: Ints = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
+    return kept

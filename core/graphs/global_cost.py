@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from core.draws import Charged, Draw, Laplace
-from core.graphs.cuts import Cuts
-from core.graphs.edges import Edges
+from core.graphs.edges import WeightedEdges
 from core.graphs.found import Released
-from core.graphs.spanning_cost import SpanningCost, SpanningMethod
+from core.graphs.spanning_cost import Spanning, SpanningCost, SpanningMethod
 from core.noise import Noise
+from core.rounds import Block
 from core.task import Accuracy
 
 
@@ -32,11 +32,14 @@ class GlobalCost(SpanningCost):
         """See `core.draws.Charged`."""
         return (self.total,)
 
-    def release(self, aggregate: Edges, state: None, noise: Noise) -> Released:
+    def summarize(self, block: Block, state: None) -> WeightedEdges:
+        """Collect the edges that may be in the minimum spanning forest."""
+        return WeightedEdges.of(block.points, forest=True)
+
+    def release(self, aggregate: Spanning, state: None, noise: Noise) -> Released:
         """Release the cost and the public scale of its noise."""
-        cost, edges = self.cost(Cuts.of(aggregate, self.cap))
-        value = int(self.total.add(np.array([cost], dtype=np.int64), noise)[0])
-        return self.restored(value, edges, self.total.scale)
+        value = int(self.total.add(np.array([aggregate.cost], dtype=np.int64), noise)[0])
+        return self.restored(value, aggregate.edges, self.total.scale)
 
 
 class GlobalSensitivity(SpanningMethod):
@@ -56,7 +59,8 @@ class GlobalSensitivity(SpanningMethod):
         """See `Method.accuracy`."""
         setting = self.setting
         return self.promised(
-            math.ceil(self._total.scale * math.log(1 / setting.params.failure)) * setting.grid.step
+            math.ceil(self._total.scale * math.log(1 / setting.params.failure)) * setting.grid.step,
+            "Workers reduce the edges to a forest: one holds some 50 bytes a node, and at most 12 an edge.",
         )
 
     @property

@@ -2,19 +2,34 @@
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 from core.domain import Grid
 from core.graphs.cuts import Cuts
-from core.graphs.edges import Edges
+from core.graphs.edges import WeightedEdges
 from core.graphs.found import Promises, Released
 from core.graphs.params import MstCost
-from core.rounds import Block
 from core.task import Accuracy, Method
+
+
+@dataclass(frozen=True)
+class Spanning:
+    """What a release needs of a weighted graph.
+
+    Args:
+        cost: of the minimum spanning tree, grid steps.
+        edges: of the tree.
+        sensitivity: of the cost, or a smooth bound of it, grid steps.
+    """
+
+    cost: int
+    edges: int
+    sensitivity: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpanningCost:
-    """Collect the edges, and compute the cost of their minimum spanning tree.
+    """Collect the edges, and compute the cost of their minimum spanning tree on one worker.
 
     With `public`, nodes and edges are public, and the cost is that of a minimum spanning forest. Otherwise
     every id is a node and a missing edge weighs `cap`. So adding or removing an edge changes one weight.
@@ -28,15 +43,30 @@ class SpanningCost:
     public: bool
     name: str = "release"
     floor: None = None
+    parts: int = 1
+
+    @property
+    def examination(self) -> Self:
+        """See `core.rounds.Round`."""
+        return self
 
     @property
     def cap(self) -> int:
         """Largest weight, grid steps."""
         return self.grid.extents[2]
 
-    def summarize(self, block: Block, state: None) -> Edges:
-        """Collect the edges."""
-        return Edges.of(block.points)
+    def arrange(self, aggregate: WeightedEdges) -> Spanning:
+        """Compute the cost and its sensitivity."""
+        cuts = Cuts.of(aggregate, self.cap)
+        return Spanning(*self.cost(cuts), self.sensitivity(cuts))
+
+    def examine(self, arranged: Spanning, part: int) -> Spanning:
+        """See `core.rounds.Examination`; there is one part."""
+        return arranged
+
+    def sensitivity(self, cuts: Cuts) -> float:
+        """Compute the sensitivity of the cost, grid steps: one weight changes it by at most `cap`."""
+        return float(self.cap)
 
     def missing(self, cuts: Cuts) -> int:
         """How many missing edges connect the components to one tree; 0 where the edges are public."""
@@ -49,7 +79,7 @@ class SpanningCost:
         The cost is in grid steps. The number of edges is public.
         """
         missing = self.missing(cuts)
-        return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree) + missing
+        return cuts.cost + self.cap * missing, len(cuts.tree) + missing
 
     def restored(self, value: int, edges: int, scale: float | None) -> Released:
         """Return the answer in data units."""
@@ -58,7 +88,7 @@ class SpanningCost:
 
 
 class SpanningMethod(Method[MstCost]):
-    """What both methods share: one round, for which the edge list is brought to one machine.
+    """What both methods share: one round, in which one worker finds the tree among the merged edges.
 
     Under `add_or_remove_one` neighbors differ in one added or removed row. So at most one weight differs,
     where a missing edge has the upper bound as its weight. A replaced row is two such changes. With
@@ -80,7 +110,7 @@ class SpanningMethod(Method[MstCost]):
         neighbors = self.setting.neighbors
         return neighbors.count() if self.public else neighbors.changes
 
-    def promised(self, error: float | None) -> Accuracy:
+    def promised(self, error: float | None, memory: str) -> Accuracy:
         """Return the accuracy of a cost within `error` of the truth, data units; None where it is unknown."""
         if self.public:
             means = "Nodes and edges are treated as public: the cost may reveal them."
@@ -89,5 +119,5 @@ class SpanningMethod(Method[MstCost]):
                 "The release hides one edge, not a node with all of its edges. Every id is a node, and a "
                 "missing edge weighs the upper bound."
             )
-        notes = (means, "The edge list is brought to one machine: 16 bytes an edge.")
+        notes = (means, memory)
         return Accuracy(Promises(error), math.inf if error is None else error, notes)

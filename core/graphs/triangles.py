@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from core.draws import Charged, Draw
+from core.graphs.common_neighbors import examine_part
 from core.graphs.edges import Edges
 from core.graphs.found import Promises, Released
 from core.graphs.params import Triangles
-from core.graphs.wedges import Wedges, count_wedges
+from core.graphs.ranked import Ranked
+from core.graphs.wedges import Wedges
 from core.mechanisms.smooth_bound import smooth_bound
 from core.mechanisms.smooth_noise import SmoothNoise, calibrate_smooth
 from core.noise import Noise
@@ -34,9 +36,13 @@ class CountTriangles:
 
     (Nissim, Raskhodnikova and Smith 2007, Claim 3.13). This is exact. For each a only the largest b matters.
 
+    One worker arranges the merged edges, and each part of the counting reads all of them. So only the count
+    and the few pairs (a, b) that matter reach the release.
+
     Args:
         nodes: number of possible nodes, public.
         smooth: the draws.
+        parts: in how many parts workers count.
     """
 
     nodes: int
@@ -46,6 +52,12 @@ class CountTriangles:
     )
     name: str = "release"
     floor: None = None
+    parts: int = 8
+
+    @property
+    def examination(self) -> Self:
+        """See `core.rounds.Round`."""
+        return self
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -55,10 +67,17 @@ class CountTriangles:
         """Collect the edges."""
         return Edges.of(block.points)
 
-    def release(self, aggregate: Edges, state: None, noise: Noise) -> Released:
+    def arrange(self, aggregate: Edges) -> Ranked:
+        """See `core.rounds.Examination`."""
+        return Ranked.of(aggregate)
+
+    def examine(self, arranged: Ranked, part: int) -> Wedges:
+        """See `core.rounds.Examination`."""
+        return examine_part(arranged, self.nodes, part, self.parts)
+
+    def release(self, aggregate: Wedges, state: None, noise: Noise) -> Released:
         """Release the count, and the scale of its noise where that is paid for."""
-        wedges = count_wedges(aggregate, self.nodes)
-        bound = self.sensitivity(wedges)
+        wedges, bound = aggregate, self.sensitivity(aggregate)
         most = min(_MOST, self.nodes * (self.nodes - 1) * (self.nodes - 2) // 6)
         value = self.smooth.value(wedges.triangles, bound, 0, most, noise)
         return Released(float(value), self.smooth.scale(bound, noise))
@@ -71,7 +90,7 @@ class CountTriangles:
 
 
 class SmoothTriangles(Method[Triangles]):
-    """Noise by smooth sensitivity, in one round: workers collect distinct edges, one machine counts.
+    """Noise by smooth sensitivity, in one round: workers collect distinct edges, and count.
 
     Neighbors differ in one added or removed edge. A replaced edge is two such changes. The size of the noise
     depends on the data, so nothing is promised.
@@ -95,8 +114,6 @@ class SmoothTriangles(Method[Triangles]):
         """See `Method.accuracy`."""
         notes = (
             "A row is an edge: the release hides one edge, not a node with all of its edges.",
-            "The edge list is brought to one machine, which counts: 16 bytes an edge on the way, some "
-            "hundred there. Millions of edges take seconds, unless nodes have edges to a good part of all "
-            "others.",
+            "A worker that counts holds all distinct edges: 8 bytes an edge.",
         )
         return Accuracy(Promises(), math.inf, notes)

@@ -21,7 +21,16 @@ from apache_beam.runners.runner import PipelineResult
 from google.protobuf import json_format
 
 from core.noise import Noise
-from core.rounds import Block, Round, RoundInParts, State, looks_of, parts_of
+from core.rounds import (
+    Block,
+    Examination,
+    Round,
+    RoundInParts,
+    State,
+    examination_of,
+    looks_of,
+    parts_of,
+)
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
 from pipelines.run.reach_runner import ask_flink, rest_address
@@ -82,6 +91,11 @@ class Announced:
     def finer(self, aggregate: Any, state: State) -> "Announced":
         """See `core.rounds.Looking.finer`."""
         return replace(self, round_=cast(Any, self.round_).finer(aggregate, state))
+
+    @property
+    def examination(self) -> Examination | None:
+        """See `Round`."""
+        return examination_of(self.round_)
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

@@ -26,7 +26,6 @@ from core.graphs.cuts import Cuts
 from core.graphs.params import MstCost, Triangles
 from core.graphs.smooth_cost import SmoothCost
 from core.graphs.task import MST_COST, TRIANGLES
-from core.graphs.wedges import count_wedges
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.smooth_noise import SmoothNoise
 from core.neighbors import Neighbors
@@ -37,7 +36,7 @@ from core.quantiles.found import FoundQuantiles
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.smooth import SmoothQuantile
 from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
-from core.rounds import Block, run_in_memory
+from core.rounds import Block, examined, run_in_memory
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
@@ -204,7 +203,7 @@ def measure_triangles(folder: Path, trials: int, table: Table) -> None:
         (step,) = plan.rounds
         aggregate = step.summarize(block(grid.quantize(rows)), None)
         start = time.perf_counter()
-        wedges = count_wedges(aggregate, nodes)
+        wedges = examined(step, aggregate)
         seconds = time.perf_counter() - start
         smooth, source = step.sensitivity(wedges), SecureNoise()
         values = [step.smooth.value(wedges.triangles, smooth, 0, 2**62, source) for _ in range(trials)]

@@ -9,10 +9,10 @@ import pytest
 from core.aggregate import Counts, Tally
 from core.budget import Budget, spend
 from core.draws import Laplace, charged
-from core.input_checks import Beside, Checked, with_checks
+from core.input_checks import Beside, Checked, CheckedRound, with_checks
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, run_in_memory
+from core.rounds import Block, examination_of, examined, run_in_memory
 from tests.core.seeded import SeededNoise
 
 BUDGET = Budget(1.0, 1e-6)
@@ -82,3 +82,33 @@ def test_parts_add_up_and_a_floor_clips_the_task_alone():
     assert total == whole
     assert [part.outside.totals.tolist() for part in parts[:2]] == [[1, 2], [0, 0]]
     assert whole.above(3) == Beside(Counts.of(keys).above(3), whole.outside)
+
+
+@dataclass(frozen=True)
+class Examined(Step):
+    """A step whose total is shared out to parts."""
+
+    parts: int = 3
+
+    @property
+    def examination(self):
+        return self
+
+    def arrange(self, aggregate):
+        return aggregate.totals
+
+    def examine(self, arranged, part: int):
+        return Tally(arranged // self.parts + (part < arranged % self.parts))
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_checks_pass_an_examination_once(counted):
+    step = CheckedRound(Examined("one"), 2, COUNT if counted else None)
+    total = step.summarize(BLOCKS[0], Checked(0))
+    examination = examination_of(step)
+    assert examination.parts == 3
+    assert examined(step, total) == total
+    assert run_in_memory([step], BLOCKS, Checked(0), SeededNoise(0, factor=0.0)) == (
+        Checked(5, (5, 3), (1, 2)) if counted else Checked(5)
+    )
+    assert examination_of(CheckedRound(Step("one"), 2, COUNT)) is None

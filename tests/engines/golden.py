@@ -13,7 +13,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
-from core.rounds import Block, Round, State, looks_of
+from core.rounds import Block, Examination, Round, State, examination_of, looks_of
 from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
@@ -53,6 +53,10 @@ class Recorded:
 
     def finer(self, aggregate: Aggregate, state: Trace) -> "Recorded":
         return replace(self, step=cast(Any, self.step).finer(aggregate, state.state))
+
+    @property
+    def examination(self) -> Examination | None:
+        return examination_of(self.step)
 
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
@@ -150,6 +154,10 @@ class Seen:
 
     def finer(self, aggregate: Aggregate, state: State) -> "Seen":
         return replace(self, step=cast(Any, self.step).finer(aggregate, state))
+
+    @property
+    def examination(self) -> Examination | None:
+        return examination_of(self.step)
 
     def summarize(self, block: Block, state: State) -> Aggregate:
         points = block.points

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from core.centers.found import Centers
 from core.domain import Points
-from core.graphs.edges import Edges
+from core.graphs.edges import Edges, WeightedEdges
 from core.one_cluster.found import Found
 from core.sample_and_aggregate.found import Stable
 from tests.measured.cases import Case
@@ -276,7 +276,7 @@ class TreeCostMeasure(Measure):
 
     @cached_property
     def _cost(self) -> float:
-        edges, nodes = Edges.of(self.points), self.case.grid.extents[0] + 1
+        edges, nodes = WeightedEdges.of(self.points), self.case.grid.extents[0] + 1
         parent = list(range(nodes))
 
         def root(node: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.domain import Points
 from core.plan import Plan
-from core.rounds import Block
+from core.rounds import Block, total_in_memory
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import Case
 from tests.measured.measures import MEASURES, Measure
@@ -142,5 +142,4 @@ def _runs(case: Case, method: str, plan: Plan, truth: Measure, trials: int, seed
 
 def _summary(plan: Plan, number: int, block: Block, state: Any) -> Any:
     round_ = plan.rounds[number]
-    aggregate = round_.summarize(block, state)
-    return aggregate if round_.floor is None else aggregate.above(round_.floor)
+    return total_in_memory(round_, [block], state)

@@ -31,7 +31,7 @@ from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Lengths, Noise
-from core.rounds import Block, looks_of, parts_of, total_in_memory
+from core.rounds import Block, examined, looks_of, parts_of, total_in_memory
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, settings
@@ -173,7 +173,7 @@ def aggregate(step: Any, data: list[Block], state: Any, copies: int = 1) -> Any:
         total = total + step.summarize(block, state)
     if copies > 1:
         total = dataclasses.replace(total, counts=total.counts * copies)
-    return total if step.floor is None else total.above(step.floor)
+    return examined(step, total)
 
 
 def released(step: Any, total: Any, state: Any, noise: Noise) -> Any:

@@ -11,14 +11,15 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.aggregate import Counts, Tally
 from core.noise import Noise
-from core.rounds import Block
+from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.records import Drawn
-from transforms.run_rounds import Made, RunRounds, _release, _Sum, _summarize
+from transforms.run_rounds import Made, RunRounds, _examine, _release, _SpilledSum, _Sum, _summarize
+from transforms.spill import Place, Spill
 
 
 @dataclass(frozen=True)
@@ -207,3 +208,78 @@ def test_few_sums_are_open_at_a_time() -> None:
         accumulator = tree.add_input(accumulator, Tally(np.ones(1, np.int64)))
         assert len(accumulator) <= 10
     assert tree.extract_output(accumulator) == Tally(np.array([1000]))
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Count the records, and let three parts examine the number: each finds a third of it."""
+
+    where: str = ""
+    name: str = "shares"
+    floor: None = None
+    parts: int = 3
+
+    @property
+    def examination(self) -> "Shares":
+        return self
+
+    def summarize(self, block: Block, state: None) -> Tally:
+        return Tally(np.array([len(block.ids)]))
+
+    def arrange(self, aggregate: Tally) -> int:
+        if self.where == "arrange":
+            raise ValueError(SECRET)
+        return int(aggregate.totals[0])
+
+    def examine(self, arranged: int, part: int) -> Tally:
+        if self.where == "examine":
+            raise ValueError(SECRET)
+        return Tally(np.array([arranged // 3 + (part < arranged % 3), 1]))
+
+    def release(self, aggregate: Tally, state: None, noise: Noise) -> list[int]:
+        return aggregate.totals.tolist()
+
+
+@pytest.mark.parametrize("options", REPEATED.values(), ids=REPEATED)
+@pytest.mark.parametrize("elements", [1, 100])
+def test_a_merged_aggregate_is_examined_in_all_parts(tmp_path: Path, options: dict, elements: int) -> None:
+    options = PipelineOptions([], **options)
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
+        rounds = [Shares()]
+        last = pipeline | beam.Create(range(elements)) | RunRounds(rounds, None, SecureNoise(), OneRecord())
+        last | append_to(tmp_path / "last")
+    blocks = [block for element in range(elements) for block in OneRecord().blocks(element)]
+    twin = run_in_memory([Shares()], blocks, None, SecureNoise())
+    assert twin == [elements, 3]
+    assert (tmp_path / "last").read_text().splitlines() == [str(twin)]
+
+
+@pytest.mark.parametrize("where", ["arrange", "examine"])
+def test_an_examination_that_fails_quotes_nothing(where: str) -> None:
+    pipeline = beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([]))
+    _ = pipeline | beam.Create([1, 2]) | RunRounds([Shares(where)], None, SecureNoise(), OneRecord())
+    with pytest.raises(Exception, match=r"^Examining failed with ValueError") as error:
+        pipeline.run().wait_until_finish()
+    assert "4711" not in "".join(traceback.format_exception(error.value))
+
+
+def test_what_parts_find_has_the_mark_of_what_they_examined() -> None:
+    found = _examine(1, Shares(), Spill(), Made(5, b"mark"))
+    assert found == (0, Made(Tally(np.array([2, 1])), b"mark"))
+
+
+def test_a_spilled_sum_is_the_sum_and_waits_in_the_file() -> None:
+    spill = Spill()
+    adds, rest = _SpilledSum(spill), [Made(Tally(np.array([n])), b"m") for n in range(1, 8)]
+    accumulators = []
+    for some in (rest[:4], rest[4:]):
+        accumulator = adds.create_accumulator()
+        for made in some:
+            accumulator = adds.add_input(accumulator, made)
+        accumulators.append(adds.compact(accumulator))
+    assert all(isinstance(total, Place) for ((_, total),) in accumulators)
+    assert [number for ((number, _),) in accumulators] == [4, 3]
+    assert adds.extract_output(adds.merge_accumulators(accumulators)) == Made(Tally(np.array([28])), b"m")
+    assert adds.extract_output(accumulators[0]) == Made(Tally(np.array([10])), b"m")
+    with pytest.raises(Exception, match=r"^The engine gave two different draws"):
+        adds.add_input(adds.merge_accumulators(accumulators), Made(Tally(np.array([1])), b"other"), 7)

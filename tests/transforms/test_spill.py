@@ -36,6 +36,19 @@ def test_a_step_of_this_process_finds_the_same_file() -> None:
     assert pickle.loads(pickle.dumps(spill)) is spill
 
 
+def test_threads_share_a_piece_while_one_of_them_holds_it() -> None:
+    spill = Spill()
+    place = spill.put({1, 2})
+    with ThreadPoolExecutor(4) as threads:
+        held = list(threads.map(spill.share, [place] * 50))
+    assert held[0] == {1, 2} and all(piece is held[0] for piece in held)
+    assert spill.get(place) is not held[0]
+    del held
+    gc.collect()
+    assert not spill._shared
+    assert spill.share("not spilled") == "not spilled"
+
+
 def test_threads_do_not_overwrite_each_other() -> None:
     spill = Spill()
     pieces = [bytes([i % 251]) * (i % 97) for i in range(2000)]

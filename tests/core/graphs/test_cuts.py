@@ -30,7 +30,7 @@ def with_weights(pairs, weights):
 
 def costs(pairs, table, cap):
     cuts = [Cuts.of(with_weights(pairs, weights), cap) for weights in table]
-    return cuts, np.array([int(c.weights[c.tree].sum()) for c in cuts])
+    return cuts, np.array([c.cost for c in cuts])
 
 
 def kruskal(rows, nodes):

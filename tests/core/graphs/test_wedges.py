@@ -5,9 +5,19 @@ import itertools
 import numpy as np
 import pytest
 
-from core.graphs.wedges import Wedges, count_wedges
+from core.graphs import common_neighbors, paths
+from core.graphs.common_neighbors import examine_part
+from core.graphs.ranked import Ranked
+from core.graphs.wedges import Wedges
 from core.mechanisms.smooth_bound import FLOOR, smooth_bound
 from tests.core.graphs.test_edges import edges
+
+
+def count_wedges(found, nodes, parts=2):
+    """What all parts of the counting find together."""
+    graph = Ranked.of(found)
+    first, *others = [examine_part(graph, nodes, part, parts) for part in range(parts)]
+    return sum(others, first)
 
 
 def all_graphs(nodes):
@@ -57,7 +67,7 @@ def test_the_bound_is_attained_at_a_peak(seed):
     nodes = int(rng.integers(3, 3000))
     common = np.unique(rng.integers(0, nodes - 1, rng.integers(1, 8)))
     half = rng.integers(0, nodes - 1 - common)
-    wedges = Wedges(0, common, half)
+    wedges = Wedges(0, common, 2 * common + half)
     for beta in (*(10 ** rng.uniform(-4, 1, 6)), 1 / nodes, 0.5 / nodes, 1e-3):
 
         def local(s, _):
@@ -75,27 +85,64 @@ def test_a_tiny_epsilon_takes_no_longer():
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("paths", [50, 1 << 22])
-def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, exponent, paths):
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("small", [True, False])
+def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, exponent, parts, small):
     """Count and A(s) against all pairs, with many like nodes and with few that have most of the edges."""
-    monkeypatch.setattr("core.graphs.wedges._WEDGES", paths)
-    monkeypatch.setattr("core.graphs.wedges._FEW", 4)
+    if small:  # every piece of the work is cut into many
+        monkeypatch.setattr(paths, "_PATHS", 50)
+        monkeypatch.setattr(paths, "_FEW", 30)
+        for name, value in {"_SEED": 4, "_CORE": 20, "_FLOATS": 60, "_ENTRIES": 40}.items():
+            monkeypatch.setattr(common_neighbors, name, value)
     rng, nodes = np.random.default_rng(0), 120
     likely = np.arange(1, nodes + 1) ** -exponent
     rows = rng.choice(nodes, (900, 2), p=likely / likely.sum())
     rows[rows == 7] = 8  # an id that does not occur
+    check(rows, nodes, parts)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_paths_over_the_heaviest_neighbors_are_left_out_and_counted_where_they_matter(monkeypatch, seed):
+    """Hubs have leaves of their own, so no two of them are alike; some light nodes are, with their hubs."""
+    monkeypatch.setattr(common_neighbors, "_SEED", 8)
+    monkeypatch.setattr(common_neighbors, "_CORE", 8)
+    monkeypatch.setattr(common_neighbors, "_ENTRIES", 100)
+    rng, nodes, hubs = np.random.default_rng(seed), 240, 4
+    leaves = np.arange(hubs, nodes)
+    rows = [np.stack([leaves % hubs, leaves], axis=1), rng.integers(hubs, nodes, (800, 2))]
+    for one, alike in enumerate((9, 11, 14)):
+        shared = np.append(np.arange(2), rng.choice(leaves, alike, replace=False))
+        for node in (nodes - 10 + 2 * one, nodes - 9 + 2 * one):
+            rows.append(np.stack([np.full(len(shared), node), shared], axis=1))
+    check(np.concatenate(rows), nodes, 1 + seed % 3)
+
+
+def check(rows, nodes, parts):
     matrix = np.zeros((nodes, nodes), dtype=np.int64)
     matrix[rows[:, 0], rows[:, 1]] = 1
     matrix = np.maximum(matrix, matrix.T)
     np.fill_diagonal(matrix, 0)
-    found = count_wedges(edges(rows, 2), nodes)
+    found = count_wedges(edges(rows, 2), nodes, parts)
     square, degrees = matrix @ matrix, matrix.sum(axis=0)
     half = degrees[:, None] + degrees[None, :] - 2 * square - 2 * matrix
-    assert found.triangles == (square * matrix).sum() // 6
+    assert found.corners == (square * matrix).sum() // 2
     apart = ~np.eye(nodes, dtype=bool)
     for s in range(2 * nodes):
         exact = (square + (s + np.minimum(s, half)) // 2)[apart].max()
         assert found.local(s, nodes) == min(exact, nodes - 2)
     for a, b in zip(found.common, found.half, strict=True):
         assert b == half[apart & (square == a)].max()
-    assert len(found.common) < len(np.unique(square)) or exponent == 0
+    assert (np.diff(found.common) > 0).all() and (np.diff(found.sums) < 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_findings_merge_free_of_order(seed):
+    rng = np.random.default_rng(seed)
+    a, b, c = (Wedges.of(3, rng.integers(0, 9, 20), rng.integers(0, 60, 20)) for _ in range(3))
+    assert (a + b) + c == c + (a + b) == (b + c) + a
+    assert a + a == Wedges(6, a.common, a.sums)
+    assert Wedges.none() + a == a
+    for total in range(62):
+        least = a.least(total)
+        reached = a.reached(np.arange(30))
+        assert (reached[:least] >= total).all() and reached[least] < total

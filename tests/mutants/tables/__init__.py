@@ -10,6 +10,7 @@ MUTANTS = (
     *looks.LOOKS,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
+    *smooth.GRAPHS,
     *accounting.COSTS,
     *accounting.CHECKS,
     *samplers.SAMPLERS,

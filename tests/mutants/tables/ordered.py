@@ -387,8 +387,8 @@ ARRIVAL = (
         11,
         "core/graphs/edges.py",
         "of rows for one edge the first that arrives gives its weight",
-        "order = np.lexsort((weights, keys))",
-        'order = np.argsort(keys, kind="stable")',
+        "lightest = np.minimum.reduceat(weights, first) if len(first) else weights",
+        "lightest = weights[first]",
         ordered("mst_cost"),
     ),
 )

@@ -1,6 +1,6 @@
 """Wrong versions of median, minimum, triangles, mst_cost and sample_and_aggregate."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant, Selection
 from tests.mutants.tables.selections import charged, nothing_but_noise, smooth, spent
 
 _QUANTILE = "core/quantiles/smooth.py"
@@ -11,6 +11,10 @@ _TRIANGLES = "core/graphs/triangles.py"
 _COST = "core/graphs/smooth_cost.py"
 _BOUND = "core/mechanisms/smooth_bound.py"
 _NOISE = "core/mechanisms/smooth_noise.py"
+_PAIRS = "core/graphs/common_neighbors.py"
+
+_TREES = Selection(("tests/core/graphs/test_cuts.py", "tests/core/graphs/test_edges.py"))
+_WEDGES = Selection(("tests/core/graphs/test_wedges.py",))
 
 ROUNDS = (
     Mutant(
@@ -73,8 +77,8 @@ ROUNDS = (
         1,
         "core/graphs/spanning_cost.py",
         "a cost is kept within what the edges at hand can cost",
-        "return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree) + missing",
-        "return int(cuts.weights[cuts.tree].sum()) + self.cap * missing, len(cuts.tree)",
+        "return cuts.cost + self.cap * missing, len(cuts.tree) + missing",
+        "return cuts.cost + self.cap * missing, len(cuts.tree)",
         nothing_but_noise("mst_cost", "drawn and auto-auto"),
     ),
     Mutant(
@@ -90,9 +94,9 @@ ROUNDS = (
         3,
         _TRIANGLES,
         "0 is released without a draw where there are no edges",
-        "wedges = count_wedges(aggregate, self.nodes)",
-        "if not len(aggregate.keys):\n            return Answer(0.0)\n"
-        "        wedges = count_wedges(aggregate, self.nodes)",
+        "wedges, bound = aggregate, self.sensitivity(aggregate)",
+        "if not aggregate.sums.any():\n            return Released(0.0)\n"
+        "        wedges, bound = aggregate, self.sensitivity(aggregate)",
         nothing_but_noise("triangles", "drawn and cauchy"),
     ),
     Mutant(
@@ -267,5 +271,73 @@ BOUNDS = (
         "return int(max(weights.max(initial=0), (self._replacements() - weights).max(initial=0)))",
         "return int(weights.max(initial=0))",
         smooth("mst_cost", "add_or_remove"),
+    ),
+)
+
+GRAPHS = (
+    Mutant(
+        12,
+        "core/graphs/global_cost.py",
+        "the noise of a cost is for half of the largest weight",
+        "self.changes * self.setting.grid.extents[2])",
+        "self.changes * self.setting.grid.extents[2] // 2)",
+        spent("mst_cost", "add_or_remove"),
+    ),
+    Mutant(
+        12,
+        _PAIRS,
+        "common neighbors among the heaviest are not counted",
+        "for place in range(skipped):",
+        "for place in range(0):",
+        _WEDGES,
+    ),
+    Mutant(
+        10,
+        _PAIRS,
+        "pairs are left out as if they had no common neighbors among the heaviest",
+        "found.reached(np.minimum(counts + skipped, degrees[j]))",
+        "found.reached(counts)",
+        _WEDGES,
+    ),
+    Mutant(
+        12,
+        _PAIRS,
+        "some rows of the core are in no part",
+        "if number and number % parts != part:",
+        "if number and number % (parts + 1) != part:",
+        _WEDGES,
+    ),
+    Mutant(
+        10,
+        "core/graphs/wedges.py",
+        "of merged findings only those of most common neighbors are kept",
+        "return Wedges.of(self.corners + other.corners, common, sums)",
+        "most = common == common.max(initial=0)\n"
+        "        return Wedges.of(self.corners + other.corners, common[most], sums[most])",
+        _WEDGES,
+    ),
+    Mutant(
+        12,
+        "core/graphs/forests.py",
+        "the lightest edges between two components are not taken by their weights",
+        "first = np.sort(np.unique(pairs, return_index=True)[1])",
+        "first = np.unique(pairs, return_index=True)[1]",
+        _TREES,
+    ),
+    Mutant(
+        10,
+        "core/graphs/cuts.py",
+        "a forest that does not connect all bounds the sensitivity like one that does",
+        "return self.cap if len(forest) < len(self.tree) else int(self.weights[forest].max(initial=0))",
+        "return int(self.weights[forest].max(initial=0))",
+        _TREES,
+    ),
+    Mutant(
+        12,
+        "core/graphs/edges.py",
+        "the lightest edges are kept in place of a forest",
+        "kept = np.sort(order[spanning_forest(u[order], v[order], nodes)])",
+        "kept = np.sort(order[: nodes - 1])",
+        _TREES,
     ),
 )

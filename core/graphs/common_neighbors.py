@@ -1,0 +1,174 @@
+"""Count common neighbors of pairs of nodes, where they can matter, and corners of triangles."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.graphs.paths import count_paths, ranges, runs
+from core.graphs.ranked import Ranked
+from core.graphs.wedges import Wedges
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+Floats = NDArray[np.float32]
+
+_SEED = 256  # nodes that are paired with each other first, and rows that are multiplied at a time
+_CORE = 1 << 15  # most nodes whose pairs are counted by products of dense matrices
+_DENSE = 1 / 16  # part of the pairs of a core that have an edge
+_FLOATS = 1 << 23  # numbers held at a time
+_ENTRIES = 1 << 21  # edges looked at between two choices of what can matter
+
+
+def examine_part(graph: Ranked, nodes: int, part: int, parts: int) -> Wedges:
+    """Find what `parts` workers together find out about all pairs of the `nodes` possible nodes.
+
+    Nodes come by falling degree, and each is paired with those before it. The heaviest nodes that have edges
+    among many of their pairs are the core, at least `_SEED` nodes. Each part looks at every pair of the first
+    `_SEED` nodes, and shares out all others by the later node. What is left out is in none of the sums of
+    `Wedges`, so the total of all parts does not depend on their number.
+    """
+    core = core_size(graph)
+    found = _count_core(graph, core, part, parts)
+    found = _count_others(graph, core, part, parts, found)
+    corners = found.corners + sum(_corners(graph, core, part, parts))
+    if part == 0:
+        alone = _sum_without_common(graph, int(found.sums.max(initial=-1)), nodes > graph.nodes)
+        found += Wedges.of(0, np.zeros(1, dtype=np.int64), np.array([alone]))
+    return Wedges(corners, found.common, found.sums)
+
+
+def core_size(graph: Ranked) -> int:
+    """Return the largest number of first nodes of whose pairs `_DENSE` have an edge; at least `_SEED`."""
+    first = np.arange(min(graph.nodes, _CORE))
+    dense = np.flatnonzero(np.cumsum(graph.heavier[:_CORE]) >= _DENSE * first * (first + 1) / 2)
+    return min(graph.nodes, max(_SEED, int(dense.max(initial=0)) + 1))
+
+
+def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
+    """Count for pairs of the core: paths over the core by a product of matrices, and others one by one.
+
+    A product is exact, because float32 holds all integers up to 2^24.
+    """
+    found, degrees = Wedges.none(), graph.degrees
+    within = np.bincount(graph.neighbors[: graph.starts[core]], minlength=graph.nodes)
+    height = max(_SEED, _FLOATS // max(1, core))
+    for number, start in enumerate(range(0, core, _SEED)):
+        if number and number % parts != part:
+            continue
+        end = min(start + _SEED, core)
+        rows, others = _dense(graph, start, end, within, core), _over_others(graph, start, end, within, core)
+        for left in range(0, end, height):
+            right = min(left + height, end)
+            common = (rows @ _dense(graph, left, right, within, core).T).astype(np.int32)
+            joined = rows[:, left:right] > 0
+            before = np.arange(left, right) < np.arange(start, end)[:, None]
+            corners = int(common[joined & before].sum(dtype=np.int64)) if number or part == 0 else 0
+            common += others[:, left:right]
+            least = found.least(int(degrees[start] + degrees[left]))
+            j, i = np.nonzero(before & (common >= least))
+            sums = degrees[start + j] + degrees[left + i] - 2 * joined[j, i]
+            counts = common[j, i].astype(np.int64)
+            matter = sums > found.reached(counts)
+            found += Wedges.of(corners, counts[matter], sums[matter])
+    return found
+
+
+def _dense(graph: Ranked, start: int, end: int, within: Ints, core: int) -> Floats:
+    """Return the edges of some nodes within the core: shape (end - start, core)."""
+    sizes = within[start:end]
+    matrix = np.zeros((end - start, core), dtype=np.float32)
+    columns = graph.neighbors[ranges(graph.starts[start:end], sizes)]
+    matrix[np.repeat(np.arange(end - start), sizes), columns] = 1
+    return matrix
+
+
+def _over_others(graph: Ranked, start: int, end: int, within: Ints, core: int) -> Numbers:
+    """Count the paths from some nodes to the core over nodes out of it: shape (end - start, core)."""
+    counts = np.zeros((end - start, core), dtype=np.int32)
+    first, last = graph.starts[start:end] + within[start:end], graph.starts[start + 1 : end + 1]
+    for j, i, number in count_paths(graph, np.arange(start, end), first, last, within, core, 1):
+        counts[j - start, i] = number
+    return counts
+
+
+def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges) -> Wedges:
+    """Count for pairs whose later node j is not in the core, where they can matter beside `found`.
+
+    For a pair of nodes i < j, of degrees d_i >= d_j:
+
+    1. 2 a + b is d_i + d_j, or 2 less if i and j are joined by an edge. a is at most d_j.
+    2. Let M(a) be the largest 2 a + b of the pairs found so far that have at least a common neighbors. The
+       pair matters only if d_i + d_j > M(a). So it needs d_i + d_j > M(d_j), which only the first nodes i
+       have. They also need a >= t, the least number with M(t) < d_0 + d_j.
+    3. Of t common neighbors at least t - h are not among the h heaviest neighbors of j. So paths over those,
+       which are the most numerous, need not be counted, unless the pair has t - h others.
+    """
+    degrees, width, within, start = graph.degrees, 0, np.zeros(graph.nodes, dtype=np.int64), core
+    while start < graph.nodes:
+        light = int(degrees[start])
+        rivals = int(np.searchsorted(-degrees, light - found.reached(np.array([light]))[0]))
+        if rivals == 0:
+            break
+        end = int(np.searchsorted(graph.starts, graph.starts[start] + _ENTRIES))
+        end = min(max(start + 1, end), start + max(_SEED, start // 2), graph.nodes)
+        before, width = width, min(rivals, end)
+        if width < before:
+            before, within = 0, np.zeros(graph.nodes, dtype=np.int64)
+        new = graph.neighbors[graph.starts[before] : graph.starts[width]]
+        within += np.bincount(new, minlength=graph.nodes)
+        least = max(1, found.least(int(degrees[0]) + light))
+        skipped = least // 3
+        rows = np.arange(start + (part - start) % parts, end, parts)
+        first, last = graph.starts[rows] + skipped, graph.starts[rows + 1]
+        for j, i, counts in count_paths(graph, rows, first, last, within, width, least - skipped):
+            sums = degrees[i] + degrees[j]
+            matter = (i < j) & (sums > found.reached(np.minimum(counts + skipped, degrees[j])))
+            i, j, counts, sums = i[matter], j[matter], counts[matter], sums[matter]
+            for place in range(skipped):
+                counts += graph.joined(i, graph.neighbors[graph.starts[j] + place].astype(np.int64))
+            sums -= 2 * graph.joined(i, j)
+            found += Wedges.of(0, counts, sums)
+        start = end
+    return found
+
+
+def _corners(graph: Ranked, core: int, part: int, parts: int) -> Iterator[int]:
+    """Count the triangles that are not in the core at their corner of lowest degree, three for each."""
+    heavier, start = graph.heavier, core
+    while start < graph.nodes:
+        end = int(np.searchsorted(graph.starts, graph.starts[start] + _ENTRIES))
+        end = min(max(start + 1, end), graph.nodes)
+        rows = np.arange(start + (part - start) % parts, end, parts)
+        first = graph.starts[rows]
+        for j, i, counts in count_paths(graph, rows, first, first + heavier[rows], heavier, end, 1):
+            ends = np.unique(j)
+            sides = ranges(graph.starts[ends], heavier[ends])
+            keys = np.repeat(ends, heavier[ends]) * end + graph.neighbors[sides]
+            at = np.minimum(np.searchsorted(j * end + i, keys), len(i) - 1)
+            yield 3 * int(counts[at[(j * end + i)[at] == keys]].sum())
+        start = end
+
+
+def _sum_without_common(graph: Ranked, enough: int, spare: bool) -> int:
+    """Find the largest 2 a + b, above `enough`, of a pair without common neighbors (a = 0); else -1.
+
+    Pairs are tried by descending sum of degrees. A pair without common neighbors has a sum of at most the
+    number of nodes, so larger sums are skipped. `spare` says whether there is a node without edges.
+    """
+    degrees = graph.degrees
+    best = int(degrees.max(initial=0)) if spare else -1
+    for i in range(len(degrees) - 1):
+        if degrees[i] + degrees[i + 1] <= max(best, enough):
+            break
+        if degrees[i] + degrees[-1] > len(degrees):
+            continue
+        apart = np.ones(len(degrees), dtype=np.bool_)
+        over = graph.neighbors[graph.starts[i] : graph.starts[i + 1]]
+        for run in runs(degrees[over], _ENTRIES):
+            apart[graph.neighbors[ranges(graph.starts[over[run]], degrees[over[run]])]] = False
+        apart[: i + 1] = False
+        sums = degrees[i] + degrees
+        sums[over] -= 2
+        best = max(best, int(sums[apart].max(initial=-1)))
+    return best if best > enough else -1
