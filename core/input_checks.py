@@ -67,9 +67,9 @@ class ExaminedBeside:
     examination: Examination
 
     @property
-    def parts(self) -> int:
-        """See `Examination.parts`."""
-        return self.examination.parts
+    def examiners(self) -> int:
+        """See `Examination.examiners`."""
+        return self.examination.examiners
 
     def arrange(self, aggregate: Beside) -> Beside:
         """See `Examination.arrange`."""

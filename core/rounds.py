@@ -37,18 +37,18 @@ class Examination(Protocol):
     """How workers find the little that a release needs in a large merged aggregate.
 
     All of it is pure, integer and order-free, as an aggregate is, so what is found is the same bit for bit
-    for any number of parts.
+    for any number of examiners.
     """
 
     @property
-    def parts(self) -> int:
+    def examiners(self) -> int:
         """How many workers examine the aggregate side by side; public."""
 
     def arrange(self, aggregate: Any) -> Any:
         """Put the merged aggregate in the form that is examined: on one worker, which sends it to all."""
 
     def examine(self, arranged: Any, part: int) -> Any:
-        """Return what part 0, ..., parts - 1 finds: an aggregate, and the findings are merged with `+`."""
+        """Return what examiner 0, ..., examiners - 1 finds: an aggregate, and the findings are merged with `+`."""
 
 
 class Round(Protocol):
@@ -137,7 +137,7 @@ def examined(round_: Round, aggregate: Any) -> Any:
     if examination is None:
         return aggregate
     arranged = examination.arrange(aggregate)
-    found = (examination.examine(arranged, part) for part in range(examination.parts))
+    found = (examination.examine(arranged, part) for part in range(examination.examiners))
     return reduce(lambda a, b: a + b, found)
 
 

@@ -220,7 +220,7 @@ class _MergeAndExamine(beam.PTransform):
         examine = beam.Map(_examine, self.examination, self.spill, beam.pvalue.AsSingleton(arranged))
         return (
             aggregates.pipeline
-            | "Parts" >> beam.Create(range(self.examination.parts))
+            | "Parts" >> beam.Create(range(self.examination.examiners))
             | "Examine" >> examine.with_output_types(Keyed)
             | "Gather" >> beam.CombinePerKey(_Sum())
         )

@@ -43,7 +43,7 @@ class SpanningCost:
     public: bool
     name: str = "release"
     floor: None = None
-    parts: int = 1
+    examiners: int = 1
 
     @property
     def examination(self) -> Self:

@@ -42,7 +42,7 @@ class CountTriangles:
     Args:
         nodes: number of possible nodes, public.
         smooth: the draws.
-        parts: in how many parts workers count.
+        examiners: in how many parts workers count.
     """
 
     nodes: int
@@ -52,7 +52,7 @@ class CountTriangles:
     )
     name: str = "release"
     floor: None = None
-    parts: int = 8
+    examiners: int = 8
 
     @property
     def examination(self) -> Self:
@@ -73,7 +73,7 @@ class CountTriangles:
 
     def examine(self, arranged: Ranked, part: int) -> Wedges:
         """See `core.rounds.Examination`."""
-        return examine_part(arranged, self.nodes, part, self.parts)
+        return examine_part(arranged, self.nodes, part, self.examiners)
 
     def release(self, aggregate: Wedges, state: None, noise: Noise) -> Released:
         """Release the count, and the scale of its noise where that is paid for."""

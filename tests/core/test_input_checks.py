@@ -88,7 +88,7 @@ def test_parts_add_up_and_a_floor_clips_the_task_alone():
 class Examined(Step):
     """A step whose total is shared out to parts."""
 
-    parts: int = 3
+    examiners: int = 3
 
     @property
     def examination(self):
@@ -98,7 +98,7 @@ class Examined(Step):
         return aggregate.totals
 
     def examine(self, arranged, part: int):
-        return Tally(arranged // self.parts + (part < arranged % self.parts))
+        return Tally(arranged // self.examiners + (part < arranged % self.examiners))
 
 
 @pytest.mark.parametrize("counted", [True, False])
@@ -106,7 +106,7 @@ def test_checks_pass_an_examination_once(counted):
     step = CheckedRound(Examined("one"), 2, COUNT if counted else None)
     total = step.summarize(BLOCKS[0], Checked(0))
     examination = examination_of(step)
-    assert examination.parts == 3
+    assert examination.examiners == 3
     assert examined(step, total) == total
     assert run_in_memory([step], BLOCKS, Checked(0), SeededNoise(0, factor=0.0)) == (
         Checked(5, (5, 3), (1, 2)) if counted else Checked(5)

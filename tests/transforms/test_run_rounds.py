@@ -217,7 +217,7 @@ class Shares:
     where: str = ""
     name: str = "shares"
     floor: None = None
-    parts: int = 3
+    examiners: int = 3
 
     @property
     def examination(self) -> "Shares":

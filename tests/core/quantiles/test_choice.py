@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from core.aggregate import Counts
 from core.budget import Budget
+from core.rounds import run_in_memory
 from tests.core.quantiles.planned import ADD, METHODS, REPLACE, plan_for, rank_errors
+from tests.core.quantiles.values import block
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import evenly, line
 from tests.measured.shapes import SHAPES, records
@@ -15,8 +16,9 @@ from tests.measured.shapes import SHAPES, records
 
 def measured(plan, values, runs):
     """Root mean square of the errors of all ranks, and the part of runs in which the promise is broken."""
-    counts, values, step = Counts.of(values), np.sort(values), plan.rounds[0]
-    errors = [rank_errors(values, step.release(counts, None, SeededNoise(seed))) for seed in range(runs)]
+    blocks, values = [block(values)], np.sort(values)
+    found = (run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(seed)) for seed in range(runs))
+    errors = [rank_errors(values, each) for each in found]
     broken = np.array(errors).max(axis=1) > plan.promises["rank_error"]
     return float(np.sqrt(np.mean(np.square(errors)))), float(broken.mean())
 
