@@ -48,7 +48,7 @@ class Examination(Protocol):
         """Put the merged aggregate in the form that is examined: on one worker, which sends it to all."""
 
     def examine(self, arranged: Any, part: int) -> Any:
-        """Return what examiner 0, ..., examiners - 1 finds: an aggregate, and the findings are merged with `+`."""
+        """Return what one of the examiners finds, from 0 on: an aggregate. Findings are merged with `+`."""
 
 
 class Round(Protocol):

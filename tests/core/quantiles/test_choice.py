@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from core.aggregate import Counts
 from core.budget import Budget
 from core.rounds import run_in_memory
 from tests.core.quantiles.planned import ADD, METHODS, REPLACE, plan_for, rank_errors
