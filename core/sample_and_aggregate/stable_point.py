@@ -95,4 +95,4 @@ class ClusterOfAnswers(Aggregator):
         counted = 0.0 if self.failures(1.0) is None else FAILURES_SHARE
         budget = replace(setting.budget, epsilon=(1 - counted) * setting.budget.epsilon)
         inner = Setting(setting.grid, target, budget, one_replaced, setting.salt)
-        return planned(Practical(inner, changes=self.changes))
+        return planned(Practical(inner, changes=self.changes, bounded=True))

@@ -74,7 +74,7 @@ def attack(
 
 
 BALL = Located(np.array([512]), 100, 10, np.array([0]))
-PLACED = Placed(np.array([512]), 100)
+PLACED = Placed(np.array([512]), 100, 8)
 ATTACKS = {
     "count": ("count", "count", 50, PLACED, 512, lambda s: isinstance(s, Found) and s.count >= 41),
     "count of a fit": ("fit_radius", "count", 800, BALL, 512, lambda s: s.count >= 41),

@@ -112,7 +112,7 @@ def _fitted(row: Row, points: NDArray[np.int64], center: NDArray[np.int64], epsi
         what="radius", threshold_scale=2 / epsilon, query_scale=2 / epsilon, monotone=True
     )
     alone = replace(fit, target=row.t, radius=fitted, count=Laplace.of("count", epsilon, 1))
-    everywhere = Located(center, row.grid.bounding_radius, fit.boxes.top, center)
+    everywhere = Located(center, row.grid.bounding_radius, fit.regions.levels[-1], center)
     block = Block(points, np.arange(len(points), dtype=np.uint64))
     found = alone.release(alone.summarize(block, everywhere), everywhere, SecureNoise())
     assert isinstance(found, Found)

@@ -6,6 +6,7 @@ from tests.mutants.tables.selections import ACCOUNTANTS, charged, nothing_but_no
 _LOCATE = "core/one_cluster/practical/locate.py"
 _REFINE = "core/one_cluster/practical/refine.py"
 _LATTICE = "core/one_cluster/practical/lattice.py"
+_COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
 _AVERAGE = "core/centers/center_averages.py"
 _CORESET = "core/centers/counted_cells.py"
 _COVER = "core/k_cover/rounds.py"
@@ -23,8 +24,8 @@ ROUNDS = (
         1,
         _REFINE,
         "the fitted radius is that of the exact counts",
-        "if first is None:",
-        "first = int(np.searchsorted(within, self.target))\n        if first == len(radii):",
+        "chosen = len(within) - 1 if first is None else first",
+        "chosen = min(int(np.searchsorted(within[: len(radii)], self.target)), len(within) - 1)",
         nothing_but_noise("k_cover", "drawn"),
     ),
     Mutant(
@@ -39,8 +40,8 @@ ROUNDS = (
         1,
         _LATTICE,
         "the exact count is certified",
-        "state.radius, count, self.excess)",
-        "state.radius, count, count - int(aggregate.totals[0]))",
+        "state.radius, count, self.excess, factor)",
+        "state.radius, count, count - int(aggregate.totals[0]), factor)",
         nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
@@ -79,17 +80,16 @@ ROUNDS = (
         3,
         _REFINE,
         "no radius is fitted where no record is near",
-        "within = np.cumsum(aggregate.totals[:-1])",
-        "within = np.cumsum(aggregate.totals[:-1])\n"
-        "        if not within[-1]:\n            return NotFound()",
+        "        first = self.radius.first(",
+        "        if not within[-1]:\n            return NotFound()\n        first = self.radius.first(",
         nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
         3,
         _LOCATE,
         "no box is chosen where none is above the floor",
-        "chosen = self.box.choose(",
-        "if not len(aggregate.keys):\n            return NotFound()\n        chosen = self.box.choose(",
+        "chosen = self.region.choose(",
+        "if not len(aggregate.keys):\n            return NotFound()\n        chosen = self.region.choose(",
         nothing_but_noise("one_cluster"),
     ),
     Mutant(
@@ -230,8 +230,8 @@ NOISE = (
         12,
         _LATTICE,
         "a record is in two cells",
-        "cells = (points - self.corner(located)) >> self.cell",
-        "cells = (np.concatenate([points, points + 1]) - self.corner(located)) >> self.cell",
+        "cells = (points - self.corner(located)) // self.cell",
+        "cells = (np.concatenate([points, points + 1]) - self.corner(located)) // self.cell",
         spent("one_cluster"),
     ),
     Mutant(
@@ -243,12 +243,36 @@ NOISE = (
         spent("one_cluster"),
     ),
     Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "a record may be in more balls than is charged for",
+        "return math.floor(unit_ball",
+        "return 1 + 0 * math.floor(unit_ball",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "two balls share a key",
+        "keys = np.full(len(rows), ((level << 1) | half)",
+        "keys = np.full(len(rows), (level << 1)",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _REFINE,
+        "records count twice within the wide radii",
+        "[np.count_nonzero(away <= radius**2) for radius in wide]",
+        "[2 * np.count_nonzero(away <= radius**2) for radius in wide]",
+        spent("one_cluster"),
+    ),
+    Mutant(
         2,
         _LOCATE,
         "only levels with a box above the floor are tried",
-        "for level in self.boxes.levels\n        ]\n        away",
-        "for level in self.boxes.levels\n"
-        "            if self.boxes.of_level(aggregate.keys, level).any()\n        ]\n        away",
+        "for level in self.regions.levels\n        ]\n        away",
+        "for level in self.regions.levels\n"
+        "            if self.regions.of_level(aggregate.keys, level).any()\n        ]\n        away",
         spent("one_cluster", "auto"),
     ),
     Mutant(

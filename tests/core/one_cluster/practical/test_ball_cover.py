@@ -1,0 +1,111 @@
+"""The cover by balls: what a key names, how many balls hold a record, and which balls are held."""
+
+import math
+
+import numpy as np
+import pytest
+
+from core.domain import Ball, Grid
+from core.one_cluster.practical.ball_cover import DIMENSIONS, BallCover
+
+
+def cover(d, step=2.0**-12):
+    return BallCover(Grid((0.0,) * d, (1.0,) * d, step))
+
+
+def points(balls, n=60, seed=0):
+    extents = np.asarray(balls.grid.extents)
+    rng = np.random.default_rng(seed)
+    corners = rng.integers(0, 2, (n // 3, len(extents))) * extents
+    return np.concatenate([rng.integers(0, extents + 1, (n, len(extents))), corners])
+
+
+def keys_of(balls, where, level):
+    return np.concatenate(balls.keys(where, level, fine=True))
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_a_key_counts_the_records_within_the_radius_of_its_center(d):
+    """So different balls have different keys, and no record counts twice in one of them."""
+    balls = cover(d)
+    where = points(balls)
+    for level in balls.levels:
+        keys = keys_of(balls, where, level)
+        assert (keys >= 0).all()
+        assert balls.of_level(keys, level).all()
+        radius, named = balls.radius(level), np.unique(keys)
+        centers = [tuple(balls.corner(int(key), level) + radius) for key in named[:300]]
+        assert len(set(centers)) == len(centers)
+        for key, center in zip(named, centers, strict=False):
+            within = ((where - np.array(center)) ** 2).sum(axis=1) < radius**2
+            assert (keys == key).sum() == within.sum()
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_no_record_is_in_more_balls_than_is_charged_for(d):
+    """Nor in many fewer, which would make the noise too large."""
+    balls = cover(d)
+    for level in balls.levels:
+        most = max(len(keys_of(balls, point[None], level)) for point in points(balls, 30, seed=level))
+        assert balls.most_keys / 40 < most <= balls.most_keys
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_any_small_ball_lies_in_some_ball_of_the_level(d):
+    balls, rng = cover(d), np.random.default_rng(d)
+    extent = balls.grid.extents[0]
+    for level in balls.levels:
+        for _ in range(20):
+            direction = rng.normal(size=(100, d))
+            direction /= np.linalg.norm(direction, axis=1)[:, None]
+            around = rng.uniform(0, extent, d)
+            small = np.rint(around + max(0.0, balls.holds(level) - math.sqrt(d) / 2) * direction)
+            small = np.clip(small, 0, extent).astype(np.int64)
+            if np.linalg.norm(small - around, axis=1).max() < balls.holds(level):
+                keys = keys_of(balls, small, level)
+                assert np.unique(keys, return_counts=True)[1].max() == len(small)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_the_last_level_holds_everything(d):
+    balls = cover(d)
+    keys = keys_of(balls, points(balls), balls.levels[-1])
+    assert np.unique(keys, return_counts=True)[1].max() == len(points(balls))
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_a_released_ball_holds_what_its_key_counts(d):
+    """Also where the center lies outside of the domain, and is moved into it."""
+    balls = cover(d)
+    where = points(balls)
+    for level in balls.levels:
+        keys = keys_of(balls, where, level)
+        for key in np.unique(keys)[:100]:
+            center, radius = balls.ball(level, balls.corner(int(key), level))
+            assert ((center >= 0) & (center <= np.asarray(balls.grid.extents))).all()
+            within = ((where - center) ** 2).sum(axis=1) <= radius**2
+            assert within.sum() >= (keys == key).sum()
+
+
+@pytest.mark.parametrize(("d", "most"), [(2, 3.0), (3, 3.0), (4, 3.5), (5, 4.2), (6, 5.4)])
+@pytest.mark.parametrize("step", [2.0**-10, 2.0**-16])
+def test_the_radius_exceeds_the_smallest_by_little(d, most, step):
+    balls = cover(d, step)
+    assert 1 < balls.factor <= most * (1 + 1e-9)
+    for level in balls.levels[1:]:
+        if balls.radius(level) > balls.resolution:
+            assert balls.radius(level) <= balls.factor * balls.holds(level - 1)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_the_largest_domain_is_served(d):
+    side = float(math.isqrt((2**62 - 1) // d))
+    balls = BallCover(Grid((0.0,) * d, (side,) * d, 1.0, Ball((0.0,) * d, 1e12)))
+    corners = np.array([[0] * d, balls.grid.extents])
+    for level in balls.levels:
+        keys = keys_of(balls, corners, level)
+        assert (keys >= 0).all()
+        assert balls.of_level(keys, level).all()
+        center, radius = balls.ball(level, balls.corner(int(keys[0]), level))
+        assert radius > 0
+        assert (center >= 0).all()
