@@ -118,7 +118,7 @@ class BallCover:
         """
         d = self.dimension
         widest = max(self.radius(i) / self._pitches[i] for i in self.levels) + self.covering
-        unit_ball = math.pi ** (d / 2) / math.gamma(d / 2 + 1)
+        unit_ball = math.pow(math.pi, d / 2) / math.gamma(d / 2 + 1)
         return math.floor(unit_ball * math.pow(widest, d) * math.pow(0.5, d - 1))
 
     @property
