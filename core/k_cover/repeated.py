@@ -25,7 +25,7 @@ It is so small that the plan samples no round: every rate is 1.
 """
 
 _RATIO = 1.02  # of neighboring candidate radii: fine, because records outside of the cover are outliers
-_LARGER = 4  # factor by which samples are larger where the target is computed from a count
+_LARGER = 2  # factor by which samples are larger where the target is computed from a count
 
 _COUNT = 0.03  # part of epsilon that is spent on counting all records, where they are counted
 

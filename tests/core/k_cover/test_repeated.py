@@ -17,7 +17,7 @@ from core.k_cover.rounds import CoverRound
 from core.k_cover.task import K_COVER
 from core.neighbors import Neighbors
 from core.one_cluster.found import Found, NotFound
-from core.one_cluster.params import OneCluster
+from core.one_cluster.params import SHARES, OneCluster
 from core.one_cluster.practical.lattice import CountBall, FitBall
 from core.one_cluster.practical.locate import FindRadius, FindRegion, Located, Scaled
 from core.one_cluster.practical.refine import FitRadius, MoveToMean, candidate_radii
@@ -225,11 +225,11 @@ def test_all_samples_are_independent():
 def test_where_rows_are_counted_the_sample_is_bounded_and_its_gain_not_counted_on():
     plan = plan_for(unit_cube(2), k=1, coverage=0.8)
     radius, center = (step.search for step in plan.rounds[1:3])
-    assert radius.step(10**9).sample.rate == pytest.approx(8e3 / 1e9)
+    assert radius.step(10**9).sample.rate == pytest.approx(16e3 / 1e9)
     assert center.step(10**9).sample.rate == pytest.approx(32e3 / 1e9)
     assert radius.step(10**9).draws() == radius.step(10).draws()
     assert center.step(10**9).draws() == center.step(10).draws()
-    assert radius.step(10).level.rate == center.step(10).box.rate == 1
+    assert radius.step(10).level.rate == center.step(10).region.rate == 1
     assert {step.floor for step in plan.rounds[1:3]} == {0}
 
 
@@ -361,8 +361,10 @@ def test_smallest_target_is_workable_and_less_is_not():
 
 
 def test_one_ball_is_the_1_cluster():
-    cover = plan_for(unit_cube(2), k=1, target=1000)
-    one = ONE_CLUSTER.plan(unit_cube(2), OneCluster(1000), BUDGET, ONE, SALT)
+    """With the same shares. By itself the 1-cluster chooses its shares for what it promises."""
+    shares = dict(zip(SHARES, (0.25, 0.3, 0.08, 0.08, 0.23, 0.06), strict=True))
+    cover = plan_for(unit_cube(2), k=1, target=1000, shares=shares)
+    one = ONE_CLUSTER.plan(unit_cube(2), OneCluster(1000, shares=shares), BUDGET, ONE, SALT)
     assert [m.scale for m in cover.mechanisms] == pytest.approx([m.scale for m in one.mechanisms], rel=1e-3)
 
 
