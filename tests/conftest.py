@@ -10,7 +10,7 @@ SLOW = (
     "core/k_cover/test_repeated.py::test_promise_holds*",
     "core/mechanisms/test_above_threshold.py::test_it_draws_that_distribution*",
     "core/mechanisms/test_ordered_search.py::test_the_typical_error_is_that_of_dense_records*",
-    "core/one_cluster/practical/test_method.py::test_promise_holds*",
+    "core/one_cluster/practical/test_guarantee.py::test_promise_holds*",
     "core/quantiles/test_choice.py::test_auto_is_near_the_best_on_a_large_grid*",
     "core/sample_and_aggregate/test_aggregator.py::test_auto_is_near_the_best_method*",
     "core/sample_and_aggregate/test_aggregator.py::test_every_promise_holds*",
