@@ -24,7 +24,10 @@ class Noise(Protocol):
         """Add discrete Gaussian noise, Pr[z] proportional to exp(-z^2 / (2 scale^2)), to each value (m,)."""
 
     def select(self, scores: Ints, scale: float) -> int:
-        """Index of the largest score (m,) after Gumbel noise of `scale`: exponential mechanism."""
+        """Index i with probability proportional to exp(scores[i] / scale), scores of shape (m,).
+
+        The exponential mechanism: also the index of the largest score after Gumbel noise of `scale`.
+        """
 
     def select_run(self, scores: Ints, lengths: Lengths, scale: float) -> int:
         """Index i with probability proportional to lengths[i] exp(scores[i] / scale).

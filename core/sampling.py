@@ -7,6 +7,9 @@ U64 = NDArray[np.uint64]
 
 _CHUNK = 1 << 14  # the hash state of a chunk stays in the processor's cache
 
+_SPLIT_MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+"""Shifts and factors of SplitMix64."""
+
 
 def siphash(words: U64, salt: bytes, tweak: int) -> U64:
     """Hash 64-bit words by SipHash-2-4 under a 128-bit key (Aumasson and Bernstein 2012), vectorized.
@@ -28,31 +31,35 @@ def siphash(words: U64, salt: bytes, tweak: int) -> U64:
     return out
 
 
-def siphash_128(messages: U64, salt: bytes, tweak: int) -> U64:
-    """Hash messages by SipHash-2-4 to 128 bits; all messages have the same number of words; vectorized.
+def scramble(words: U64, salt: bytes, tweak: int) -> U64:
+    """Permute 64-bit words by a keyed bijection, in a sixteenth of the time of `siphash`; vectorized.
+
+    Multiplications and shifts in the manner of SplitMix64 (Steele, Lea and Flood 2014), after a secret
+    difference. Nobody without the salt can aim at a result, but the result is no pseudorandom function. So it
+    may spread rows over shards, and choose one of the rows of a unit, which are private for every choice.
+    It may not choose a sample, whose privacy rests on independent records.
 
     Args:
-        messages: shape (n, w), uint64; fastest in Fortran order. The last word is padded as SipHash
-            demands: its highest byte is the message's length in bytes (mod 256), the bytes below it hold the
-            rest of the message and zeros.
+        words: shape (n,), uint64.
         salt: 16 secret bytes.
-        tweak: a public number that makes the hashes of different uses independent.
+        tweak: a public number that makes the results of different uses independent.
 
     Returns:
-        Shape (n, 2), uint64.
+        Shape (n,), uint64; different for different words.
     """
-    key = np.frombuffer(salt, dtype="<u8").astype(np.uint64)
-    out = np.empty((len(messages), 2), dtype=np.uint64)
-    for start in range(0, len(messages), _CHUNK):
-        part = messages[start : start + _CHUNK]
-        state = _start(len(part), np.uint64(key[0]), np.uint64(key[1]) ^ np.uint64(tweak))
-        _, v1, v2, _ = state
-        v1 ^= np.uint64(0xEE)
-        for word in part.T:
-            _absorb(state, word)
-        for half, (v, mark) in enumerate(((v2, 0xEE), (v1, 0xDD))):
-            v ^= np.uint64(mark)
-            out[start : start + _CHUNK, half] = _finish(state)
+    before, after = siphash(np.arange(2, dtype=np.uint64), salt, tweak)
+    out: U64 = words ^ before
+    shifted = np.empty(min(len(words), _CHUNK), dtype=np.uint64)
+    for start in range(0, len(words), _CHUNK):
+        part = out[start : start + _CHUNK]
+        rest = shifted[: len(part)]
+        for shift, factor in _SPLIT_MIX:
+            np.right_shift(part, np.uint64(shift), out=rest)
+            part ^= rest
+            part *= np.uint64(factor)
+        np.right_shift(part, np.uint64(31), out=rest)
+        part ^= rest
+        part ^= after
     return out
 
 

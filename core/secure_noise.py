@@ -4,39 +4,31 @@ import secrets
 from decimal import Context, Decimal
 
 import numpy as np
-from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_laplace, make_noisy_max
-from opendp.measures import zero_concentrated_divergence
-from opendp.metrics import l1_distance, l2_distance, linf_distance
-from opendp.mod import Measurement, enable_features
-from opendp.typing import f64, i64
 
+from core.discrete_noise import Power, Words, draw_noise
 from core.noise import Ints, Lengths, Noise, log_weights
-
-enable_features("contrib")
 
 _LARGEST_SCALE = 2.0**56
 """Noise exceeds 128 times its scale with probability e^-128 at most."""
 
 
 class SecureNoise(Noise):
-    """Exact samplers (OpenDP's, and rejection for runs), seeded by the operating system; never by us."""
+    """Exact samplers, whose randomness is the operating system's.
+
+    Sums of values and noise are computed modulo 2^64. So a sum that wrapped is hidden as well as any other.
+    """
 
     def laplace(self, values: Ints, scale: float) -> Ints:
         """See `Noise.laplace`."""
-        space = vector_domain(atom_domain(T=i64)), l1_distance(T=i64)
-        return self._apply(make_laplace(*space, scale=_within(scale)), values)
+        return _noisy(values, scale, 1)
 
     def gaussian(self, values: Ints, scale: float) -> Ints:
         """See `Noise.gaussian`."""
-        space = vector_domain(atom_domain(T=i64)), l2_distance(T=f64)
-        return self._apply(make_gaussian(*space, scale=_within(scale)), values)
+        return _noisy(values, scale, 2)
 
     def select(self, scores: Ints, scale: float) -> int:
         """See `Noise.select`."""
-        space = vector_domain(atom_domain(T=i64)), linf_distance(T=i64)
-        gumbel = zero_concentrated_divergence()
-        return int(make_noisy_max(*space, output_measure=gumbel, scale=scale)(scores.tolist()))
+        return self.select_run(scores, np.ones(len(scores), dtype=np.int64), scale)
 
     def select_run(self, scores: Ints, lengths: Lengths, scale: float) -> int:
         """See `Noise.select_run`; exact, by rejection.
@@ -62,24 +54,27 @@ class SecureNoise(Noise):
         """See `Noise.below`."""
         return secrets.randbelow(bound)
 
-    @staticmethod
-    def _apply(measurement: Measurement, values: Ints) -> Ints:
-        # Drawn for zeros and added modulo 2^64: a sum that wrapped is hidden as well as one that did not,
-        # while OpenDP's own addition saturates, and would tell one from the other.
-        return values + np.asarray(measurement([0] * values.size), dtype=np.int64).reshape(values.shape)
 
-
-def _within(scale: float) -> float:
-    """Return a scale whose noise surely fits into int64: OpenDP's saturates there, and would show the value.
+def _noisy(values: Ints, scale: float, power: Power) -> Ints:
+    """Add noise that fits into int64. Noise that wraps around would leave nothing of the values to read.
 
     Raises:
-        ValueError: the budget is too small for the domain; nothing of the data is in that.
+        ValueError: the scale is not above 0, or the budget is too small for the domain. The scale is public.
     """
+    if not scale > 0:
+        raise ValueError(f"A noise scale of {scale:.3g} is not above 0.")
     if scale >= _LARGEST_SCALE:
         raise ValueError(
             f"A noise scale of {scale:.3g} does not fit into int64: use a larger epsilon or step."
         )
-    return scale
+    return values + draw_noise(values.size, scale, power, random_bits).reshape(values.shape)
+
+
+def random_bits(bits: int, count: int) -> Words:
+    """Return secret integers uniform in 0, ..., 2^bits - 1, shape (count,); bits is from 1 to 64."""
+    size = 1 << (-(-bits // 8) - 1).bit_length()  # bytes of the smallest type that holds them
+    words: Words = np.frombuffer(secrets.token_bytes(size * count), dtype=f"u{size}")
+    return np.right_shift(words, words.dtype.type(8 * size - bits))
 
 
 def _happens(numerator: int, denominator: int, score: int, scale: float) -> bool:

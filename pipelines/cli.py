@@ -14,7 +14,9 @@ from pipelines.console.exit import exit_after
 from pipelines.console.streams import guard_streams
 
 if TYPE_CHECKING:
+    from core.plan import Plan
     from pipelines.console.events import Events
+    from pipelines.job.job import Job
 
 app = typer.Typer(
     name="shoal",
@@ -76,18 +78,22 @@ def run(
             if dry_run and runs.delivery_of(checked).check():
                 _print(f"Run {checked.run_id} is already released. Running it would return that release.")
             elif dry_run:
-                runs.prepare_run(checked, runner, beam_options or [])
+                prepared = runs.prepare_run(checked, runner, beam_options or [])
                 _print(
                     f"Run {checked.run_id} would start. No row was read, and nothing was spent or written."
                 )
+                for left in _look_at_ledger(checked, prepared.plan).values():
+                    _print(left["says"])
             else:
-                stored = runs.delivery_of(checked).find() is not None
-                release = runs.run_job(checked, runner, beam_options or [], events)
-                if stored and not json_logs:
-                    _tell(
-                        f"Run {checked.run_id} was released before. This is its stored release: no row was "
-                        "read. To run on new data or with a changed function, give another run_id."
-                    )
+
+                def on_stored() -> None:
+                    if not json_logs:
+                        _tell(
+                            f"Run {checked.run_id} was released before. This is its stored release: no row "
+                            "was read. To run on new data or with a changed function, give another run_id."
+                        )
+
+                release = runs.run_job(checked, runner, beam_options or [], events, on_stored=on_stored)
                 _summarize(release, checked.output)
 
 
@@ -97,18 +103,29 @@ def plan(
     overrides: Overrides = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show the plan of a job: its rounds, its noise and its promises. Reads no rows."""
+    """Show the plan of a job: its rounds, its noise, its promises and what is left of its ledger.
+
+    Reads no rows. What would keep a run from starting here is told on standard error.
+    """
     with _exit_codes():
-        from pipelines.console.printable import as_json, finite, printable, terminal
+        from pipelines.console.printable import as_json, error_text, finite, printable, terminal
         from pipelines.job.job import load_job
         from pipelines.plan import describe, make_plan, show
 
         checked = load_job(job, overrides or [])
-        described = describe(checked, make_plan(checked, bytes(16)))
+        planned = make_plan(checked, bytes(16))
+        described, refusals = describe(checked, planned), []
+        for look in (_look_at_ledger, _look_at_function):
+            try:
+                described |= look(checked, planned)
+            except ShoalError as error:  # the plan is the same where a run can start
+                refusals.append(error_text(error))
         if json:
             typer.echo(as_json(finite(described), indent=2))
         else:
             show(printable(described), terminal(sys.stdout.isatty()))
+        for refusal in refusals:
+            _tell(f"A run here would be refused. {refusal}")
 
 
 @app.command("check-function")
@@ -259,6 +276,29 @@ def show_ledger(
             typer.echo(as_json(described, indent=2))
         else:
             show_charges(printable(described), terminal(sys.stdout.isatty()))
+
+
+def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
+    """Return what is left of the ledger of a job, by the key of a plan; nothing without a ledger."""
+    if job.privacy.ledger is None:
+        return {}
+    from dataclasses import asdict
+
+    from pipelines.ledger.left import left_for
+
+    left = left_for(job.privacy.ledger, job, plan)
+    return {"ledger": {**asdict(left), "says": left.sentence()}}
+
+
+def _look_at_function(job: "Job", plan: "Plan") -> dict[str, Any]:
+    """Import the function of a job, if it has one; nothing is added to the plan."""
+    from pipelines.tasks import TASKS
+
+    if TASKS[job.task].subsamples:
+        from pipelines.run.import_function import import_function
+
+        import_function(job.task_params.untrusted())
+    return {}
 
 
 def _with_beam(module: str) -> Any:

@@ -27,6 +27,9 @@ _KEPT = {
     "the kept rows. The choice adds an error that no promise includes and that is often larger than the "
     "promised one. In a count or rank, its standard error is up to sqrt(p (1 - p) n) units, where p is the "
     "counted share of n units.",
+    "last": "The last row of each unit is kept: the one with the greatest value of input.order. A row "
+    "without such a value comes before all others, and ties are broken at random. All counts and promises "
+    "are about the kept rows.",
     "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
     "min": "The rows of each unit are clamped to the domain and replaced by their smallest value, column by "
     "column.",
@@ -94,6 +97,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             **job_values["privacy"],
             "unit": job.unit,
             "keep": job.keep,
+            "order": job.order,
             "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
@@ -168,7 +172,7 @@ def notes(job: Job, plan: Plan) -> list[str]:
     """Return the notes of a plan, which its reader should know."""
     return [
         _unit(job),
-        *([] if TASKS[job.task].subsamples else [_left_out(job)]),
+        *([] if TASKS[job.task].subsamples else [_left_out(job, plan)]),
         f"The run hides {hidden(job, plan)}.",
         *_last_points(job),
         *map(_records(job).read, plan.notes),
@@ -192,18 +196,24 @@ def _last_points(job: Job) -> list[str]:
     return found
 
 
-def _left_out(job: Job) -> str:
+def _left_out(job: Job, plan: Plan) -> str:
     """Return what becomes of values that are not in the domain."""
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     moved = "Values outside of the domain are moved to its edge, which belongs to it."
-    told = "The release does not say how many these are, unless input.checks pays for it."
-    if job.unit is None and job.neighbors.name == "replace_one":
+    public = job.unit is None and job.neighbors.name == "replace_one"
+    if public:
         missing += " How many rows are not left out is public under replace_one."
-        told = "The release does not say how many are moved, unless input.checks pays for it."
     if job.checks:
-        told = "The release has a noisy count of both for each column. "
-        told += f"This takes {number(100 * job.checks)}% of epsilon."
+        share, error = number(100 * job.checks), number(describe_checks(job, plan)["standard_error"], 3)
+        many = "rows" if job.unit is None else "units"
+        told = (
+            f"The release has the noisy numbers of {many} that have such values in each column. Their "
+            f"standard error is {error}. They take {share}% of epsilon (input.checks)."
+        )
+    else:
+        told = f"The release does not say how many {'are moved' if public else 'these are'}"
+        told += ", as input.checks is 0." if job.neighbors.policy is None else "."
     return f"{missing} {moved} {told}"
 
 
@@ -248,8 +258,11 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
-        f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']}).\n"
+        f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']})."
     )
+    if "ledger" in plan:
+        console.print(plan["ledger"]["says"])
+    console.print()
     shares = {entry["round"]: entry["share"] for entry in plan["rounds"]}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in ("round", "share", "draws", "noise scale", "sensitivity", "costs"):

@@ -33,7 +33,7 @@ FILES = (OUTPUT_ID, RELEASE, TABLE, REPORT)
 _INSIDE = b"release"
 SCHEMA = 1
 
-_PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "opendp": "opendp", "dp-accounting": "dp-accounting"}
+_PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "dp-accounting": "dp-accounting"}
 
 
 def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
@@ -53,6 +53,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "neighbors": job.privacy.neighbors,
             "unit": job.unit,
             "keep": job.keep,
+            "order": job.order,
             "policy": values["privacy"]["policy"],
             "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,

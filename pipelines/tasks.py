@@ -60,7 +60,7 @@ TASKS = {
     "cdf": _task("cdf.task:CDF", "cdf"),
     "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
     "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
-    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one",)),
+    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one", "last")),
     "k_means": _task("centers.task:K_MEANS", "centers"),
     "k_median": _task("centers.task:K_MEDIAN", "centers"),
     "median": _task("quantiles.task:MEDIAN", "order_statistic"),

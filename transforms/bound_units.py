@@ -9,20 +9,20 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
 from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
-from core.sampling import siphash
+from core.sampling import U64, scramble
 from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
+from transforms.row_order import order_keys, order_words
 from transforms.split_units import read_keyed, stream
-from transforms.unit_keys import unit_ids
+from transforms.unit_keys import last_words, unit_ids
 from transforms.unit_records import Keep, unit_records
 
 Bounded = tuple[bytes, bytes, bytes]
@@ -44,9 +44,10 @@ _LABEL = "Bounding units"
 class Bounding:
     """How the rows of a unit become its record.
 
-    The record of a unit is a function of the multiset of the grid points of its own rows. It does not depend
-    on the order of rows, on other units, or on the division into files. Rows without a unit are skipped, and
-    so are rows with a null, NaN or infinity in a used column. A unit without other rows has no record.
+    The record of a unit is a function of the multiset of the grid points of its own rows, and with `order` of
+    their values in that column. It does not depend on the places of rows, on other units, or on the division
+    into files. Rows without a unit are skipped, and so are rows with a null, NaN or infinity in a used
+    column. A unit without other rows has no record.
 
     So if two databases differ in all rows of one unit, their records differ in at most one. Under
     `add_or_remove_one` that is one record more or less, however many rows the unit has. Under `replace_one`
@@ -74,6 +75,7 @@ class Bounding:
         shards: number of shards for gathering units, at most 2^15.
         checked: whether to count the units that have a row left out, or a row moved to a bound, by column.
             Rows of nobody are not counted. The keys of units with such rows are in shards of their own.
+        order: column that orders the rows of a unit, for `keep` of `last` alone.
     """
 
     columns: tuple[str, ...]
@@ -83,6 +85,7 @@ class Bounding:
     salt: bytes = field(repr=False)
     shards: int = _SHARDS
     checked: bool = False
+    order: str | None = None
 
     @property
     def parts(self) -> int:
@@ -97,7 +100,7 @@ class Bounding:
             InputError: see `transforms.read_blocks.check_axes`.
         """
         check_axes(source, grid)
-        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked)
+        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked, order=source.order)
 
 
 @dataclass(frozen=True)
@@ -183,42 +186,69 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
         InputError: the row group cannot be read.
     """
     most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1))
-    for batch, keys in read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most):
+    read = read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most, bounding.order)
+    for batch, keys in read:
         yield from _split_batch(bounding, batch, keys)
 
 
 def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
-    rows = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
+    if keys.null_count:
+        batch, keys = batch.filter(keys.is_valid()), keys.drop_null()
     reader = Reader(bounding.columns, bounding.grid)
-    block = to_block(reader, batch.take(pa.array(rows)), rows.astype(np.uint64))
-    points = block.points.astype(_stored(bounding.grid))
-    yield from _by_shard(bounding, keys.take(pa.array(block.ids)), points)
+    block = to_block(reader, batch, np.arange(len(keys), dtype=np.uint64))
+    points, kept, order = block.points.astype(_stored(bounding.grid)), keys, None
+    if bounding.order is not None:
+        order = order_keys(batch.column(bounding.order))
+    if len(block.ids) < len(keys):
+        kept, order = (None if each is None else each.take(pa.array(block.ids)) for each in (keys, order))
+    yield from _by_shard(bounding, kept, points, order)
     if bounding.checked:
-        found = outside(batch, bounding.columns, bounding.grid)[:, rows]
+        found = outside(batch, bounding.columns, bounding.grid)
         some = np.flatnonzero(found.any(axis=0))
-        for number, part in _by_shard(bounding, keys.take(pa.array(rows[some])), found[:, some].T):
+        for number, part in _by_shard(bounding, keys.take(pa.array(some)), found[:, some].T):
             yield number + bounding.shards, part
 
 
-def _by_shard(bounding: Bounding, keys: pa.Array, values: NDArray[Any]) -> Iterator[tuple[int, bytes]]:
-    """Yield units and their values, shape (n, m), for every shard."""
-    shard = siphash(unit_ids(keys), bounding.salt, _SPLIT) % np.uint64(bounding.shards)
-    order = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
-    values = values[order]
-    columns = [keys.take(pa.array(order)), *(pa.array(values[:, i]) for i in range(values.shape[1]))]
-    part = pa.record_batch(columns, names=["unit", *map(str, range(values.shape[1]))])
+def _by_shard(
+    bounding: Bounding, keys: pa.Array, values: NDArray[Any], order: pa.Array | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield units with their values, shape (n, m), and their keys of `order_keys`, for every shard."""
+    spread = scramble(unit_ids(keys), bounding.salt, _SPLIT) >> np.uint64(32)
+    shard = spread * np.uint64(bounding.shards) >> np.uint64(32)
+    by_shard = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
+    columns = {"unit": keys.take(pa.array(by_shard))}
+    columns |= {str(i): pa.array(values[:, i][by_shard]) for i in range(values.shape[1])}
+    if order is not None:
+        columns["order"] = order.take(pa.array(by_shard))
+    part = pa.record_batch(columns)
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         yield number, stream(part.slice(start, end - start))
 
 
-def _gathered(parts: Sequence[bytes]) -> tuple[pa.Table, pa.DictionaryArray] | None:
-    """Return all rows of a shard and their units, numbered; None without rows."""
+def _gathered(parts: Sequence[bytes]) -> tuple[pa.Table, NDArray[np.intp], NDArray[np.int64], U64] | None:
+    """Return all rows of a shard, and the order that puts the rows of a unit together; None without rows.
+
+    Returns:
+        The rows, shape (n,); their order, shape (n,); the index of the unit of each row in that order, shape
+        (n,), which does not decrease; the identity of each unit, shape (units,), which does not decrease.
+    """
     tables = [pa.ipc.open_stream(part).read_all() for part in parts]
     if not any(len(table) for table in tables):
         return None
     rows = pa.concat_tables(tables)
-    return rows, rows.column("unit").combine_chunks().dictionary_encode()
+    keys = rows.column("unit").combine_chunks()
+    ids = unit_ids(keys)
+    order = np.argsort(ids)
+    ordered = ids[order]
+    changes = ordered[1:] != ordered[:-1]
+    if not pa.types.is_integer(keys.type):  # units with the same identity may have different keys
+        rest = last_words(keys)
+        if (rest[order[1:]] != rest[order[:-1]])[~changes].any():
+            order = np.lexsort((rest, ids))
+            changes |= rest[order[1:]] != rest[order[:-1]]
+    first = np.r_[True, changes]
+    return rows, order, np.cumsum(first) - 1, ordered[first]
 
 
 def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
@@ -226,10 +256,11 @@ def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
     gathered = _gathered(parts)
     if gathered is None:
         return np.zeros(counts, dtype=np.int64)
-    rows, encoded = gathered
-    of_unit = encoded.indices.to_numpy()
-    found = [np.unique(of_unit[rows.column(str(kind)).to_numpy()]) for kind in range(counts)]
-    return np.array([len(units) for units in found], dtype=np.int64)
+    rows, order, of_unit, ids = gathered
+    found = np.zeros((counts, len(ids)), dtype=np.bool_)
+    for kind in range(counts):
+        found[kind, of_unit[rows.column(str(kind)).to_numpy()[order]]] = True
+    return np.count_nonzero(found, axis=1).astype(np.int64)
 
 
 def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
@@ -244,11 +275,11 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     gathered = _gathered(parts)
     if gathered is None:
         return b"", b"", b""
-    rows, encoded = gathered
-    of_unit = encoded.indices.to_numpy().astype(np.int64)
-    ids = unit_ids(encoded.dictionary)
-    points = np.stack([rows.column(str(axis)).to_numpy() for axis in range(bounding.grid.dimension)], axis=1)
-    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt)
-    order = np.argsort(ids, kind="stable")
-    points = kept[order].astype(_stored(bounding.grid))
-    return points.tobytes(order="F"), ids[order].astype("<u8").tobytes(), b""
+    rows, order, of_unit, ids = gathered
+    points = np.empty((len(rows), bounding.grid.dimension), _stored(bounding.grid), order="F")
+    for axis in range(bounding.grid.dimension):
+        points[:, axis] = rows.column(str(axis)).to_numpy()[order]
+    words = None if bounding.order is None else order_words(rows.column("order").combine_chunks())
+    ordering = None if words is None else words[order]
+    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, ordering)
+    return kept.astype(_stored(bounding.grid)).tobytes(order="F"), ids.astype("<u8").tobytes(), b""

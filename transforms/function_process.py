@@ -123,6 +123,7 @@ def _run_child(
         _copy_shared(shared)
         _limit(limits)
         with socket.socket(fileno=3) as asked:
+            asked.setblocking(True)  # the module may have set a default timeout
             try:
                 answer = _answer(function, asked, limits.dimension)
             except BaseException as error:

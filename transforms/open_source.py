@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short
+from transforms.row_order import is_ordering
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
+_ORDERS = "give a column of integers, timestamps or dates"
 _FAULTS = {
     b"PAR1": "is truncated or damaged, or has a column of a type that Arrow cannot read",
     b"PARE": "is encrypted",
@@ -29,15 +31,19 @@ class Source:
         columns: used columns, one per axis.
         unit: column of the privacy unit, or None where each row is a unit of its own.
         inexact: used columns that are not integers and are read as float64.
+        order: column that orders the rows of a unit, or None where their order does not matter.
     """
 
     files: tuple[File, ...]
     columns: tuple[str, ...]
     unit: str | None = None
     inexact: tuple[str, ...] = ()
+    order: str | None = None
 
 
-def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> Source:
+def open_source(
+    path: str, columns: Sequence[str], unit: str | None = None, order: str | None = None
+) -> Source:
     """List the files at `path` and check the footer of each.
 
     Args:
@@ -45,6 +51,7 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
             `.` or `_`) or a glob (`*`, `?`, `[...]`, and `**` for any depth).
         columns: used columns, at least one, all different.
         unit: optional column of the privacy unit.
+        order: optional column that orders the rows of a unit.
 
     Returns:
         The source, files sorted by name.
@@ -52,7 +59,8 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
     Raises:
         InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
             missing, not numeric, or of another type than in other files; or the column of the unit has a type
-            that cannot identify units, or another kind than in other files.
+            that cannot identify units, or another kind than in other files; or the column of the order has a
+            type that cannot order rows, or another type than in other files.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -60,10 +68,10 @@ def open_source(path: str, columns: Sequence[str], unit: str | None = None) -> S
     with ThreadPoolExecutor(16) as threads:
         schemas = list(threads.map(_schema, files))
     for file, schema in zip(files, schemas, strict=True):
-        check_columns(file, schema, columns, unit)
-        _check_same(files[0], schemas[0], file, schema, columns, unit)
+        check_columns(file, schema, columns, unit, order)
+        _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(tuple(files), tuple(columns), unit, inexact)
+    return Source(tuple(files), tuple(columns), unit, inexact, order)
 
 
 def _schema(file: File) -> pa.Schema:
@@ -92,13 +100,16 @@ def _is_sound(footer: pq.FileMetaData) -> bool:
     return min(rows, default=0) >= 0 and sum(rows) == footer.num_rows
 
 
-def check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None) -> None:
+def check_columns(
+    file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None, order: str | None = None
+) -> None:
     """Check that a file has each used column once, with a supported type.
 
     Raises:
         InputError: a column is missing, occurs twice or has an unsupported type.
     """
-    for field, column in [*(("columns", c) for c in columns), *([("unit", unit)] if unit else [])]:
+    others = [(field, column) for field, column in (("unit", unit), ("order", order)) if column]
+    for field, column in [*(("columns", column) for column in columns), *others]:
         times = len(schema.get_all_field_indices(column))
         if times != 1:
             problem = "is missing from" if not times else "occurs more than once in"
@@ -112,6 +123,8 @@ def check_columns(file: File, schema: pa.Schema, columns: Sequence[str], unit: s
             raise InputError(f"{where}; {_NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")
+        if field == "order" and not is_ordering(kind):
+            raise InputError(f"{where}; {_ORDERS}.")
 
 
 def _listed(schema: pa.Schema) -> str:
@@ -156,7 +169,13 @@ def unit_kind(kind: pa.DataType) -> str | None:
 
 
 def _check_same(
-    first: File, expected: pa.Schema, file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None
+    first: File,
+    expected: pa.Schema,
+    file: File,
+    schema: pa.Schema,
+    columns: Sequence[str],
+    unit: str | None,
+    order: str | None,
 ) -> None:
     def refuse(field: str, column: str, allowed: str) -> None:
         one, other = (_type_name(each.field(column).type) for each in (expected, schema))
@@ -168,6 +187,8 @@ def _check_same(
     for column in columns:
         if expected.field(column).type != schema.field(column).type:
             refuse("columns", column, "a used column must have one type in all files")
+    if order is not None and expected.field(order).type != schema.field(order).type:
+        refuse("order", order, "the column must have one type in all files")
     if unit is not None and len({unit_kind(each.field(unit).type) for each in (expected, schema)}) > 1:
         refuse(
             "unit",

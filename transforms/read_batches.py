@@ -23,12 +23,21 @@ _INT96_UNIT = "us"
 """Unit of INT96 timestamps where all columns are read: by default Arrow reads nanoseconds, and years before
 1677 or after 2262 become other years."""
 
+_MAGIC, _LENGTH, _SCHEMA_KEY = b"PAR1", 4, b"ARROW:schema"
+"""Ends of a Parquet file, bytes of the length of its footer, and the key of Arrow's schema in the footer."""
+
 _OF_DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 """Encodings of values and of levels in a column of which Arrow can keep the dictionary."""
 
 
 def read_batches(
-    file: File, row_group: int, used: Sequence[str], most: int, unit: str | None = None, every: bool = False
+    file: File,
+    row_group: int,
+    used: Sequence[str],
+    most: int,
+    unit: str | None = None,
+    every: bool = False,
+    order: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group in batches.
 
@@ -43,11 +52,12 @@ def read_batches(
         most: most rows per batch.
         unit: optional column of the privacy unit.
         every: whether to read all columns; INT96 timestamps are then cut to microseconds.
+        order: optional column that orders the rows of a unit.
 
     Raises:
         InputError: the row group cannot be read, or lacks a column.
     """
-    batches = _read(file, row_group, used, most, unit, every)
+    batches = _read(file, row_group, used, most, unit, every, order)
     while True:
         with _reading(file):
             batch = next(batches, None)
@@ -105,13 +115,22 @@ def _damaged(file: File) -> InputError:
 
 
 def _read(
-    file: File, row_group: int, used: Sequence[str], most: int, unit: str | None, every: bool
+    file: File,
+    row_group: int,
+    used: Sequence[str],
+    most: int,
+    unit: str | None,
+    every: bool,
+    order: str | None,
 ) -> Iterator[pa.RecordBatch]:
     system, path = filesystem(file.path)
     with system.open_input_file(path) as opened:
         footer = pq.read_metadata(opened)
-        check_columns(file, footer.schema.to_arrow_schema(), used, unit)
-        group, names = footer.row_group(row_group), {*used, *([unit] if unit else [])}
+        schema = footer.schema.to_arrow_schema()
+        check_columns(file, schema, used, unit, order)
+        if unit is not None and pa.types.is_dictionary(schema.field(unit).type):
+            footer = _as_stored(opened)
+        group, names = footer.row_group(row_group), {*used, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 1.0
         kept, fetched = False, 0
         if unit is not None:
@@ -141,6 +160,20 @@ def _read(
             raise _damaged(file)
 
 
+def _as_stored(opened: pa.NativeFile) -> pq.FileMetaData:
+    """Read the footer without the schema that Arrow wrote into it: columns then have their types in Parquet.
+
+    Arrow makes a dictionary of a column of which its own schema says so, but cannot make one of all
+    encodings, such as deltas. So the key of this schema is changed to one that Arrow does not know. Types of
+    numbers and units of times are the same without it.
+    """
+    end = opened.size() - len(_MAGIC) - _LENGTH
+    length = opened.read_at(_LENGTH, end)
+    footer = opened.read_at(size := int.from_bytes(length, "little"), end - size)
+    bare = footer.replace(_SCHEMA_KEY, _SCHEMA_KEY.lower())
+    return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, bare, length, _MAGIC))))
+
+
 def _look_at_texts(
     opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str
 ) -> tuple[bool, float, int]:
@@ -148,7 +181,8 @@ def _look_at_texts(
 
     The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
     on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
-    Arrow cannot keep the dictionary of a column that also has other encodings, such as deltas.
+    Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
+    `_as_stored`.
     """
     leaves = map(footer.schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column

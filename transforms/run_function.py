@@ -145,7 +145,7 @@ class FunctionRunner:
             self.close()
 
     def _start(self) -> None:
-        ours, theirs = socket.socketpair()
+        ours, theirs = _blocking_pair()
         function, self._folder = self.function, tempfile.mkdtemp(prefix="shoal-")
         os.mkdir(home_in(self._folder))
         with theirs:
@@ -198,7 +198,7 @@ class FunctionRunner:
 
     def _ask(self, rows: bytes, deadline: float) -> bytes:
         control: Any = self._control
-        ours, theirs = socket.socketpair()
+        ours, theirs = _blocking_pair()
         with ours:
             try:
                 with theirs:
@@ -238,6 +238,18 @@ def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, rep
     except OSError:
         return b""
     return answer
+
+
+def _blocking_pair() -> tuple[socket.socket, socket.socket]:
+    """Return two connected sockets that wait, whatever default timeout the process has set for sockets.
+
+    A default timeout makes new sockets non-blocking, and so they would stay in the process that is handed
+    one of them. Beam sets one where it looks for credentials of Google Cloud.
+    """
+    pair = socket.socketpair()
+    for end in pair:
+        end.setblocking(True)
+    return pair
 
 
 def _receive(control: socket.socket, most: int) -> bytes:

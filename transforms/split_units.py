@@ -145,11 +145,24 @@ def stream(batch: pa.RecordBatch) -> bytes:
 
 
 def read_keyed(
-    descriptor: Descriptor, columns: Sequence[str], unit: str, salt: bytes, most: int
+    descriptor: Descriptor,
+    columns: Sequence[str],
+    unit: str,
+    salt: bytes,
+    most: int,
+    order: str | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
     """Read a row group `most` rows at a time, and replace units by their keys.
 
     The texts of units are in memory for one batch of `read_batches` only, and keys for `most` rows.
+
+    Args:
+        descriptor: the location of the row group.
+        columns: used columns.
+        unit: column of the privacy unit.
+        salt: 16 secret bytes.
+        most: rows that are yielded at a time.
+        order: optional column that orders the rows of a unit; it is yielded with the used columns.
 
     Returns:
         Columns and keys of `most` rows each; the last ones may have fewer rows.
@@ -160,10 +173,11 @@ def read_keyed(
     if descriptor.row_group is None:
         return
     pieces: list[pa.RecordBatch] = []
-    for batch in read_batches(descriptor.file, descriptor.row_group, columns, most, unit):
+    names = list(dict.fromkeys((*columns, *filter(None, (order,)))))
+    for batch in read_batches(descriptor.file, descriptor.row_group, columns, most, unit, order=order):
         keys = unit_keys(batch.column(unit), salt)
-        arrays = [*(batch.column(column) for column in columns), keys]
-        pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*columns, ""]))
+        arrays = [*(batch.column(name) for name in names), keys]
+        pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, ""]))
         if sum(map(len, pieces)) >= most:
             joined = pa.concat_batches(pieces)
             yield _apart(joined.slice(0, most))

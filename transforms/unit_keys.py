@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.sampling import siphash_128
+from core.sampling import siphash
 
 U64 = NDArray[np.uint64]
 
@@ -26,9 +26,8 @@ def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
     """Return the key of each unit: the unit itself as int64, or 128 bits of a keyed hash.
 
     Equal units of the same kind have equal keys. Integers, booleans, dates and times are their own keys, so
-    different ones have different keys. Text, bytes and decimals are hashed by SipHash-2-4 with a result of
-    128 bits, and long ones by keyed BLAKE2b. To anyone without the salt, including the author of the data,
-    both look random.
+    different ones have different keys. Text, bytes and decimals are hashed under the salt by `hash_words`,
+    and long ones by keyed BLAKE2b. Without the salt, nobody can choose a text that has the key of another.
 
     A given unit has the same key as one of n others with probability n / 2^128. Any two of n units have the
     same key with probability below n^2 / 2^129, which is 1.5e-21 for a billion units. Two units with the same
@@ -76,8 +75,18 @@ def unit_ids(keys: pa.Array) -> U64:
     """
     if pa.types.is_integer(keys.type):
         return np.asarray(keys.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
+    return _words(keys)[:, 0].astype(np.uint64)
+
+
+def last_words(keys: pa.Array) -> U64:
+    """Return the 64 bits of each key of 128 bits that `unit_ids` leaves out, shape (n,)."""
+    return _words(keys)[:, 1].astype(np.uint64)
+
+
+def _words(keys: pa.Array) -> NDArray[Any]:
+    """Return keys of 128 bits as words, shape (n, 2)."""
     words = np.frombuffer(keys.buffers()[1], dtype="<u8").reshape(-1, 2)
-    return words[keys.offset : keys.offset + len(keys), 0].astype(np.uint64)
+    return words[keys.offset : keys.offset + len(keys)]
 
 
 def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
@@ -95,18 +104,55 @@ def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
         keys[i] = np.frombuffer(blake2b(text, key=salt, digest_size=16).digest(), dtype="<u8")
     if len(long) == len(texts):
         return keys
+    factors = hash_factors(salt)
     held = np.zeros(len(data) // 8 + 2, dtype="<u8")
     held.view(np.uint8)[: len(data)] = data
     for count in range(1, _LONG // 8 + 1):
         every = np.flatnonzero(words == count)
         for at in range(0, len(every), _CHUNK):
             rows = every[at : at + _CHUNK]
-            keys[rows] = siphash_128(_messages(held, starts[rows], lengths[rows], count), salt, _KEYS)
+            keys[rows] = hash_words(_messages(held, starts[rows], lengths[rows], count), factors)
     return keys
 
 
+def hash_factors(salt: bytes) -> U64:
+    """Return the secret numbers of `hash_words` for texts of up to `_LONG` bytes, shape (4, 1 + 2 words)."""
+    count = 1 + 2 * (_LONG // 8)
+    return siphash(np.arange(4 * count, dtype=np.uint64), salt, _KEYS).reshape(4, count)
+
+
+def hash_words(messages: U64, factors: U64) -> NDArray[Any]:
+    """Hash messages to 128 bits: four multilinear hashes of 32 bits each (Lemire and Kaser 2014).
+
+    For the halves m_1, m_2, ... of the words, below 2^32, hash j is (f_j0 + f_j1 m_1 + f_j2 m_2 + ...)
+    mod 2^64, divided by 2^32. If the factors are independent and uniform, two different messages have the
+    same hash j with probability 2^-32, and all four with probability 2^-128. A shorter message counts as
+    one that goes on with zeros, so different texts must remain different then: the last word of `_messages`
+    holds the length.
+
+    Args:
+        messages: shape (n, w), uint64; fastest in Fortran order.
+        factors: shape (4, at least 1 + 2 w), uint64; see `hash_factors`.
+
+    Returns:
+        Shape (n, 2), uint64.
+    """
+    out = np.empty((len(messages), 2), dtype="<u8")
+    sums = [np.full(len(messages), first, dtype=np.uint64) for first in factors[:, 0]]
+    product = np.empty(len(messages), dtype=np.uint64)
+    for word in range(messages.shape[1]):
+        halves = messages[:, word] & np.uint64(0xFFFFFFFF), messages[:, word] >> np.uint64(32)
+        for number, half in enumerate(halves, start=1 + 2 * word):
+            for total, factor in zip(sums, factors[:, number], strict=True):
+                np.multiply(half, factor, out=product)
+                total += product
+    for i in range(2):
+        out[:, i] = sums[2 * i] >> np.uint64(32) | sums[2 * i + 1] & np.uint64(0xFFFFFFFF00000000)
+    return out
+
+
 def _messages(held: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], words: int) -> U64:
-    """Return texts of fewer than 8 `words` bytes as input words of SipHash, shape (n, words)."""
+    """Return texts of fewer than 8 `words` bytes as words, shape (n, words); the last byte is the length."""
     first, shift = starts >> 3, (starts & 7).astype(np.uint64) << np.uint64(3)
     out = np.empty((len(starts), words), dtype=np.uint64, order="F")
     low = held[first]

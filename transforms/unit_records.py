@@ -1,5 +1,6 @@
 """Make one record of the rows of each unit."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -7,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
-from core.sampling import siphash
+from core.sampling import scramble
 
-Keep = Literal["one", "mean", "min", "max", "sum", "count"]
+Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
 """How the rows of a unit become one record."""
 
 U64 = NDArray[np.uint64]
@@ -26,7 +27,13 @@ _HALF = 31
 
 
 def unit_records(
-    points: Steps, of_unit: NDArray[np.int64], ids: U64, grid: Grid, keep: Keep, salt: bytes
+    points: Steps,
+    of_unit: NDArray[np.int64],
+    ids: U64,
+    grid: Grid,
+    keep: Keep,
+    salt: bytes,
+    order: U64 | None = None,
 ) -> Points:
     """Return the record of each unit, shape (units, d), on the grid and in its ball.
 
@@ -34,6 +41,7 @@ def unit_records(
     rounded to the grid before.
 
     - `one` is one of the rows, each with the same probability.
+    - `last` is the row with the greatest value of the order; of several such rows, it is one as for `one`.
     - `mean`, `min`, `max` and `sum` are taken column by column. They are exact in integers, so the order of
       the rows does not matter. A sum is clamped to the domain again.
     - `count` is the number of the rows, clamped to the domain of the only column.
@@ -46,9 +54,13 @@ def unit_records(
         grid: the universe.
         keep: see above.
         salt: 16 secret bytes.
+        order: shape (n, 2), see `transforms.row_order.order_words`; for `last` alone.
     """
     units = len(ids)
-    if keep == "one":
+    if order is not None and keep == "last":
+        last = last_rows(order, of_unit, units)
+        points, of_unit = points[last], of_unit[last]
+    if keep in ("one", "last"):
         return points[keep_one(points, of_unit, ids, salt)].astype(np.int64)
     if keep == "mean":
         kept = keep_mean(points, of_unit, units, grid)
@@ -61,6 +73,24 @@ def unit_records(
     return kept if grid.ball is None else grid.quantize(grid.restore(kept))
 
 
+def last_rows(order: U64, of_unit: NDArray[np.int64], units: int) -> NDArray[np.intp]:
+    """Return the indices of those rows of each unit that no other row of the unit follows.
+
+    A unit has several such rows where their words are equal.
+
+    Args:
+        order: shape (n, 2), words of each row, of which the first is compared first.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        units: number of units.
+    """
+    last = np.arange(len(of_unit))
+    for word in order.T:
+        greatest = np.zeros(units, dtype=np.uint64)
+        np.maximum.at(greatest, of_unit[last], word[last])
+        last = last[word[last] == greatest[of_unit[last]]]
+    return last
+
+
 def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> NDArray[np.intp]:
     """Return the index of the row that each unit keeps, shape (units,).
 
@@ -70,23 +100,49 @@ def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -
         ids: shape (units,), identity of each unit for the hash.
         salt: 16 secret bytes.
     """
-    state = siphash(ids, salt, _ROW)[of_unit]
-    if points.dtype.itemsize == 4:  # two coordinates to a word
-        even = np.pad(points, ((0, 0), (0, points.shape[1] % 2)))
-        points = np.ascontiguousarray(even).view(np.uint64)
-    for word in points.T:
-        state = siphash(state ^ word, salt, _ROW)
-    order = np.lexsort((of_unit, state))  # by unit too, so that units with equal hashes stay separate
-    race, unit = state[order], of_unit[order]
-    first = np.r_[True, (race[1:] != race[:-1]) | (unit[1:] != unit[:-1])]
-    copy = np.arange(len(race)) - np.maximum.accumulate(np.where(first, np.arange(len(race)), 0))
-    race[~first] = siphash(race[~first] + copy[~first].astype(np.uint64), salt, _ROW)
+    race = scramble(ids, salt, _ROW)[of_unit]
+    for word in _words(points):
+        race = scramble(race ^ word, salt, _ROW)
+    ordered = np.sort(race)
+    if (ordered[1:] == ordered[:-1]).any():
+        race = _race_of_copies(race, of_unit, salt)
     least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(least, unit, race)
-    won = np.flatnonzero(race == least[unit])[::-1]  # of two equal hashes, the first one is written last
+    np.minimum.at(least, of_unit, race)
+    won = np.flatnonzero(race == least[of_unit])[::-1]  # of two equal hashes, the first one is written last
     kept = np.empty(len(ids), dtype=np.intp)
-    kept[unit[won]] = order[won]
+    kept[of_unit[won]] = won
     return kept
+
+
+def _words(points: Steps) -> Iterator[U64]:
+    """Yield the coordinates of each point as words of 64 bits; two coordinates of 32 bits make a word."""
+    axes = [points[:, axis].astype(np.uint64) for axis in range(points.shape[1])]
+    if points.dtype.itemsize == 8:
+        yield from axes
+    else:
+        for low in range(0, len(axes), 2):
+            yield axes[low] | axes[low + 1] << np.uint64(32) if low + 1 < len(axes) else axes[low]
+
+
+def _race_of_copies(race: U64, of_unit: NDArray[np.int64], salt: bytes) -> U64:
+    """Give another hash to each further copy of a row, so that a row that occurs twice has two chances.
+
+    Args:
+        race: shape (n,), hash of the unit and the point of each row.
+        of_unit: shape (n,), index of the unit of each row.
+        salt: 16 secret bytes.
+    """
+    order = np.argsort(race)
+    same = race[order[1:]] == race[order[:-1]]
+    if (same & (of_unit[order[1:]] != of_unit[order[:-1]])).any():  # their rows may alternate
+        order = np.lexsort((of_unit, race))
+        same = (race[order[1:]] == race[order[:-1]]) & (of_unit[order[1:]] == of_unit[order[:-1]])
+    place = np.arange(len(race))
+    further = np.r_[False, same]
+    copy = (place - np.maximum.accumulate(np.where(further, 0, place)))[further]
+    raced = race.copy()
+    raced[order[further]] = scramble(race[order[further]] + copy.astype(np.uint64), salt, _ROW)
+    return raced
 
 
 def keep_mean(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:

@@ -66,7 +66,8 @@ class CountTriangles:
     def sensitivity(self, wedges: Wedges) -> float:
         """Compute the smooth sensitivity."""
         beta = self.smooth.noise.beta
-        return smooth_bound(lambda s, _: wedges.local(s, self.nodes), max(0, self.nodes - 2), beta)
+        peaks = wedges.peaks(self.nodes, beta)
+        return smooth_bound(lambda s, _: wedges.local(s, self.nodes), max(0, self.nodes - 2), beta, peaks)
 
 
 class SmoothTriangles(Method[Triangles]):

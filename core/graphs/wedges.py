@@ -1,5 +1,6 @@
 """Count the triangles of a graph, and how much a changed edge can change their number."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,28 @@ class Wedges:
         """Return A(s), the largest local sensitivity within s edges; see `CountTriangles`."""
         reached = self.common + (changes + np.minimum(changes, self.half)) // 2
         return int(min(int(reached.max()), max(0, nodes - 2)))
+
+    def peaks(self, nodes: int, beta: float) -> list[int]:
+        """Return ascending numbers s of edges, at one of which e^(-beta s) A(s) is largest.
+
+        A(s) is the largest of min(a + floor((s + min(s, b)) / 2), nodes - 2) over pairs of nodes (a, b),
+        where a + b <= nodes - 2. So the maximum is at the maximum of one pair, in one of two parts:
+
+        1. For s <= b the pair has e^(-beta s) (a + s). The step from s to s + 1 raises this if a + s is below
+           1 / (e^beta - 1), and does not raise it otherwise.
+        2. For s = b + 2 j it has e^(-beta s) (a + b + j), up to a + b + j = nodes - 2. The step from j to
+           j + 1 raises this if a + b + j is below 1 / (e^(2 beta) - 1). For s = b + 2 j + 1 it has less, as
+           the value is that of s - 1.
+        """
+        both = self.common + self.half
+        first = np.clip(_turn(beta) - self.common, 0, self.half)
+        second = self.half + 2 * np.clip(_turn(2 * beta) - both, 0, np.maximum(0, nodes - 2 - both))
+        return [int(s) for s in np.union1d(first, second)]
+
+
+def _turn(beta: float) -> int:
+    """Return the smallest x with x >= 1 / (e^beta - 1), where x e^(-beta x) stops rising."""
+    return math.ceil(math.exp(-beta) / -math.expm1(-beta))
 
 
 def count_wedges(edges: Edges, nodes: int) -> Wedges:

@@ -1,7 +1,8 @@
 """Smooth bounds of the local sensitivity, from the local sensitivity within k changes."""
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 FLOOR = 2.0**-20
 """Least smooth sensitivity, in units of the answer.
@@ -15,7 +16,12 @@ def reach(global_sensitivity: float, beta: float) -> int:
     return max(0, math.ceil(math.log(max(global_sensitivity, FLOOR) / FLOOR) / beta))
 
 
-def smooth_bound(local: Callable[[int, float], float], global_sensitivity: float, beta: float) -> float:
+def smooth_bound(
+    local: Callable[[int, float], float],
+    global_sensitivity: float,
+    beta: float,
+    changes: Iterable[int] | None = None,
+) -> float:
     """Compute max over k of e^(-beta k) A(k), at least `FLOOR`: a beta-smooth bound of the local sensitivity.
 
     A(k) is the largest local sensitivity within k changes, or any bound of it that is at most
@@ -27,14 +33,16 @@ def smooth_bound(local: Callable[[int, float], float], global_sensitivity: float
     and Section 3.
 
     Args:
-        local: returns A(k) for (k, enough); it is called for k = 0, 1, ... Where A(k) is at most `enough`, it
+        local: returns A(k) for (k, enough); it is called for ascending k. Where A(k) is at most `enough`, it
             may return any number of at most `enough`.
         global_sensitivity: bound of A.
         beta: smoothness.
+        changes: ascending numbers k, at one of which the maximum is attained; all of 0, 1, ... if None.
     """
-    best, k = FLOOR, 0
-    while global_sensitivity * math.exp(-beta * k) > best:
+    best = FLOOR
+    for k in itertools.count() if changes is None else changes:
         weight = math.exp(-beta * k)
+        if global_sensitivity * weight <= best:
+            break
         best = max(best, weight * local(k, best / weight))
-        k += 1
     return best

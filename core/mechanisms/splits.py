@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from core.draws import Draw
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
+
+_UP = 2.607  # U scale, at most, if a^decay <= 1/2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +36,25 @@ class Splits(Draw):
        becomes less likely by a factor of at most e^(1 / scale). All splits become more likely. So no outcome
        becomes less likely by more than that factor.
     3. A split is Pr[Z > -x]. For x <= 0 that is a^(1 - x) / (1 + a), and it grows by the factor
-       e^(1 / scale). For x >= 1 it is 1 - a^x / (1 + a), and its logarithm grows by at most (1 - a) a^x.
-    4. If b changes, then x >= -decay. From such a node to its parent x grows by at least decay. So at most
-       two nodes of the path have x <= 0, and the others have x >= decay, 2 decay, ....
+       e^(1 / scale). For x >= 1 it is 1 - a^x / (1 + a), and its logarithm grows by
+
+        f(x) = ln(1 + (1 - a) a^x / (1 + a - a^x)),
+
+       which falls as x grows, and is at most 1 / scale.
+    4. If b changes, then x >= -decay. From such a node to its parent x grows by at least decay. So the nodes
+       whose b change have x >= -decay, 0, decay, 2 decay, ... from the deepest one up.
     5. So no outcome becomes more likely by more than e to the power of
 
-        2 / scale + (1 - a) (a^decay + a^(2 decay) + ...) = 2 / scale + (1 - a) a^decay / (1 - a^decay).
+        U = 2 / scale + f(decay) + f(2 decay) + ....
 
-    This is at most 3 / scale if a^decay is at most 1/2. A node without records is then split with probability
-    below 1/4, so on average such nodes have less than one child that is split, and the cells remain few.
+    Privacy, for one record replaced. It is removed and another one is added. By the removal an outcome
+    becomes more likely by at most e^(1 / scale), and less likely by at most e^U. By the addition it becomes
+    more likely by at most e^U, and less likely by at most e^(1 / scale). Together both factors are at most
+    e^(U + 1 / scale), which is less than the e^(2 U) of group privacy.
+
+    If a^decay is at most 1/2, U is at most 2.607 / scale. A node without records is then split with
+    probability below 1/4, so on average such nodes have less than one child that is split, and the cells
+    remain few.
 
     Args:
         scale: of the noise.
@@ -54,10 +66,10 @@ class Splits(Draw):
     decay: int
 
     @classmethod
-    def of(cls, what: str, epsilon: float, **more: Any) -> "Splits":
-        """Return the draw that spends at most `epsilon` for one change: scale 3 / epsilon, a^decay 1/2."""
-        scale = 3 / epsilon
-        return cls(what=what, scale=scale, decay=math.ceil(scale * math.log(2)), **more)
+    def of(cls, what: str, epsilon: float, changes: int = 1) -> "Splits":
+        """Return the draw that spends at most `epsilon` between neighbors, with a^decay about 1/2."""
+        scale = (_UP + (changes - 1)) / epsilon
+        return cls(what=what, scale=scale, decay=math.ceil(scale * math.log(2)), changes=changes)
 
     @property
     def noise_scale(self) -> float:
@@ -70,9 +82,18 @@ class Splits(Draw):
         return 1
 
     def cost_of_one(self) -> Cost:
-        """See `Draw.cost_of_one`."""
-        fewer, above = -math.expm1(-1 / self.scale), math.exp(-self.decay / self.scale)
-        return Cost(2 / self.scale + fewer * above / (1 - above))
+        """See `Draw.cost_of_one`. After 64 terms of U the others are bounded by a geometric series."""
+        a, split = math.exp(-1 / self.scale), 2 / self.scale
+        powers = [math.exp(-i * self.decay / self.scale) for i in range(65)]
+        split += sum(math.log1p((1 - a) * power / (1 + a - power)) for power in powers[1:])
+        return Cost(split + (1 - a) * powers[64] * powers[1] / (1 - powers[1]))
+
+    @property
+    def cost(self) -> Cost:
+        """See `Draw.cost`; a replacement costs less than two additions."""
+        if (self.changes, self.rate) != (2, 1.0):
+            return super().cost
+        return Cost(self.cost_of_one().epsilon + 1 / self.scale)
 
     def edges(
         self, ranks_at: Callable[[Ints], Ints], size: int, threshold: int, most: int, noise: Noise

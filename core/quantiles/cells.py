@@ -205,3 +205,23 @@ def ranks_of(counts: Floats) -> tuple[Floats, float]:
     """
     sums = np.append(0.0, np.cumsum(counts))
     return np.asarray(scipy.optimize.isotonic_regression(sums).x), float(sums[-1])
+
+
+def merged(edges: Ints, ranks: Floats, wanted: Floats) -> Ints:
+    """Return the edges that separate the wanted ranks, so that hardly more cells than ranks are left.
+
+    - Between two neighboring ranks the edge nearest to their middle stays.
+    - A cell of a single point that holds a wanted rank keeps both edges, because the answer is known there.
+
+    Args:
+        edges: of all cells, ascending.
+        ranks: of these edges, ascending.
+        wanted: ascending.
+    """
+    middles = (wanted[1:] + wanted[:-1]) / 2
+    after = np.clip(np.searchsorted(ranks, middles), 1, len(ranks) - 1)
+    nearest = np.where(middles - ranks[after - 1] < ranks[after] - middles, after - 1, after)
+    own = np.searchsorted(ranks[1:-1], wanted)
+    single = own[edges[own + 1] - edges[own] == 1]
+    kept = np.unique(np.concatenate([[0, len(edges) - 1], nearest, single, single + 1]))
+    return np.asarray(edges[kept])

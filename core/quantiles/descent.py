@@ -51,21 +51,27 @@ class Shape:
         Let a quantile have rank r, and let u be the first point below which there are more than r + t
         records. Its search ends at u or above only if it leaves the path from the root to u upward. Then an
         edge between children of a node on this path has a noisy rank of at most r, although more than r + t
-        records are below it. Likewise for ranks that are too small. Which edges these are depends on the data
-        but not on the noise. There are at most 2 f L of them.
+        records are below it. Likewise for ranks that are too small. Which edges these are depends on the
+        data but not on the noise. A node has f - 1 edges between children, so on each level of a path at most
+        f - 1 of them can fail in either direction.
 
         The noise at an edge lies between the noise at its parent's two edges, plus that of the bridge. The
-        squares of the bridge's weights sum to at most f / 4. At the root weights are at most 1 if the
-        number of records is not known.
+        squares of the bridge's weights sum to i (1 - i / f) at child i, and to at most f / 4. At the root
+        weights are at most 1 if the number of records is not known. The bound adds up the failures of all
+        edges. It allows for data in which no child on the path but one has records, so that all edges of a
+        node compete.
 
         Args:
             scale: of the noise of each level.
             rooted: whether the records of the root are known.
             failure: of the search of a single quantile.
         """
-        amount = self.fan_out * ((0.25 if rooted else 1) + (self.levels - 1) / 4)
-        edges = self.fan_out * self.levels
-        return largest_sum(np.array([amount * variance(scale)]), scale, failure / edges)
+        most, child = self.fan_out / 4, np.arange(1, self.fan_out)
+        bridge = np.ceil(64 * child * (1 - child / self.fan_out) / self.fan_out) / 16 * most  # few values
+        root = bridge if rooted else np.full(len(child), float(self.fan_out))
+        above = most if rooted else self.fan_out
+        lower = [above + level * most + bridge for level in range(self.levels - 1)]
+        return largest_sum(np.concatenate([root, *lower]) * variance(scale), scale, failure)
 
 
 def shapes(size: int) -> list[Shape]:

@@ -100,6 +100,9 @@ def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
     Some point is at distance 0. At most `size` points are farther than the bound. Each of them is less likely
     than that point by a factor of at most failure / size.
 
+    The bound is attained if all records have one value and all other points are at this distance. On evenly
+    spread records the distance is some seven times smaller.
+
     Args:
         aim: where it is sought.
         size: number of grid points.
@@ -158,13 +161,18 @@ class ChooseByRank:
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue | FoundQuantiles:
         """Release a grid point, and the interval if it is asked for."""
+        at, interval = self.choose(aggregate, noise)
+        return FoundValue(at, interval=interval)
+
+    def choose(self, aggregate: Counts, noise: Noise) -> tuple[int, tuple[int, int] | None]:
+        """Choose the grid point, and the interval if it is asked for, which is widened to hold the point."""
         order = Order.of_counts(aggregate)
         at = self.aim.point(order, self.size, self.draw, noise)
         if self.ends is None:
-            return FoundValue(at)
+            return at, None
         shifted = (replace(self.aim, shift=shift) for shift in (-self.reach, self.reach))
         low, high = (aim.point(order, self.size, self.ends, noise) for aim in shifted)
-        return FoundValue(at, interval=(min(low, at), max(high, at)))
+        return at, (min(low, at), max(high, at))
 
 
 @dataclass(frozen=True)
@@ -175,9 +183,26 @@ class OneQuantile(ChooseByRank):
     name: str = "quantiles"
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
-        """Release a grid point."""
-        step = self.aim.point(Order.of_counts(aggregate), self.size, self.draw, noise)
-        return FoundQuantiles((self.aim.probability,), (step,))
+        """Release a grid point, and the interval if it is asked for."""
+        step, interval = self.choose(aggregate, noise)
+        return FoundQuantiles((self.aim.probability,), (step,), interval and (interval,))
+
+
+def interval_draw(
+    aim: Aim, size: int, epsilon: float, failure: float, neighbors: Neighbors
+) -> tuple[Exponential, int]:
+    """Return the draw of the two ends of an interval, and its reach; see `ChooseByRank`.
+
+    Args:
+        aim: of the quantile.
+        size: number of grid points.
+        epsilon: what both ends cost together.
+        failure: probability with which the interval may hold no point of the wanted rank.
+        neighbors: the neighbor relation.
+    """
+    ends = per_weight("ends of the interval", epsilon / 2, neighbors, times=2)
+    reach = math.ceil(distance_bound(aim, size, neighbors.changes / (epsilon / 2), failure / 2))
+    return ends, reach
 
 
 class ExponentialByRank(Method[OneValue]):
@@ -199,15 +224,14 @@ class ExponentialByRank(Method[OneValue]):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        setting, part = self.setting, self.setting.params.interval_share
+        setting, part = self.setting, self.setting.params.interval
         epsilon = share * setting.budget.epsilon
         draw = per_weight("value", (1 - part) * epsilon, setting.neighbors)
         if part == 0:
             return (ChooseByRank(self._aim(share), self._size, draw),)
-        ends = per_weight("ends of the interval", part * epsilon / 2, setting.neighbors, times=2)
-        scale, failure = setting.neighbors.changes / (part * epsilon / 2), setting.params.failure / 2
-        reach = math.ceil(distance_bound(self._anywhere, self._size, scale, failure))
-        return (ChooseByRank(self._aim(share), self._size, draw, ends, reach),)
+        failure = setting.params.failure
+        ends = interval_draw(self._anywhere, self._size, part * epsilon, failure, setting.neighbors)
+        return (ChooseByRank(self._aim(share), self._size, draw, *ends),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
@@ -217,12 +241,14 @@ class ExponentialByRank(Method[OneValue]):
             typical_distance(self._anywhere, self._scale(share)),
         )
         if not aim.inside:
+            part = self.setting.params.interval
             note = (
-                "No interval of values is released beside the value. It would take a part of epsilon: see "
-                "interval_share."
+                f"{100 * part:.4g}% of epsilon pays for an interval of values that holds the true quantile "
+                "(interval_share)."
+                if part
+                else "No interval of values is released beside the value, because interval_share is 0."
             )
-            notes = () if self.setting.params.interval_share else (note,)
-            return Accuracy(Promises(math.ceil(bound), typical), error=bound, notes=notes)
+            return Accuracy(Promises(math.ceil(bound), typical), error=bound, notes=(note,))
         error = aim.inside + math.floor(bound)
         note = (
             f"The value is sought {aim.inside:,} records inside of the extreme, because all values beyond "
@@ -247,7 +273,7 @@ class ExponentialByRank(Method[OneValue]):
 
     def _scale(self, share: float) -> float:
         """Scale of the value's choice, per unit of the larger weight."""
-        part = self.setting.params.interval_share
+        part = self.setting.params.interval
         return self.setting.neighbors.changes / (share * (1 - part) * self.setting.budget.epsilon)
 
     def _bound(self, share: float) -> float:

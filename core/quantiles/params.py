@@ -9,6 +9,9 @@ from core.plan import check_failure
 
 _MOST = 10_000  # quantiles
 
+INTERVAL_SHARE = 0.1
+"""Part of epsilon that pays for the interval of one quantile, unless a job asks for another part."""
+
 
 @dataclass(frozen=True)
 class Quantiles:
@@ -57,7 +60,7 @@ class Median:
         scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
             it secret.
         interval_share: part of the exponential method's epsilon spent on an interval that holds the true
-            quantile; 0 for none. Extremes have none.
+            quantile; 0 for none. By default 0.1, and 0 for an extreme, which can have none.
 
     Raises:
         InvalidValue: a value is out of range.
@@ -68,12 +71,12 @@ class Median:
     method: str = "auto"
     noise: Choice = "auto"
     scale_share: float = 0.0
-    interval_share: float = 0.0
+    interval_share: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.quantile <= 1:
             raise InvalidValue("quantile", self.quantile, "it must be from 0 to 1")
-        if not 0 <= self.interval_share < 1:
+        if not 0 <= (self.interval_share or 0) < 1:
             raise InvalidValue("interval_share", self.interval_share, "it must be at least 0 and below 1")
         if self.interval_share and self.quantile in (0, 1):
             raise InvalidValue(
@@ -82,6 +85,13 @@ class Median:
                 "it must be 0 for an extreme, because no private interval holds the smallest or largest row",
             )
         _check(self)
+
+    @property
+    def interval(self) -> float:
+        """Part of epsilon that is spent on an interval."""
+        if self.interval_share is None:
+            return 0.0 if self.quantile in (0, 1) else INTERVAL_SHARE
+        return self.interval_share
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,7 @@ class Minimum:
         return float(self.largest)
 
     @property
-    def interval_share(self) -> float:
+    def interval(self) -> float:
         """No interval is released beside an extreme; see `core.quantiles.exponential.ExponentialByRank`."""
         return 0.0
 

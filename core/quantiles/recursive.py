@@ -1,4 +1,4 @@
-"""Several quantiles: cut the domain into cells, count the cells, and search those that hold quantiles."""
+"""Several quantiles: cut the domain into cells, count them, and search those that hold quantiles."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,19 @@ from core.gaps import Order, Runs, rank_scores
 from core.mechanisms.splits import Splits
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
-from core.quantiles.cells import CellCounts, Groups, best_groups, ranks_of
+from core.quantiles.cells import CellCounts, Groups, best_groups, merged, ranks_of
 from core.quantiles.descent import Shape, descend, shapes
-from core.quantiles.exponential import UNIT, Aim, OneQuantile, distance_bound, per_weight, typical_distance
+from core.quantiles.exponential import (
+    UNIT,
+    Aim,
+    OneQuantile,
+    distance_bound,
+    interval_draw,
+    per_weight,
+    typical_distance,
+)
 from core.quantiles.found import FoundQuantiles, in_order, promised
-from core.quantiles.params import Quantiles
+from core.quantiles.params import INTERVAL_SHARE, Quantiles
 from core.rounds import Block
 from core.task import Accuracy, Method
 
@@ -26,11 +34,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _FAR = 2.0**61
-_TOTAL = 0.02  # part of epsilon for the number of records, where that is private: its size is enough
-_SPLITS = 0.15  # part of epsilon for the splits: small, because the counts make up for uneven cells
+_TOTAL = 0.01  # part of epsilon for the number of records, where that is private: its size is enough
+_SPLITS = 0.1  # part of epsilon for the splits: small, because the counts make up for uneven cells
+_FIRST = 0.03  # part of epsilon for the first counts: small, because they only choose edges
 _AMPLE = 8.0  # choices for intervals are made in cells that hold so many times the reach of an interval
 _SIDES = 0.2  # part of such a cell's budget for the ends of the intervals
-_LEAST = 2  # a cell is split if it seems to hold more than so many times the scale of the splits' noise
+_MOST_COUNTS = 1.25  # counts get at most so many times the budget of the searches
 
 
 @dataclass(frozen=True)
@@ -40,22 +49,26 @@ class CellsAndSearches:
     1. Halve the domain, and again every half that holds more records than lie between two quantiles on
        average. So a cell has few quantiles, whatever the data. Where many records have one value, that value
        becomes a cell of its own. If the domain has few points, each point is a cell instead.
-    2. Count the cells, with noise. The counts tell which cell holds each quantile, and at which rank. So
-       errors of the splits no longer matter.
-    3. Search each cell that holds quantiles. A cell with few quantiles for its width is searched by one
+    2. Count these cells roughly, and merge neighbors until hardly more cells than quantiles are left. For
+       every cell that is counted precisely costs accuracy. See `merged`.
+    3. Count the merged cells, with less noise. The counts tell which cell holds each quantile, and at which
+       rank. So errors of the splits and of the first counts no longer matter.
+    4. Search each cell that holds quantiles. A cell with few quantiles for its width is searched by one
        exponential mechanism per quantile on the cell's records; these mechanisms share the budget. Other
        cells are searched by counts down a tree, whose error hardly depends on the number of quantiles.
 
     Sensitivity, if a record is added or removed:
 
     - Step 1: see `Splits`. The number of records, which sets the threshold, has sensitivity 1.
-    - Step 2: each histogram has L1 sensitivity 1.
-    - Step 3: the cells are disjoint, so only the searches of one cell see the change. In a choice a record
+    - Steps 2 and 3: each histogram has L1 sensitivity 1. Which cells are merged depends only on the edges
+      and counts that are released already.
+    - Step 4: the cells are disjoint, so only the searches of one cell see the change. In a choice a record
       has weight 1/2 on both sides, which gives range 1. This is why the rank is measured from the middle of
       the cell's two ends. In counts of nodes on one level a record changes one count by 1. How a cell is
-      searched depends only on the edges and the counts of step 2, which are released already.
+      searched depends only on the edges and the counts of step 3, which are released already.
 
-    A replacement is one removal and one addition, so all sensitivities but that of the number double.
+    A replacement is one removal and one addition. So the sensitivities of counts and searches double; see
+    `Splits` for the splits. The number of records is public then.
 
     Intervals. The noisy ranks of all edges are within `error` of the true ones, except with half of the
     failure probability. So the last edge whose noisy rank is lower by `error`, and the first one whose noisy
@@ -71,6 +84,7 @@ class CellsAndSearches:
         total_is_public: whether the number of records may be used: `replace_one`.
         total: noise of the number of records; None where that is public or each point is a cell.
         splits: makes the cells; None where each point is a cell.
+        first: noise of the first counts; None where each point is a cell.
         most: most cells.
         cells: noise of the counts.
         inside: of the choices in a cell, or of the counts down a tree; None where each point is a cell.
@@ -82,6 +96,7 @@ class CellsAndSearches:
     total_is_public: bool
     total: Laplace | None
     splits: Splits | None
+    first: CellCounts | None
     most: int
     cells: CellCounts
     inside: WithinCell | None
@@ -91,8 +106,9 @@ class CellsAndSearches:
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
-        first, last = (self.total, self.splits), (self.inside,)
-        return tuple(draw for draw in (*first, *self.cells.draws(), *last) if draw is not None)
+        rough = self.first.draws() if self.first is not None else ()
+        found = (self.total, self.splits, *rough, *self.cells.draws(), self.inside)
+        return tuple(draw for draw in found if draw is not None)
 
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every grid point that has any."""
@@ -101,8 +117,8 @@ class CellsAndSearches:
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
-        edges = self._edges(order, noise)
         known = order.total if self.total_is_public else None
+        edges = self._edges(order, known, noise)
         cells = self.cells.over(len(edges) - 1)
         starts, total = ranks_of(cells.release(np.diff(order.ranks_at(edges)), known, noise))
         ranks = np.array(self.probabilities) * total
@@ -118,15 +134,20 @@ class CellsAndSearches:
             lows[here[lower]], highs[here[higher]] = below[lower], above[higher]
         return in_order(self.probabilities, steps.tolist(), lows.tolist(), highs.tolist())
 
-    def _edges(self, order: Order, noise: Noise) -> Ints:
-        """Release the edges of the cells."""
+    def _edges(self, order: Order, known: int | None, noise: Noise) -> Ints:
+        """Release the edges of the cells, given the number of records where it is public."""
+        if self.splits is None or self.first is None:
+            return np.arange(self.size + 1)
         total = order.total
         if self.total is not None:
             total = int(self.total.add(np.array([total]), noise)[0])
-        if self.splits is None:
-            return np.arange(self.size + 1)
-        threshold = max(math.ceil(_LEAST * self.splits.scale), total // (len(self.probabilities) + 1))
-        return self.splits.edges(order.ranks_at, self.size, threshold, self.most, noise)
+        apart = total // (len(self.probabilities) + 1)
+        threshold = max(math.ceil(self.splits.scale), apart)
+        edges = self.splits.edges(order.ranks_at, self.size, threshold, self.most, noise)
+        starts, end = ranks_of(self.first.release(np.diff(order.ranks_at(edges)), known, noise))
+        if self.first.cell.scale * math.sqrt(len(edges) / 2) > apart:
+            return edges  # the first counts err by more than lies between two quantiles
+        return merged(edges, starts, np.array(self.probabilities) * end)
 
     def _search(
         self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, error: float, noise: Noise
@@ -193,21 +214,26 @@ def tree_within(width: int, sharing: int) -> Shape | None:
 
 
 class Recursive(Method[Quantiles]):
-    """Splits, counts of cells and a search inside the cells. A single quantile is one exponential mechanism.
+    """Splits, counts of cells and a search inside the cells. A single quantile is an exponential mechanism.
+
+    A single quantile takes three choices: of its value, and of the two ends of its interval.
 
     At epsilon e, counts have the variance V / e^2, and a choice among dense records has 2 / e^2. The sum of
-    both is smallest if epsilon is split in proportion to the cube roots of V and 2. But searches get at least
-    as much as counts, because they err most if the data lie in a small part of a wide domain.
+    both is smallest if epsilon is split in proportion to the cube roots of V and 2. But searches get hardly
+    less than counts, because they err most if the data lie in a small part of a wide domain.
     """
 
     name: ClassVar[str] = "recursive"
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        total, splits, _, inside = (share * part for part in self._parts)
+        total, splits, first, _, inside = (share * part for part in self._parts)
         given, neighbors, changes = self._given, self.setting.neighbors, self.setting.neighbors.changes
         if len(given) == 1:
-            return (OneQuantile(self._alone, self._size, per_weight("the quantile", inside, neighbors)),)
+            draw, failure = per_weight("the quantile", inside, neighbors), self.setting.params.failure
+            cost = share * INTERVAL_SHARE * self.setting.budget.epsilon
+            ends = interval_draw(self._alone, self._size, cost, failure, neighbors)
+            return (OneQuantile(self._alone, self._size, draw, *ends),)
         search = None
         if inside:
             search = WithinCell(
@@ -224,7 +250,8 @@ class Recursive(Method[Quantiles]):
                 self.setting.params.failure,
                 neighbors.name == "replace_one",
                 Laplace.of("the number of records", total, 1) if total else None,
-                Splits.of("cells", splits / changes, changes=changes) if splits else None,
+                Splits.of("cells", splits, changes) if splits else None,
+                CellCounts(Laplace.of("first counts of cells", first, changes)) if first else None,
                 self._most,
                 self._cells(share),
                 search,
@@ -254,7 +281,7 @@ class Recursive(Method[Quantiles]):
             worst = distance_bound(aim, self._size, scale, self.setting.params.failure)
             return promised(worst, typical, typical)
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
-        base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[2])) ** 2
+        base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
             return promised(counts.largest_error(self._size, failure), math.sqrt(base), math.sqrt(base))
         scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
@@ -305,7 +332,7 @@ class Recursive(Method[Quantiles]):
 
     @cached_property
     def _groups(self) -> Groups:
-        """Groups of the cells, two for each quantile; averages over 200 quantiles at most.
+        """Groups of the cells, one for each quantile; averages over 200 quantiles at most.
 
         If each point is a cell, a quantile may lie at any of them: 96 pairs of a quantile and a point are
         evenly spread, as multiples of the golden section come near no period.
@@ -316,24 +343,25 @@ class Recursive(Method[Quantiles]):
             points = (spread * 0.6180339887 % 1 * self._size).astype(int)
             return best_groups(given[spread * len(given) // 96], points, self._size)
         some = np.unique(np.linspace(0, len(given) - 1, min(len(given), 200)).astype(int))
-        return best_groups(given[some], 2 * some, 2 * len(given))
+        return best_groups(given[some], some, len(given))
 
     def _cells(self, share: float) -> CellCounts:
-        return self._groups.counts("cells", share * self._parts[2], self.setting.neighbors.changes)
+        return self._groups.counts("cells", share * self._parts[3], self.setting.neighbors.changes)
 
     def _scale(self, share: float) -> float:
         """Scale of a single choice."""
-        return self.setting.neighbors.changes / (share * self._parts[3])
+        return self.setting.neighbors.changes / (share * self._parts[4])
 
     @cached_property
-    def _parts(self) -> tuple[float, float, float, float]:
-        """Epsilon of the number of records, splits, counts and searches."""
+    def _parts(self) -> tuple[float, float, float, float, float]:
+        """Epsilon of the number of records, splits, first counts, counts and searches."""
         epsilon = self.setting.budget.epsilon
         if len(self._given) == 1:
-            return 0.0, 0.0, 0.0, epsilon
+            return 0.0, 0.0, 0.0, 0.0, (1 - INTERVAL_SHARE) * epsilon
         if self._each_point:
-            return 0.0, 0.0, epsilon, 0.0
+            return 0.0, 0.0, 0.0, epsilon, 0.0
         total = 0.0 if self.setting.neighbors.name == "replace_one" else _TOTAL * epsilon
-        splits, ratio = _SPLITS * epsilon, min(1.0, (self._groups.variance / 2) ** (1 / 3))
-        counts = (epsilon - total - splits) * ratio / (1 + ratio)
-        return total, splits, counts, epsilon - total - splits - counts
+        splits, first = _SPLITS * epsilon, _FIRST * epsilon
+        rest, ratio = epsilon - total - splits - first, (self._groups.variance / 2) ** (1 / 3)
+        counts = rest * min(_MOST_COUNTS, ratio) / (1 + min(_MOST_COUNTS, ratio))
+        return total, splits, first, counts, rest - counts

@@ -19,7 +19,7 @@ from core.sample_and_aggregate.stable_radius import StableRadius, candidate_radi
 from core.task import Accuracy, Method
 
 FAILURES_SHARE = 0.03
-"""Part of epsilon that is spent on the number of failed blocks."""
+"""Part of epsilon that is spent on the number of failed blocks, where there are many blocks."""
 
 RADIUS_SHARE = 0.2
 """Largest part of epsilon that is spent on the radius about a released value."""
@@ -32,6 +32,8 @@ VOID = 2.0
 
 _RADIUS, _FAILURES = 0.25, 0.25  # parts of the failure probability; the value has what is left
 _FALSE_ALARM = 0.002  # probability that a run without a failed block ends as not_found
+_ALARM = 2 / 3  # part of the blocks above which a number of failures must end as not_found
+_MOST_FAILURES_SHARE = 0.25  # largest part of epsilon that is spent on the number of failed blocks
 _MISSED = 0.25  # part of the stable answers that the radius may miss, where RADIUS_SHARE suffices for that
 _MOST_MISSED = 0.5  # part that it may miss where RADIUS_SHARE does not suffice
 
@@ -68,7 +70,7 @@ class Aggregator(Method[SampleAndAggregate]):
     @property
     def value_failure(self) -> float:
         """Probability that the promise about the value fails."""
-        others = (_FAILURES if self._counted else 0) + (_RADIUS if self._radius_share else 0)
+        others = (_FAILURES if self.failures_share else 0) + (_RADIUS if self._radius_share else 0)
         return (1 - others) * self.setting.params.failure
 
     def per_answer(self, share: float) -> Cost:
@@ -96,10 +98,12 @@ class Aggregator(Method[SampleAndAggregate]):
         The stable answers need not include those of `blocks - stable` failed blocks. Above this number, and
         above what the noise alone reaches with probability 0.2%, no value is released.
         """
-        if not self._counted:
+        if not self.failures_share:
             return None
-        draw = self._count(share)
-        return CountFailures(draw, self._most_failed(draw))
+        epsilon = self.failures_share * self.per_answer(share).epsilon
+        draw = Laplace.of("number of failed blocks", epsilon, 1, changes=self.changes)
+        noise = largest_of(1, draw.scale, 2 * _FALSE_ALARM)
+        return CountFailures(draw, max(self.setting.params.blocks - self.stable, noise))
 
     def radius(self, share: float) -> StableRadius | None:
         """Return how the radius is chosen; None where it is not, or where its rank error leaves no promise.
@@ -119,11 +123,23 @@ class Aggregator(Method[SampleAndAggregate]):
     @cached_property
     def value_share(self) -> float:
         """Part of epsilon that is left for the value."""
-        return 1 - (FAILURES_SHARE if self._counted else 0) - self._radius_share
+        return 1 - self.failures_share - self._radius_share
 
     @cached_property
-    def _counted(self) -> bool:
-        return self._most_failed(self._count(1.0)) < self.setting.params.blocks
+    def failures_share(self) -> float:
+        """Part of epsilon that is spent on the number of failed blocks, or 0.
+
+        Few blocks need more of it than many, because what the noise alone reaches must be at most two thirds
+        of them. Then a run of which all blocks failed ends as not_found with probability 97%.
+        """
+        needed = self._blocks_to_count / self.setting.params.blocks * _MOST_FAILURES_SHARE
+        return 0.0 if needed > _MOST_FAILURES_SHARE else max(FAILURES_SHARE, needed)
+
+    @property
+    def _blocks_to_count(self) -> float:
+        """Smallest number of blocks of which the failed ones are counted, but for rounding."""
+        largest = -math.log(2 * _FALSE_ALARM) / (_MOST_FAILURES_SHARE * self.per_answer(1.0).epsilon)
+        return largest / _ALARM
 
     @cached_property
     def _radius_share(self) -> float:
@@ -151,13 +167,6 @@ class Aggregator(Method[SampleAndAggregate]):
     @property
     def _radius_failure(self) -> float:
         return _RADIUS * self.setting.params.failure
-
-    def _count(self, share: float) -> Laplace:
-        epsilon = FAILURES_SHARE * self.per_answer(share).epsilon
-        return Laplace.of("number of failed blocks", epsilon, 1, changes=self.changes)
-
-    def _most_failed(self, count: Laplace) -> int:
-        return max(self.setting.params.blocks - self.stable, largest_of(1, count.scale, 2 * _FALSE_ALARM))
 
     def promised(
         self,
@@ -206,9 +215,10 @@ class Aggregator(Method[SampleAndAggregate]):
             )
         if failures is None:
             notes.append(
-                "The number of failed blocks is not released: at this budget and number of blocks its noise "
-                "could not tell all blocks from none. A block that fails answers the default, so try the "
-                "function with check-function."
+                "Failed blocks cannot be seen: with so few blocks at this budget, the noise of their number "
+                f"could not tell all blocks from none. That takes about {math.ceil(self._blocks_to_count):,} "
+                "blocks. A block that fails counts as the default answer, which draws the value towards it. "
+                "So try the function with check-function."
             )
         return tuple(notes)
 

@@ -16,7 +16,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.aggregator import FAILURES_SHARE, VOID, Aggregator
+from core.sample_and_aggregate.aggregator import VOID, Aggregator
 from core.sample_and_aggregate.found import Stable, Unstable
 from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy, Setting, planned
@@ -92,7 +92,6 @@ class ClusterOfAnswers(Aggregator):
         """The plan of the 1-cluster on the database of answers, whose neighbors replace one answer."""
         setting, one_replaced = self.setting, Neighbors("replace_one")
         target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
-        counted = 0.0 if self.failures(1.0) is None else FAILURES_SHARE
-        budget = replace(setting.budget, epsilon=(1 - counted) * setting.budget.epsilon)
+        budget = replace(setting.budget, epsilon=(1 - self.failures_share) * setting.budget.epsilon)
         inner = Setting(setting.grid, target, budget, one_replaced, setting.salt)
         return planned(Practical(inner, changes=self.changes, bounded=True))

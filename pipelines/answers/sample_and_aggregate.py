@@ -141,7 +141,8 @@ def _radius(release: Release, result: Result, promised: Promises) -> list[Fact]:
 
 def _failed(result: Result, promised: Promises) -> list[Fact]:
     if result.failed_blocks is None or promised.failed_error is None:
-        return []
+        why = "too few to be counted at this budget; each one that failed counts as the default answer"
+        return [Fact("blocks without an answer", ("unknown",), why)]
     shown = f"about {max(0, result.failed_blocks):,}"
     return [Fact("blocks without an answer", (shown,), f"off by at most {promised.failed_error:,}")]
 

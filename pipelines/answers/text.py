@@ -29,6 +29,7 @@ UNITS = (
 
 _BY = {
     "one": ", by one random row of each unit",
+    "last": ", by the last row of each unit",
     "mean": ", by the mean of each unit's rows",
     "min": ", by the smallest value of each unit's rows",
     "max": ", by the largest value of each unit's rows",

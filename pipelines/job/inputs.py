@@ -37,14 +37,21 @@ class RowsInput(Input):
     )
     keep: Keep = Field(
         default="one",
-        description="The record of a unit: one of its rows, chosen by a secret hash; or the mean, the "
-        "smallest values, the largest values, the sum or the number of its rows.",
+        description="The record of a unit: one of its rows, chosen by a secret hash; the last of its rows by "
+        "the column of `order`; or the mean, the smallest values, the largest values, the sum or the number "
+        "of its rows.",
     )
-    checks: float = Field(
-        default=0.0,
-        exclude_if=lambda share: share == 0,  # jobs without it keep their hash
+    order: str | None = Field(
+        default=None,
+        exclude_if=lambda column: column is None,  # jobs without it keep their hash
+        description="Column of a row's time or sequence number, for `keep: last`: integers, timestamps or "
+        "dates. A row where it is null comes before all others.",
+    )
+    checks: float | None = Field(
+        default=None,
+        exclude_if=lambda share: share == 0,  # jobs without counts keep the hash of earlier versions
         description="Share of epsilon that pays for noisy counts of rows (or units) that were left out or "
-        "moved to a bound, by column: such as 0.01; 0 for none.",
+        "moved to a bound, by column; 0 for none. By default 0.01, or 0 with a policy.",
     )
 
 

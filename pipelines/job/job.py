@@ -33,7 +33,7 @@ from pipelines.tasks import TASKS, Keep
 
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
-_MOST_CHECKS = 0.5  # a larger share leaves little for the answer
+_CHECKS, _MOST_CHECKS = 0.01, 0.5  # the default share; a share above the second leaves little for the answer
 
 
 def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -124,6 +124,11 @@ class Job(JobPart):
         return None
 
     @property
+    def order(self) -> str | None:
+        """Column that orders the rows of a unit; None where their order does not matter."""
+        return None
+
+    @property
     def checks(self) -> float:
         """Share of epsilon that pays for counts of what the input has outside of the domain; 0 for none."""
         return 0.0
@@ -187,9 +192,21 @@ class RowsJob(Job):
         return self.input.keep if self.unit is not None else None
 
     @property
+    def order(self) -> str | None:
+        """See `Job.order`."""
+        return self.input.order
+
+    @property
     def checks(self) -> float:
         """See `Job.checks`."""
+        if self.input.checks is None:
+            return _CHECKS if self.privacy.policy is None else 0.0
         return self.input.checks
+
+    def named(self) -> Self:
+        """See `Job.named`. The share for checks becomes a part of the job, and so of its hash."""
+        checked = self.input.model_copy(update={"checks": self.checks})
+        return super(RowsJob, self.model_copy(update={"input": checked})).named()
 
     def check_records(self) -> None:
         """See `Job.check_records`."""
@@ -200,6 +217,7 @@ class RowsJob(Job):
                 "give one value per column."
             )
         self._check_unit()
+        self._check_order()
         if not 0 <= self.checks <= _MOST_CHECKS:
             raise ValueError(f"input.checks is {self.checks}: it must be from 0 to {_MOST_CHECKS}.")
         if self.checks and self.privacy.policy is not None:
@@ -227,12 +245,28 @@ class RowsJob(Job):
             )
         if unit is not None and keep not in keeps:
             raise ValueError(
-                f"input.keep is {keep}: labels cannot be combined, so for {self.task} it must be one."
+                f"input.keep is {keep}: labels cannot be combined, so for {self.task} it must be "
+                f"{' or '.join(keeps)}."
             )
         if unit is not None and keep == "count" and len(self.input.columns) != 1:
             raise ValueError(
                 "input.keep is count: a record is then the number of a unit's rows that have a value in the "
                 f"column, but input.columns has {len(self.input.columns)} columns: give one."
+            )
+
+    def _check_order(self) -> None:
+        order, keep = self.order, self.input.keep
+        if order == "":
+            raise ValueError("input.order is empty: give the name of a column, or leave it out.")
+        if keep == "last" and order is None:
+            raise ValueError(
+                "input.keep is last, but there is no input.order: give the column of a row's time or "
+                "sequence number."
+            )
+        if keep != "last" and order is not None:
+            raise ValueError(
+                f"input.order is {order}, but input.keep is {keep}: only last uses an order, so set "
+                "input.keep to last, or leave input.order out."
             )
 
 

@@ -89,7 +89,7 @@ class Analysis(SampleAndAggregate):
 
     def untrusted(self) -> "Function":
         """Return the function with its limits, as workers run it."""
-        from transforms.run_function import Function  # imports Arrow, which a plan does not need
+        from transforms.run_function import Function  # imports Arrow, which checking a job does not need
 
         return Function(
             self.function,

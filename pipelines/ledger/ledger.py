@@ -173,7 +173,7 @@ def now() -> datetime:
 
 def _charge_of(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime, output_id: str | None) -> Entry:
     """Return the charge of `job` that is in the ledger, or else a new one; see `charge_run`."""
-    _check_promise(path, ledger, job, plan)
+    check_promise(path, ledger, job, plan)
     known = ledger.entry(job.run_id)
     if known is None:
         return _admit(path, ledger, job, plan, at).model_copy(update={"output_id": output_id})
@@ -196,14 +196,9 @@ def _charge_of(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime, ou
     return known
 
 
-def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
-    """Return the charge of `job`.
-
-    Raises:
-        LedgerRefusal: the budget does not suffice.
-    """
-    about = f"privacy.ledger {path}"
-    entry = Entry(
+def entry_of(ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
+    """Return the charge of `job`, whether or not the budget suffices."""
+    return Entry(
         run_id=str(job.run_id),
         job=job.hash(),
         task=job.task,
@@ -215,6 +210,15 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
         draws=tuple((draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms),
         ledger=ledger.id,
     )
+
+
+def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
+    """Return the charge of `job`.
+
+    Raises:
+        LedgerRefusal: the budget does not suffice.
+    """
+    about, entry = f"privacy.ledger {path}", entry_of(ledger, job, plan, at)
     spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent()
     if not at_most(spent.epsilon, ledger.epsilon):
         counted = entry.charge(ledger.neighbors).budget
@@ -231,7 +235,12 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
     return entry
 
 
-def _check_promise(path: str, ledger: Ledger, job: Job, plan: Plan) -> None:
+def check_promise(path: str, ledger: Ledger, job: Job, plan: Plan) -> None:
+    """Check that a ledger promises what the run of a job keeps.
+
+    Raises:
+        LedgerRefusal: the promises differ.
+    """
     differs = why_not(ledger.neighbors, ledger.unit, ledger.policy, job, plan)
     if differs is not None:
         raise LedgerRefusal(f"privacy.ledger {path} {differs}")

@@ -102,7 +102,8 @@ def _posterior(epsilon: float) -> str:
 def _unit(privacy: Mapping[str, Any]) -> str:
     if privacy["unit"] is None:
         return "none: each row counts as one person"
-    return f"{privacy['unit']}{counted({'privacy': privacy}).by}"
+    order = privacy.get("order")  # earlier versions have none
+    return f"{privacy['unit']}{counted({'privacy': privacy}).by}" + (f" (by {order})" if order else "")
 
 
 def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -64,6 +64,29 @@ def check_workers(options: beam.PipelineOptions) -> None:
         )
 
 
+def check_credentials(options: beam.PipelineOptions) -> None:
+    """Check that the client of Dataflow finds credentials on this machine.
+
+    Without them Beam tries for half a minute, silently, and then connects anonymously.
+
+    Raises:
+        RunError: there are none.
+    """
+    cloud = options.view_as(beam.GoogleCloudOptions)
+    if options.view_as(beam.StandardOptions).runner != "DataflowRunner" or cloud.no_auth:
+        return
+    try:
+        import google.auth  # slow, and only Dataflow needs it
+
+        google.auth.default(scopes=cloud.gcp_oauth_scopes)
+    except Exception:  # its text may quote a file
+        raise RunError(
+            "--runner is DataflowRunner, but there are no usable Google credentials on this machine, so "
+            "nothing was charged or run: run `gcloud auth application-default login`, or set "
+            "GOOGLE_APPLICATION_CREDENTIALS to the file of a service account."
+        ) from None
+
+
 def reach_runner(options: beam.PipelineOptions) -> None:
     """Check the addresses and files in the options of Flink and Prism.
 

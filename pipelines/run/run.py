@@ -43,6 +43,7 @@ from pipelines.release import (
     write_release,
 )
 from pipelines.report.report import render
+from pipelines.run.import_function import import_function
 from pipelines.run.progress import with_progress
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
@@ -55,7 +56,7 @@ from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
-from transforms.run_function import Function, FunctionError, FunctionRunner
+from transforms.run_function import Function
 from transforms.run_rounds import Records, RunRounds
 from transforms.split_units import Splitting
 
@@ -178,13 +179,13 @@ def prepare_run(
     options = make_options(runner, job, beam_options)
     check_options(options)
     _check_apart(job)
-    source = open_source(job.input.path, job.input.columns, job.unit)
+    source = open_source(job.input.path, job.input.columns, job.unit, job.order)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()
     prepared = Prepared(job, options, source, make_plan(job, salt), salt)
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
-        _check_import(prepared.function)
+        import_function(prepared.function)
     if job.privacy.ledger is not None:
         delivery = delivery_of(job)
         output_id = read_output_id(delivery.folder)
@@ -213,20 +214,13 @@ def _check_apart(job: Job) -> None:
         )
 
 
-def _check_import(function: Function) -> None:
-    """Import the function in a process that has read no rows, before budget is spent."""
-    try:
-        FunctionRunner(function).close()
-    except FunctionError as error:
-        raise JobError(str(error)) from None
-
-
 def run_job(
     job: Job,
     runner: str = EMBEDDED,
     beam_options: Sequence[str] = (),
     events: Events | None = None,
     clock: Callable[[], datetime] = now,
+    on_stored: Callable[[], None] = lambda: None,
 ) -> dict[str, Any] | None:
     """Run `job`, unless its release exists.
 
@@ -241,6 +235,7 @@ def run_job(
         beam_options: further options of Beam.
         events: log of the run.
         clock: returns the current time.
+        on_stored: called where the release was stored before.
 
     Returns:
         The stored release; None where the runner only accepted the job and runs it later.
@@ -254,7 +249,8 @@ def run_job(
     """
     events = (events or Events(None, clock)).of(run_id=job.run_id, task=job.task)
     delivery, stored = delivery_of(job), True
-    if delivery.find() is None:
+    release = delivery.finish()
+    if release is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.emit("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
         delivery, stored = _charge(job, prepared.plan, delivery, clock)
@@ -265,13 +261,15 @@ def run_job(
             if not done:
                 events.emit("submitted", output=job.output)
                 return None
-    release = delivery.finish()
+        release = delivery.finish()
     if release is None:
         raise RunError(
             f"The pipeline ended, but {delivery.folder.locate(RELEASE)} is not visible from this machine."
         )
     outcome = {"outcome": release["outcome"]} if stored else {}
     events.emit("stored" if stored else release["outcome"], output=job.output, **outcome)
+    if stored:
+        on_stored()
     return release
 
 

@@ -24,7 +24,7 @@ from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.run.known_options import check_known
-from pipelines.run.reach_runner import check_workers, reach_runner
+from pipelines.run.reach_runner import check_credentials, check_workers, reach_runner
 from transforms.embedded_runner import EmbeddedRunner
 
 EMBEDDED = "FnApiRunner"
@@ -78,12 +78,14 @@ def check_options(options: PipelineOptions) -> None:
 
     Raises:
         JobError: an option is missing or wrong.
-        RunError: a cluster or a job server does not respond.
+        RunError: a cluster or a job server does not respond, or there are no credentials for Dataflow.
     """
     if options.view_as(TestOptions).dry_run:
         raise JobError("--dry_run is given after --: give --dry-run before --.")
     if options.view_as(StandardOptions).runner == EMBEDDED:
         _check_embedded(options)
+    with quiet():
+        check_credentials(options)  # before Beam looks for them
     try:
         with quiet():
             _build_small(options)

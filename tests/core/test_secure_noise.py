@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.secure_noise import SecureNoise, secret_salt
+from core.secure_noise import SecureNoise, random_bits, secret_salt
 from tests.core.exact import FLAKE
 from tests.core.exact import fits as agrees
 from tests.core.seeded import SeededNoise
@@ -136,3 +136,29 @@ def test_noise_that_would_saturate_is_refused(draw):
     """Clamped to int64 and added modulo 2^64, it would give the value away."""
     with pytest.raises(ValueError, match="does not fit into int64"):
         getattr(SecureNoise(), draw)(np.array([0]), 2.0**57)
+
+
+@pytest.mark.parametrize("bits", [1, 7, 8, 15, 16, 32, 33, 47, 64])
+def test_random_bits_are_uniform(bits):
+    """The highest, the lowest and a middle bit of 4,000 integers; each count at 1e-7."""
+    drawn = random_bits(bits, 4000)
+    assert drawn.shape == (4000,)
+    assert int(drawn.max()) < 1 << bits
+    for place in {0, bits // 2, bits - 1}:
+        ones = sum(int(word) >> place & 1 for word in drawn)
+        assert stats.binomtest(ones, 4000, 0.5).pvalue > FLAKE / 10
+
+
+@pytest.mark.parametrize("draw", ["laplace", "gaussian"])
+def test_noise_without_a_scale_is_refused(draw):
+    for scale in (0.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="is not above 0"):
+            getattr(SecureNoise(), draw)(np.array([0]), scale)
+
+
+@pytest.mark.parametrize("draw", ["laplace", "gaussian"])
+def test_values_of_any_shape_get_noise_each(draw):
+    noisy = getattr(SecureNoise(), draw)(np.zeros((3, 40), dtype=np.int64), 1e6)
+    assert noisy.shape == (3, 40)
+    assert len(np.unique(noisy)) > 100
+    assert getattr(SecureNoise(), draw)(np.zeros(0, dtype=np.int64), 1.0).shape == (0,)

@@ -40,7 +40,7 @@ class Bench:
         write_rows(self.rows, planted())
         self.job: dict[str, Any] = {
             "task": "one_cluster",
-            "input": {"path": str(folder / "rows"), "columns": ["x", "y"]},
+            "input": {"path": str(folder / "rows"), "columns": ["x", "y"], "checks": 0.0},
             "domain": {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-12},
             "privacy": {"epsilon": 1.0, "delta": 1e-6},
             "params": {"target": 1500},

@@ -64,7 +64,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "k_median": (FIVE_COLUMNS,),
     "median": (
         {"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},
-        {"params": {"interval_share": 0.2}},
+        {"params": {"interval_share": 0.0}},
         NEAR,
     ),
     "minimum": ({"params": {"largest": False}}, NEAR),
@@ -115,7 +115,7 @@ class Setting:
 def _base() -> dict[str, Any]:
     return {
         "task": "one_cluster",
-        "input": {"path": "/nowhere/rows.parquet", "columns": ["x", "y"]},
+        "input": {"path": "/nowhere/rows.parquet", "columns": ["x", "y"], "checks": 0.0},
         "domain": {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-10},
         "privacy": {"epsilon": 1.0, "delta": 1e-6},
         "params": {"target": 400},

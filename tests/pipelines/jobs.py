@@ -27,6 +27,7 @@ JOBS: dict[str, dict[str, Any]] = {
     },
     "sample_and_aggregate": {
         "domain": ...,
+        "input.checks": ...,
         "params": {
             "function": "pipelines.analyses.association:correlation",
             "blocks": 100,

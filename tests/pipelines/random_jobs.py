@@ -155,6 +155,7 @@ class Generator:
                 (job, "run_id", RUN_IDS),
                 (rows, "unit", ("x", "who", "nobody", *TEXTS)),
                 (rows, "keep", (*get_args(Keep), *TEXTS)),
+                (rows, "order", ("x", "who", "nobody", *TEXTS)),
                 (rows, "path", self._paths),
             )
             part, field, values = pick.choice(choices)

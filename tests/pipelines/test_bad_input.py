@@ -22,11 +22,19 @@ WRONG_JOBS = [
     ({"input.keep": "mean"}, "input.keep is mean, but there is no input.unit, so each row is one person"),
     ({"input.unit": "user", "input.keep": "both"}, "input.keep"),
     *(
-        ({**changes("threshold"), "input.unit": "u", "input.keep": keep}, "for threshold it must be one")
+        (
+            {**changes("threshold"), "input.unit": "u", "input.keep": keep},
+            "for threshold it must be one or last",
+        )
         for keep in ("mean", "min", "max", "sum", "count")
     ),
     ({"input.unit": "u", "input.keep": "count"}, "input.columns has 2 columns: give one"),
-    ({"input.unit": "u", "input.keep": "last"}, "input.keep is 'last'"),
+    ({"input.unit": "u", "input.keep": "first"}, "input.keep is 'first'"),
+    ({"input.unit": "u", "input.keep": "last"}, "input.keep is last, but there is no input.order"),
+    ({"input.unit": "u", "input.order": "t"}, "input.order is t, but input.keep is one"),
+    ({"input.order": "t"}, "input.order is t, but input.keep is one"),
+    ({"input.unit": "u", "input.keep": "last", "input.order": ""}, "input.order is empty"),
+    ({**changes("sample_and_aggregate"), "input.order": "t"}, "input.order is not a known key"),
     ({**changes("triangles"), "input.unit": "u"}, "input.unit is u: triangles hides one edge"),
     ({**changes("mst_cost"), "input.unit": "u"}, "input.unit is u: mst_cost hides one edge"),
     ({**changes("sample_and_aggregate"), "input.keep": "one"}, "input.keep is not a known key"),

@@ -8,9 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.job.job import check_job
+from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
+from pipelines.ledger.table import describe_ledger
+from pipelines.plan import make_plan
+from pipelines.tasks import TASKS
 from tests.pipelines.jobs import LINE, REPLACED, changes
 
 CHECKS = {"input.checks": 0.25, "privacy.epsilon": 20.0}
+LIMIT = {"neighbors": "add_or_remove_one", "unit": None, "epsilon": 5.0, "delta": 1e-5}
 MANY = 2000
 
 
@@ -75,19 +80,64 @@ def test_nothing_found_has_its_checks_too(bench):
 
 
 def test_the_plan_says_what_becomes_of_the_input(bench):
-    for given, says in (({}, "unless input.checks pays for it"), (CHECKS, "takes 25% of epsilon")):
+    for given, says in (({}, "as input.checks is 0"), (CHECKS, "They take 25% of epsilon (input.checks).")):
         planned = bench.shoal("plan", bench.write(bench.changed({**JOBS["one round"], **given})), "--json")
         plan = json.loads(planned.stdout)
         assert says in " ".join(plan["notes"])
         assert sum("moved" in m["mechanism"] for m in plan["mechanisms"]) == bool(given)
 
 
-def test_without_checks_a_job_is_the_one_that_it_was(bench):
-    plain, none, some = (check_job(bench.changed(g)) for g in ({}, {"input.checks": 0.0}, CHECKS))
-    assert plain.hash() == none.hash() != some.hash()
-    assert "checks" not in plain.model_dump(mode="json")["input"]
-    released_, said = released(bench, {})
+def test_without_checks_a_job_is_the_one_of_earlier_versions(bench):
+    """Its run id was the hash of a job that has no such key."""
+    job = check_job(bench.changed({"input.checks": 0.0}))
+    assert "checks" not in job.model_dump(mode="json")["input"]
+    released_, said = released(bench, {"input.checks": 0.0})
     assert "checks" not in released_ and "left out" not in said
+
+
+def test_one_percent_of_epsilon_pays_for_checks_by_default(bench):
+    given = {**JOBS["one round"], "input.checks": ...}
+    default, asked = (check_job(bench.changed(g)) for g in (given, {**given, "input.checks": 0.01}))
+    assert (default.hash(), default.run_id) == (asked.hash(), asked.run_id)
+    release, said = released(bench, given)
+    (draw,) = [m for m in release["mechanisms"] if "moved" in m["mechanism"]]
+    assert draw["epsilon"] == pytest.approx(0.01)
+    assert release["checks"]["standard_error"] == pytest.approx(100 * 2**0.5, rel=1e-6)
+    assert "x: about" in said
+
+
+def test_a_policy_has_no_checks_by_default(bench):
+    given = {**changes("cdf"), **LINE, **REPLACED, "privacy.policy": {"distance": 0.25}, "input.checks": ...}
+    assert check_job(bench.changed(given)).checks == 0
+    plan = json.loads(bench.shoal("plan", bench.write(bench.changed(given)), "--json").stdout)
+    assert "The release does not say how many are moved." in " ".join(plan["notes"])
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("task", [task for task in TASKS if not TASKS[task].subsamples])
+def test_the_default_costs_a_task_one_percent_of_its_accuracy(bench, task, epsilon):
+    """A budget that serves a task without checks also serves it with them, at the same total."""
+    given = {**changes(task), "privacy.epsilon": epsilon}
+    with_checks, without = (
+        make_plan(check_job(bench.changed({**given, "input.checks": share})), bytes(16))
+        for share in (..., 0.0)
+    )
+    assert with_checks.method == without.method
+    assert with_checks.spend.epsilon <= epsilon * (1 + 1e-9)
+    error, before = (plan.chosen.errors[plan.method] for plan in (with_checks, without))
+    assert error <= 1.03 * before or np.isinf(before)
+
+
+@pytest.mark.parametrize("accountant", ["basic", "renyi"])
+def test_a_ledger_charges_no_more_with_checks_than_without(bench, accountant):
+    spent = []
+    for share in (..., 0.0):
+        book = str(bench.folder / f"{share}.json")
+        create_ledger(book, new_ledger(LIMIT, accountant))
+        given = {**JOBS["one round"], "input.checks": share, "privacy.ledger": book}
+        assert bench.run({**given, "output": str(bench.folder / "{run_id}")}).exit_code == 0
+        spent.append(describe_ledger(read_ledger(book))["spent"])
+    assert 0 < spent[0] <= spent[1]
 
 
 REFUSED = [

@@ -35,7 +35,7 @@ PURE: dict[str, dict[str, Any]] = {
         "privacy.delta": 0,
     },
     "interior_point": {"task": "interior_point", **LINE, "params": {"method": "exponential"}},
-    "median": {"task": "median", **LINE, "params": {"method": "exponential"}},
+    "median": {"task": "median", **LINE, "params": {"method": "exponential", "interval_share": 0.0}},
 }
 """Jobs that draw once, and purely."""
 
@@ -102,7 +102,9 @@ def own_modules(task: str) -> set[str]:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_plan_loads_neither_engine_nor_arrow_nor_a_client_of_a_cloud(task: str, planned: Loaded) -> None:
-    assert not packages(planned[task]) & HEAVY
+    """Only the plan of a task with a function needs Arrow, because it tries to import the function."""
+    needed = {"pyarrow"} if TASKS[task].subsamples else set()
+    assert packages(planned[task]) & HEAVY == needed
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -125,7 +127,7 @@ def test_a_plan_of_one_pure_draw_needs_no_accountant(name: str, purely_planned: 
     assert not parts_of_scipy(modules)
 
 
-def test_a_run_of_one_pure_draw_loads_no_more_than_beam_and_opendp(
+def test_a_run_of_one_pure_draw_loads_no_more_than_beam(
     tmp_path: Path, write: Callable[[str, dict[str, Any]], str]
 ) -> None:
     """Beam loads clients of clouds by itself, where they are installed."""
@@ -133,6 +135,6 @@ def test_a_run_of_one_pure_draw_loads_no_more_than_beam_and_opendp(
     places = {"input.path": str(tmp_path / "rows.parquet"), "output": str(tmp_path / "out")}
     job = write("run", {**PURE["histogram"], **places})
     modules = load("", {"run": ["run", job]})["run"]
-    assert {"apache_beam", "opendp"} <= packages(modules)
-    assert not packages(modules) & {"dp_accounting", "pandas", "polars", "sklearn"}
+    assert "apache_beam" in packages(modules)
+    assert not packages(modules) & {"dp_accounting", "opendp", "pandas", "polars", "sklearn"}
     assert not parts_of_scipy(modules)

@@ -91,7 +91,7 @@ def large(task: str, params: dict[str, Any]) -> Setting:
     """A setting whose planned rates are below 1."""
     raw = {
         "task": task,
-        "input": {"path": "/nowhere/rows.parquet", "columns": ["x", "y"]},
+        "input": {"path": "/nowhere/rows.parquet", "columns": ["x", "y"], "checks": 0.0},
         "domain": {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-10},
         "privacy": {"epsilon": 1.0, "delta": 1e-6},
         "params": params,

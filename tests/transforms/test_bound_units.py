@@ -9,6 +9,7 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -36,7 +37,9 @@ from transforms.unit_records import Keep
 
 SALT = b"a salt of 16 byt"
 KEEPS: tuple[Keep, ...] = ("one", "mean", "min", "max", "sum")
-"""The ways of two columns; `count` is of one column."""
+"""The ways of two columns that need no order; `count` is of one column."""
+
+ORDERED: tuple[Keep, ...] = (*KEEPS, "last")
 
 LINE = Grid((0.0,), (1000.0,), 1.0)
 
@@ -58,7 +61,19 @@ def counted(block: Block) -> Counter:
 
 def table(folder: Path, units: object, row_group_size: int | None = None, **columns: object) -> Source:
     write(folder / "t.parquet", row_group_size, u=units, **columns)
-    return open_source(str(folder), list(columns), "u")
+    return opened(folder, *columns)
+
+
+def opened(folder: Path, *columns: str) -> Source:
+    """Open a table whose column `t`, if it has one, orders the rows."""
+    order = "t" if "t" in columns else None
+    return open_source(str(folder), [column for column in columns if column != "t"], "u", order)
+
+
+def times(n: int, seed: int = 1) -> pa.Array:
+    """Return the times of rows: many are equal, and some are null."""
+    rng = np.random.default_rng(seed)
+    return pa.array(rng.integers(-3, 3, n), pa.int32(), mask=rng.random(n) < 0.2)
 
 
 def people(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -68,36 +83,63 @@ def people(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return units, np.round(rng.uniform(size=n), 2), rng.choice([0.25, 0.5, 0.75], n)
 
 
-@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("keep", ORDERED)
 def test_records_do_not_depend_on_order_files_or_row_groups(tmp_path: Path, keep: Keep) -> None:
-    units, x, y = people(3000)
-    whole = records(table(tmp_path / "whole", units, x=x, y=y), UNIT_SQUARE, keep)
+    (units, x, y), t = people(3000), times(3000)
+    whole = records(table(tmp_path / "whole", units, x=x, y=y, t=t), UNIT_SQUARE, keep)
     for seed, size in enumerate((1, 7, 1000)):
         order = np.random.default_rng(seed).permutation(3000)
         for number, part in enumerate(np.array_split(order, 3)):
-            some = {"u": units[part], "x": x[part], "y": y[part]}
+            some = {"u": units[part], "x": x[part], "y": y[part], "t": t.take(pa.array(part))}
             write(tmp_path / f"cut {seed}" / f"{number}.parquet", max(size, 20), **some)
-        cut = records(open_source(str(tmp_path / f"cut {seed}"), ["x", "y"], "u"), UNIT_SQUARE, keep)
+        cut = records(opened(tmp_path / f"cut {seed}", "x", "y", "t"), UNIT_SQUARE, keep)
         assert np.array_equal(cut.points, whole.points) and np.array_equal(cut.ids, whole.ids)
     assert len(whole.ids) == len(set(units)) == len(set(whole.ids))
 
 
-@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("keep", ORDERED)
 @pytest.mark.parametrize("salt", [SALT, bytes(16)])
 def test_a_unit_more_or_less_is_one_record_more_or_less(tmp_path: Path, keep: Keep, salt: bytes) -> None:
     """Rows are taken out, so that all others move up: those of other units stay what they were."""
-    units, x, y = people(2000)
+    (units, x, y), t = people(2000), times(2000)
     x[units == 3] = np.nan  # of whom no row is complete
-    before = counted(records(table(tmp_path / "all", units, x=x, y=y), UNIT_SQUARE, keep, salt))
+    before = counted(records(table(tmp_path / "all", units, x=x, y=y, t=t), UNIT_SQUARE, keep, salt))
     for unit in (*range(1, 12), 400):
         stay = units != unit
-        source = table(tmp_path / f"without {unit}", units[stay], x=x[stay], y=y[stay])
+        rest = {"x": x[stay], "y": y[stay], "t": t.filter(pa.array(stay))}
+        source = table(tmp_path / f"without {unit}", units[stay], **rest)
         after = counted(records(source, UNIT_SQUARE, keep, salt))
         assert not after - before
         assert (before - after).total() == (unit in units and unit != 3)
-        other = table(tmp_path / f"other {unit}", units, x=np.where(stay, x, 0.9), y=y)
+        later = pc.if_else(pa.array(stay), t, 9)
+        other = table(tmp_path / f"other {unit}", units, x=np.where(stay, x, 0.9), y=y, t=later)
         replaced = counted(records(other, UNIT_SQUARE, keep, salt))
         assert (before - replaced).total() <= 1 and (replaced - before).total() <= 1
+
+
+def test_the_last_row_is_the_complete_one_with_the_greatest_time(tmp_path: Path) -> None:
+    """Of several such rows it is the one that is kept where there are no others."""
+    (units, x, y), t = people(2000), times(2000)
+    x[::7] = np.nan
+    last = records(table(tmp_path / "all", units, x=x, y=y, t=t), UNIT_SQUARE, "last")
+    placed = np.array([-9 if time is None else time for time in t.to_pylist()])
+    stay = np.zeros(2000, dtype=bool)
+    for unit in set(units):
+        own = (units == unit) & np.isfinite(x)
+        stay |= own & (placed == placed[own].max(initial=-99))
+    alone = records(table(tmp_path / "last", units[stay], x=x[stay], y=y[stay]), UNIT_SQUARE, "one")
+    assert np.array_equal(last.points, alone.points) and np.array_equal(last.ids, alone.ids)
+    none = pa.nulls(2000, pa.int64())
+    untimed = records(table(tmp_path / "untimed", units, x=x, y=y, t=none), UNIT_SQUARE, "last")
+    one = records(table(tmp_path / "one", units, x=x, y=y), UNIT_SQUARE, "one")
+    assert np.array_equal(untimed.points, one.points)
+
+
+def test_a_used_column_can_order_the_rows(tmp_path: Path) -> None:
+    units, x = np.array([1, 1, 2]), np.array([5, 9, 3])
+    write(tmp_path / "t.parquet", u=units, x=x)
+    source = open_source(str(tmp_path), ["x"], "u", "x")
+    assert sorted(records(source, LINE, "last").points[:, 0].tolist()) == [3, 9]
 
 
 def test_a_record_is_one_of_the_rows_or_their_mean(tmp_path: Path) -> None:
@@ -317,7 +359,7 @@ WAYS = {
 
 CASES = [
     *((way, 3000, keep) for way in WAYS for keep in ("one", "sum")),
-    *(("two_threads", 3000, keep) for keep in ("mean", "min", "max")),
+    *(("two_threads", 3000, keep) for keep in ("mean", "min", "max", "last")),
 ]
 
 
@@ -325,7 +367,7 @@ CASES = [
 def test_beam_gives_what_memory_gives(tmp_path: Path, way: str, rows: int, keep: Keep) -> None:
     units, x, y = people(rows)
     names = pa.array([f"person {unit}" for unit in units], pa.string())
-    source = table(tmp_path / "rows", names, 400, x=x, y=y)
+    source = table(tmp_path / "rows", names, 400, x=x, y=y, t=times(rows))
     asked = bounding(source, UNIT_SQUARE, keep)
     noise = SeededNoise(0, factor=0.0)
     expected = run_in_memory(rounds(), bound_in_memory(source, asked), Trace((), 0), noise)

@@ -1,6 +1,7 @@
 import datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.transforms.tables import write
@@ -64,9 +65,29 @@ def test_the_unit_may_be_of_any_type(tmp_path: Path) -> None:
     assert open_source(str(tmp_path), ["x"], unit="user").unit == "user"
 
 
-def refusal(path: Path | str, columns: list[str], unit: str | None = None) -> str:
+@pytest.mark.parametrize(
+    "column, says",
+    [
+        (
+            pa.array([1.5]),
+            "input.order: t is double in a.parquet; give a column of integers, timestamps or dates",
+        ),
+        (pa.array(["9"]), "input.order: t is string in a.parquet; give a column of integers"),
+        (pa.array([1], pa.timestamp("s")), "input.order: t is int64 in a.parquet but timestamp"),
+        (None, "input.order: t is missing from a.parquet; its columns are x, user"),
+    ],
+)
+def test_a_column_that_orders_no_rows_is_refused(tmp_path: Path, column: pa.Array | None, says: str) -> None:
+    order = {} if column is None else {"t": column}
+    write(tmp_path / "a.parquet", x=[1], user=["me"], **(order if "but" not in says else {"t": [1]}))
+    if "but" in says:
+        write(tmp_path / "b.parquet", x=[1], user=["me"], **order)
+    assert says in refusal(tmp_path, ["x"], "user", "t")
+
+
+def refusal(path: Path | str, columns: list[str], unit: str | None = None, order: str | None = None) -> str:
     with pytest.raises(InputError) as caught:
-        open_source(str(path), columns, unit)
+        open_source(str(path), columns, unit, order)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     message = str(caught.value)
     assert "\n" not in message and message.endswith(".")

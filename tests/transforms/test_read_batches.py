@@ -91,13 +91,41 @@ def test_a_unit_is_the_same_however_it_is_written(tmp_path: Path, kind: pa.DataT
             assert np.concatenate([b["x"].to_numpy() for b in read]).tolist() == list(range(3002))
 
 
-def test_a_dictionary_of_deltas_is_not_called_damaged_only(tmp_path: Path) -> None:
-    """Arrow cannot read what it can write here: a column that its own schema says is a dictionary."""
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN", None])
+def test_a_dictionary_of_any_encoding_is_read(tmp_path: Path, encoding: str | None) -> None:
+    """Arrow alone cannot read what it can write here: a column that its own schema says is a dictionary."""
     path = tmp_path / "a.parquet"
-    table = pa.table({"u": pa.array(["a", "b"]).dictionary_encode(), "x": [0.0, 1.0]})
-    pq.write_table(table, path, use_dictionary=False, column_encoding={"u": "DELTA_BYTE_ARRAY"})
-    with pytest.raises(InputError, match=r"a\.parquet has an encoding or a compression that Arrow cannot"):
-        batches(path, ["x"], unit="u")
+    units = pa.array([None, "a", "b", "", "a"])
+    when = pa.array([5, None, 3, -2, 0], pa.timestamp("ns"))
+    table = pa.table({"u": units.dictionary_encode(), "x": np.arange(5.0), "t": when})
+    given = {} if encoding is None else {"use_dictionary": False, "column_encoding": {"u": encoding}}
+    pq.write_table(table, path, **given)
+    read = batches(path, ["x"], 2, unit="u", order="t")
+    assert pa.concat_arrays([batch["u"].cast(pa.string()) for batch in read]).equals(units)
+    assert pa.concat_arrays([batch["t"] for batch in read]).equals(when)
+
+
+def test_a_dictionary_of_numbers_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    units = pa.array([7, None, 9, 7])
+    pq.write_table(pa.table({"u": units.dictionary_encode(), "x": np.arange(4.0)}), path)
+    read = batches(path, ["x"], unit="u")
+    assert pa.concat_arrays([batch["u"] for batch in read]).equals(units)
+
+
+def test_an_encoding_that_arrow_cannot_read_is_not_called_damaged_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [0.0, 1.0]}), path)
+
+    def cannot(*_: object, **__: object) -> None:
+        raise OSError("Not yet implemented: this encoding")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pq.ParquetFile, "iter_batches", cannot)
+        with pytest.raises(
+            InputError, match=r"a\.parquet has an encoding or a compression that Arrow cannot"
+        ):
+            batches(path, ["x"])
 
 
 def test_decimals_as_bytes_with_a_dictionary_are_units(tmp_path: Path) -> None:

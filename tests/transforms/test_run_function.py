@@ -2,6 +2,7 @@
 
 import gc
 import os
+import socket
 import struct
 import sys
 import tempfile
@@ -196,6 +197,17 @@ def test_a_function_cannot_stop_its_clock(make: Make) -> None:
     began = time.monotonic()
     assert make("stops_its_clock", seconds=0.5).run(HARMLESS) is None
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("waits", [0.0, 0.5])
+def test_a_default_timeout_of_sockets_changes_no_answer(make: Make, waits: float) -> None:
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(0.2)  # Beam sets one where it looks for credentials
+    try:
+        runner = make("mean_slowly", arguments={"waits": waits, "computes": 0.0})
+        assert [runner.run(HARMLESS).tolist() for _ in range(2)] == [[8], [8]]
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def test_no_rows_have_no_answer(make: Make) -> None:

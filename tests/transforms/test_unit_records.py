@@ -3,12 +3,13 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from core.domain import Ball, Grid
-from transforms.unit_records import keep_count, keep_mean, keep_one, keep_sum, unit_records
+from transforms.unit_records import Keep, keep_count, keep_mean, keep_one, keep_sum, unit_records
 
 SALT = b"a salt of 16 byt"
 
@@ -103,7 +104,7 @@ def test_sums_are_exact_where_int64_would_overflow() -> None:
     assert keep_sum(points[35_000:70_000], one[:35_000], 1, grid)[0, 0] == 0
 
 
-@pytest.mark.parametrize("keep", ["one", "mean", "min", "max", "sum", "count"])
+@pytest.mark.parametrize("keep", get_args(Keep))
 def test_no_record_depends_on_the_order_of_rows_or_on_other_units(keep) -> None:
     axes = 1 if keep == "count" else 2
     grid = Grid((-1.0,) * axes, (1.0,) * axes, 2.0**-8)
@@ -113,13 +114,15 @@ def test_no_record_depends_on_the_order_of_rows_or_on_other_units(keep) -> None:
         np.r_[np.arange(20), rng.integers(0, 20, 280)],
         rng.integers(0, 2**63, 20).astype(np.uint64),
     )
-    whole = unit_records(points, of_unit, ids, grid, keep, SALT)
+    times = rng.integers(0, 5, (300, 2)).astype(np.uint64)
+    whole = unit_records(points, of_unit, ids, grid, keep, SALT, times)
     assert whole.dtype == np.int64 and whole.shape == (20, axes)
     order = rng.permutation(300)
-    assert np.array_equal(unit_records(points[order], of_unit[order], ids, grid, keep, SALT), whole)
+    moved = points[order], of_unit[order], ids, grid, keep, SALT, times[order]
+    assert np.array_equal(unit_records(*moved), whole)
     for unit in range(20):
-        own = points[of_unit == unit]
-        alone = unit_records(own, np.zeros(len(own), np.int64), ids[unit : unit + 1], grid, keep, SALT)
+        own, when = points[of_unit == unit], times[of_unit == unit]
+        alone = unit_records(own, np.zeros(len(own), np.int64), ids[unit : unit + 1], grid, keep, SALT, when)
         assert np.array_equal(alone[0], whole[unit])
 
 

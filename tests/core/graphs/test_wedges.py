@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from core.graphs.wedges import count_wedges
+from core.graphs.wedges import Wedges, count_wedges
 from core.mechanisms.smooth_bound import FLOOR, smooth_bound
 from tests.core.graphs.test_edges import edges
 
@@ -35,6 +35,9 @@ def test_triangles_equal_brute_force(nodes):
         for beta in (0.05, 0.4):
             smooth = smooth_bound(lambda s, _, w=wedges[here]: w.local(s, nodes), nodes - 2, beta)
             assert smooth == pytest.approx(max(FLOOR, (np.exp(-beta * distance) * local).max()))
+            peaks = wedges[here].peaks(nodes, beta)
+            some = smooth_bound(lambda s, _, w=wedges[here]: w.local(s, nodes), nodes - 2, beta, peaks)
+            assert some == pytest.approx(smooth, rel=1e-12)
 
 
 def test_triangles_of_a_star_and_of_spare_nodes():
@@ -45,6 +48,30 @@ def test_triangles_of_a_star_and_of_spare_nodes():
         assert wedges.triangles == 0
         assert dict(zip(wedges.common.tolist(), wedges.half.tolist(), strict=True)) == {0: half, 1: 0}
     assert count_wedges(edges([], 2), 5).local(4, 5) == 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_is_attained_at_a_peak(seed):
+    """For any pairs of nodes, and any smoothness, the peaks give what all numbers of edges give."""
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(3, 3000))
+    common = np.unique(rng.integers(0, nodes - 1, rng.integers(1, 8)))
+    half = rng.integers(0, nodes - 1 - common)
+    wedges = Wedges(0, common, half)
+    for beta in (*(10 ** rng.uniform(-4, 1, 6)), 1 / nodes, 0.5 / nodes, 1e-3):
+
+        def local(s, _):
+            return wedges.local(s, nodes)
+
+        peaks = wedges.peaks(nodes, beta)
+        assert peaks == sorted(set(peaks))
+        all_of_them = smooth_bound(local, nodes - 2, beta)
+        assert smooth_bound(local, nodes - 2, beta, peaks) == pytest.approx(all_of_them, rel=1e-12)
+
+
+def test_a_tiny_epsilon_takes_no_longer():
+    wedges = count_wedges(edges([(0, leaf) for leaf in range(1, 300)], 2), 10**7)
+    assert len(wedges.peaks(10**7, 1e-9)) <= 2 * len(wedges.common)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.draws import Laplace
-from core.quantiles.cells import CellCounts, ranks_of
+from core.quantiles.cells import CellCounts, merged, ranks_of
 from tests.core.seeded import SeededNoise
 
 
@@ -30,3 +30,26 @@ def test_consistent_counts_are_unbiased_and_tighter():
     totals = drawn[:, :5].sum(axis=1)
     assert totals.var() == pytest.approx(variance * 5 / 6, rel=0.15)
     assert CellCounts(cell).release(counts, 999, noise).sum() == pytest.approx(999)
+
+
+def test_merged_cells_separate_the_wanted_ranks():
+    """Ten cells of 10 records for ranks 25, 55 and 85: the edges at 40 and 70 stay."""
+    edges, ranks = np.arange(0, 1100, 100), np.arange(0, 110, 10.0)
+    assert merged(edges, ranks, np.array([25.0, 55.0, 85.0])).tolist() == [0, 400, 700, 1000]
+
+
+def test_a_point_that_holds_a_wanted_rank_stays_alone():
+    """Point 50 holds the records from rank 5 to 90; cells without records beside it are merged."""
+    edges, ranks = np.array([0, 25, 50, 51, 60, 80, 100]), np.array([0.0, 5.0, 5.0, 90.0, 90.0, 90.0, 100.0])
+    assert merged(edges, ranks, np.array([30.0, 60.0])).tolist() == [0, 50, 51, 100]
+
+
+def test_cells_are_few_whatever_the_ranks():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        edges = np.unique(np.append(rng.integers(0, rng.choice([30, 1000]), 30), 1000))
+        ranks = np.sort(rng.integers(0, 50, len(edges))).astype(float)
+        wanted = np.sort(rng.random(rng.integers(2, 9))) * ranks[-1]
+        cells = merged(edges, ranks, wanted)
+        assert cells[0] == edges[0] and cells[-1] == edges[-1] and set(cells) <= set(edges)
+        assert len(cells) <= 3 * len(wanted) + 1

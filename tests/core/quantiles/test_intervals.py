@@ -7,8 +7,8 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
-from core.quantiles.params import Median
-from core.quantiles.task import MEDIAN
+from core.quantiles.params import Median, Minimum, Quantiles
+from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
 from tests.core.quantiles.planned import ADD, METHODS, NINE, REPLACE, plan_for
 from tests.core.seeded import SeededNoise
 
@@ -77,8 +77,7 @@ def test_intervals_are_in_data_units(method):
 @pytest.mark.parametrize("quantile", [0.5, 0.9])
 def test_the_interval_of_one_value_holds_the_true_one(quantile, neighbors, shape):
     """100 runs at failure 0.1: 27 fail with probability 1e-6. It is no wider than four times its reach."""
-    params = Median(quantile, interval_share=0.3)
-    plan = MEDIAN.plan(WIDE, params, Budget(1.0, 0.0), neighbors, bytes(16))
+    plan = MEDIAN.plan(WIDE, Median(quantile), Budget(1.0, 0.0), neighbors, bytes(16))
     (step,) = plan.rounds
     assert plan.spend.epsilon == pytest.approx(1.0)
     values = np.sort(shape(np.random.default_rng(1), 10_000, 2**20))
@@ -93,6 +92,29 @@ def test_the_interval_of_one_value_holds_the_true_one(quantile, neighbors, shape
     assert failed <= 26
     result = found.result(WIDE)
     assert (result.low, result.high) == (float(low), float(high))
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=["add", "replace"])
+def test_one_quantile_of_the_task_quantiles_has_the_interval_of_a_median(relation):
+    found = []
+    for task, params in ((QUANTILES, Quantiles((0.5,), "recursive")), (MEDIAN, Median())):
+        (step,) = task.plan(WIDE, params, Budget(1.0, 0.0), relation, bytes(16)).rounds
+        found.append((step.aim, step.size, step.draw.scale, step.ends, step.reach))
+    assert found[0] == found[1]
+    result = step.release(Counts.of(np.arange(5000) * 200), None, SeededNoise(0)).result(WIDE)
+    assert result.low < result.value < result.high
+
+
+def test_zero_releases_no_interval_and_an_extreme_has_none():
+    for task, params in (
+        (MEDIAN, Median(interval_share=0.0)),
+        (MEDIAN, Median(0.0)),
+        (MEDIAN, Median(1.0, interval_share=0.0)),
+        (MINIMUM, Minimum()),
+    ):
+        (step,) = task.plan(WIDE, params, Budget(1.0, 0.0), ADD, bytes(16)).rounds
+        assert step.ends is None
+        assert step.release(Counts.of(np.arange(500)), None, SeededNoise(0)).result(WIDE).low is None
 
 
 def test_bad_shares_of_an_interval_are_named():

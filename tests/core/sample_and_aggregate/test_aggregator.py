@@ -249,11 +249,27 @@ def test_too_many_failed_blocks_end_in_not_found(name):
         assert np.mean([isinstance(failing(plan, 0, seed), Unstable) for seed in range(60)]) < 0.1
 
 
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize("blocks", [80, 120, 400])
+def test_few_blocks_spend_more_on_their_failures_and_all_failing_are_noticed(relation, blocks):
+    """Of 100 runs, 3 are expected to miss it, and more than 15 do with probability 1e-7."""
+    plan = plan_for("median", blocks=blocks, fraction=0.8, relation=relation, budget=Budget(1.0, 0.0))
+    (draw,) = [m for m in plan.mechanisms if "failed" in m.mechanism]
+    assert draw.epsilon <= 0.25 * (1 + 1e-9)
+    assert draw.epsilon == pytest.approx(max(FAILURES_SHARE, 8.28 * relation.changes / blocks), rel=0.01)
+    ends = [isinstance(failing(plan, blocks, seed, blocks), Unstable) for seed in range(100)]
+    assert sum(ends) >= 85
+    assert sum(isinstance(failing(plan, 0, seed, blocks), Unstable) for seed in range(100)) <= 8
+    assert sum(m.epsilon for m in plan.mechanisms) <= 1 + 1e-9
+
+
 def test_failed_blocks_are_not_counted_where_the_count_would_say_nothing():
-    plan = plan_for("median", blocks=60)
+    plan = plan_for("median", blocks=33, budget=Budget(1.0, 0.0))
     assert not [m for m in plan.mechanisms if "failed" in m.mechanism]
-    assert any("number of failed blocks is not released" in note for note in plan.notes)
+    assert any("Failed blocks cannot be seen" in note and "about 34 blocks" in note for note in plan.notes)
     assert plan.promises["failed_error"] is None
+    counted = plan_for("median", blocks=34, budget=Budget(1.0, 0.0))
+    assert [m for m in counted.mechanisms if "failed" in m.mechanism]
 
 
 def test_a_failed_block_counts_as_the_default():

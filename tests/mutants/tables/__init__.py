@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, ordered, smooth
+from tests.mutants.tables import accounting, clusters, ordered, samplers, smooth
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -11,5 +11,6 @@ MUTANTS = (
     *smooth.BOUNDS,
     *accounting.COSTS,
     *accounting.CHECKS,
+    *samplers.SAMPLERS,
 )
 """Every wrong version."""

@@ -29,7 +29,7 @@ ROUNDS = (
         "ranks are parts of the exact number of records",
         "ranks = np.array(self.probabilities) * total",
         "ranks = np.array(self.probabilities) * order.total",
-        nothing_but_noise("quantiles", "drawn and recursive"),
+        nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
     ),
     Mutant(
         1,
@@ -37,7 +37,15 @@ ROUNDS = (
         "cells are split by the exact number of records",
         "total = int(self.total.add(np.array([total]), noise)[0])",
         "self.total.add(np.array([total]), noise)",
-        nothing_but_noise("quantiles", "drawn and recursive"),
+        nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
+    ),
+    Mutant(
+        1,
+        _RECURSIVE,
+        "cells are merged by their exact counts",
+        "return merged(edges, starts, ",
+        "starts = order.ranks_at(edges).astype(float)\n        return merged(edges, starts, ",
+        nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
     ),
     Mutant(
         1,
@@ -45,7 +53,7 @@ ROUNDS = (
         "ranks are parts of the exact number of records",
         "return np.concatenate([wanted * total + shift",
         "return np.concatenate([wanted * order.total + shift",
-        nothing_but_noise("quantiles", "drawn and tree"),
+        nothing_but_noise("quantiles", "drawn and (auto or tree)"),
     ),
     Mutant(
         1,
@@ -78,7 +86,7 @@ ROUNDS = (
         "starts = [list(range(first, min(first + width, high), below)) for first in nodes]",
         "starts = [[s for s in range(first, min(first + width, high), below)"
         " if order.within(s, s + below).total] or [first] for first in nodes]",
-        nothing_but_noise("quantiles", "drawn and tree"),
+        nothing_but_noise("quantiles", "drawn and (auto or tree)"),
     ),
     Mutant(
         3,
@@ -86,7 +94,7 @@ ROUNDS = (
         "no search in a cell without records",
         "if width == 1 or inside is None:",
         "if width == 1 or inside is None or not order.within(low, high).total:",
-        nothing_but_noise("quantiles", "drawn and recursive"),
+        nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
     ),
     Mutant(
         3,
@@ -117,9 +125,17 @@ ROUNDS = (
         8,
         _RECURSIVE,
         "the splits are not charged",
-        "first, last = (self.total, self.splits), (self.inside,)",
-        "first, last = (self.total,), (self.inside,)",
-        charged("quantiles", "recursive"),
+        "found = (self.total, self.splits, *rough",
+        "found = (self.total, *rough",
+        charged("quantiles", "auto or recursive"),
+    ),
+    Mutant(
+        8,
+        _RECURSIVE,
+        "the first counts are not charged",
+        "found = (self.total, self.splits, *rough",
+        "found = (self.total, self.splits",
+        charged("quantiles", "auto or recursive"),
     ),
     Mutant(
         8,
@@ -202,7 +218,7 @@ NOISE = (
         "counts of cells and of groups have half the noise",
         "noisy = [draw.add(each, noise) for draw",
         "noisy = [draw.add(each, noise, unit=0.5) for draw",
-        spent("quantiles", "recursive-add_or_remove_one and uniform"),
+        spent("quantiles", "(auto or recursive) and add_or_remove_one and uniform"),
     ),
     Mutant(
         7,
@@ -210,7 +226,7 @@ NOISE = (
         "choices that share a draw each spend all of it",
         "shared = parts * unit",
         "shared = unit",
-        spent("quantiles", "recursive-add_or_remove_one"),
+        spent("quantiles", "(auto or recursive) and add_or_remove_one"),
     ),
     Mutant(
         7,
@@ -218,7 +234,7 @@ NOISE = (
         "histograms that share a draw each spend all of it",
         "noise.laplace(counts, self.scale * parts), parts)",
         "noise.laplace(counts, self.scale), parts)",
-        spent("quantiles", "recursive-add_or_remove_one"),
+        spent("quantiles", "(auto or recursive) and add_or_remove_one"),
     ),
     Mutant(
         7,
@@ -226,7 +242,7 @@ NOISE = (
         "splits have half the noise",
         "split = noise.laplace(biased, self.scale) > threshold",
         "split = noise.laplace(biased, self.scale / 2) > threshold",
-        charged("quantiles", "recursive"),
+        charged("quantiles", "auto or recursive"),
     ),
     Mutant(
         7,
@@ -248,8 +264,16 @@ NOISE = (
         12,
         _SPLITS,
         "the charge leaves out that two nodes of a path may be below the threshold",
-        "return Cost(2 / self.scale + ",
-        "return Cost(1 / self.scale + ",
+        "split = math.exp(-1 / self.scale), 2 / self.scale",
+        "split = math.exp(-1 / self.scale), 1 / self.scale",
+        SPLITS,
+    ),
+    Mutant(
+        12,
+        _SPLITS,
+        "a replaced record is charged for splits like an added one",
+        "return Cost(self.cost_of_one().epsilon + 1 / self.scale)",
+        "return self.cost_of_one()",
         SPLITS,
     ),
     Mutant(
@@ -282,7 +306,7 @@ NOISE = (
         "two changes cost what one does",
         "return Cost(changes * self.epsilon, delta, changes**2 * self.rho)",
         "return Cost(self.epsilon, delta, self.rho)",
-        spent("quantiles", "recursive-replace_one and uniform"),
+        spent("quantiles", "(auto or recursive) and replace_one and uniform"),
     ),
     Mutant(
         12,
@@ -322,7 +346,7 @@ NOISE = (
         "cells that are searched overlap, and are charged as disjoint",
         "window, ends = (int(edges[cell]), int(edges[cell + 1])), starts[cell : cell + 2]",
         "window, ends = (0, int(edges[cell + 1])), starts[cell : cell + 2]",
-        spent("quantiles", "recursive-add_or_remove_one"),
+        spent("quantiles", "(auto or recursive) and add_or_remove_one"),
     ),
 )
 
@@ -338,9 +362,9 @@ ARRIVAL = (
     Mutant(
         11,
         "transforms/bound_units.py",
-        "records are in the order in which their units arrive",
-        'order = np.argsort(ids, kind="stable")',
-        "order = np.arange(len(ids))",
+        "the order of records depends on the unit that arrives first",
+        "order = np.argsort(ids)",
+        "order = np.argsort(ids ^ ids[0])",
         ordered("histogram", "arrive"),
     ),
     Mutant(

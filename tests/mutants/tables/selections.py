@@ -40,6 +40,9 @@ ACCOUNTANTS = Selection(
 )
 """Accountants against exact losses."""
 
+SAMPLED_EXACTLY = Selection(("tests/core/test_discrete_noise.py", "tests/core/test_secure_noise.py"))
+"""Every word fed to the samplers, and draws, against exact probabilities."""
+
 SPLITS = Selection(("tests/core/mechanisms/test_splits.py",), "likely_as_charged")
 """Exact probabilities of every outcome, because probing one outcome does not show what splits spend."""
 

@@ -215,8 +215,8 @@ BOUNDS = (
         10,
         _BOUND,
         "what takes more than 20 changes is left out",
-        "while global_sensitivity * math.exp(-beta * k) > best:",
-        "while global_sensitivity * math.exp(-beta * k) > best and k < 20:",
+        "if global_sensitivity * weight <= best:",
+        "if global_sensitivity * weight <= best or k >= 20:",
         smooth("triangles"),
     ),
     Mutant(
@@ -226,6 +226,14 @@ BOUNDS = (
         "best = max(best, weight * local(k, best / weight))",
         "if weight * local(k, best / weight) <= best:\n            break\n"
         "        best = max(best, weight * local(k, best / weight))",
+        smooth("sample_and_aggregate", "center_of_attention"),
+    ),
+    Mutant(
+        10,
+        "core/graphs/wedges.py",
+        "only changes that give each pair two common neighbors in place of a half-common one are tried",
+        "return [int(s) for s in np.union1d(first, second)]",
+        "return [int(s) for s in np.unique(first)]",
         smooth("triangles"),
     ),
     Mutant(

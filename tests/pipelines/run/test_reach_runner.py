@@ -13,10 +13,11 @@ from apache_beam.runners.portability.flink_runner import FlinkJarJobServer
 from apache_beam.runners.portability.local_job_service import LocalJobServicer
 from apache_beam.runners.portability.prism_runner import PrismJobServer
 from apache_beam.utils.subprocess_server import JavaJarServer
+from google.auth.exceptions import DefaultCredentialsError
 
 from pipelines.errors import JobError, RunError
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
-from pipelines.run.reach_runner import check_workers, reach_runner
+from pipelines.run.reach_runner import check_credentials, check_workers, reach_runner
 
 POOL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
 CONFIG = json.dumps({"refresh-interval": 3000, "flink-version": "1.19.3"})
@@ -54,6 +55,33 @@ def nobody() -> Iterator[str]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_dataflow_without_credentials_is_refused_before_anything_is_charged(bench, monkeypatch):
+    def none(**_: object) -> None:
+        raise DefaultCredentialsError("of a file that may be quoted")
+
+    monkeypatch.setattr("google.auth.default", none)
+    ledger = str(bench.folder / "ledger.json")
+    create_ledger(ledger, Ledger(epsilon=5.0, delta=1e-4))
+    cloud = ("--project=p", "--region=r", "--temp_location=gs://bucket/temp", "--sdk_container_image=image")
+    given = {"privacy.ledger": ledger}
+    result = bench.run(given, "--runner", "DataflowRunner", "--", *cloud)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("shoal: --runner is DataflowRunner, but there are no usable Google")
+    assert "quoted" not in result.stderr and result.stderr.strip().count("\n") == 0
+    assert not read_ledger(ledger).charges
+    assert not (bench.folder / "out").exists()
+
+
+@pytest.mark.parametrize("options", [["--runner=DataflowRunner", "--no_auth"], ["--runner=FlinkRunner"]])
+def test_credentials_are_looked_for_where_dataflow_needs_them(options, monkeypatch):
+    looked = []
+    monkeypatch.setattr("google.auth.default", lambda **given: looked.append(given))
+    check_credentials(PipelineOptions(options))
+    assert not looked
+    check_credentials(PipelineOptions(["--runner=DataflowRunner"]))
+    assert looked
 
 
 @pytest.fixture(autouse=True)

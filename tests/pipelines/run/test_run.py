@@ -246,3 +246,11 @@ def test_a_stored_release_is_announced(bench):
     assert again.stdout == first.stdout
     assert "was released before" in again.stderr
     assert "give another run_id" in again.stderr
+
+
+def test_a_stored_release_is_read_once(bench, monkeypatch):
+    assert bench.run().exit_code == 0
+    read, names = LocalFolder.read, []
+    monkeypatch.setattr(LocalFolder, "read", lambda self, name: names.append(name) or read(self, name))
+    assert bench.run().exit_code == 0
+    assert names.count("release.json") == 1

@@ -1,0 +1,80 @@
+"""What is left of a ledger, and how many runs like a planned one still fit."""
+
+import math
+from dataclasses import dataclass
+
+from core.budget import Budget
+from core.plan import Plan
+from core.privacy_filter import Charge, filter_delta, filter_spend
+from pipelines.answers.text import number
+from pipelines.job.job import Job
+from pipelines.ledger.content import Ledger
+from pipelines.ledger.ledger import check_promise, entry_of, now, read_ledger
+
+_ROUNDING = 1e-9  # as `core.privacy_filter.at_most` allows
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a ledger.
+
+    Args:
+        path: of the ledger.
+        left: epsilon that is not spent; None where the charges exceed delta.
+        left_delta: delta that is not spent; None where the charges exceed it.
+        runs: how many runs like the planned one, each with a run id of its own, the ledger still admits;
+            None for any number.
+        charged: whether the planned run is charged already.
+    """
+
+    path: str
+    left: float | None
+    left_delta: float | None
+    runs: int | None
+    charged: bool
+
+    def sentence(self) -> str:
+        """Return it in words."""
+        if self.left is None or self.left_delta is None:
+            return f"privacy.ledger {self.path} has nothing left: its charges exceed its delta."
+        many = {None: "any number of runs", 0: "no further run", 1: "one run"}.get(self.runs)
+        fit = f"{many or f'{self.runs:,} runs'} like this one {'fits' if self.runs in (0, 1) else 'fit'}"
+        left = f"epsilon {number(self.left, 6)} and delta {number(self.left_delta, 6)} left"
+        charged = " This run is charged already, and costs nothing more." if self.charged else ""
+        return f"privacy.ledger {self.path} has {left}: {fit}.{charged}"
+
+
+def left_for(path: str, job: Job, plan: Plan) -> Left:
+    """Return what is left of the ledger at `path` for runs like the planned one. Nothing is written.
+
+    Raises:
+        JobError: there is no ledger.
+        LedgerRefusal: the ledger's promise is another one than the job's.
+    """
+    ledger = read_ledger(path)
+    check_promise(path, ledger, job, plan)
+    charges = [entry.charge(ledger.neighbors) for entry in ledger.charges]
+    budget = Budget(ledger.epsilon, ledger.delta)
+    spent = filter_spend(charges, budget, ledger.order).epsilon
+    delta, most = filter_delta(charges, budget, ledger.order)
+    fits, charged = math.isfinite(spent), ledger.entry(job.run_id) is not None
+    planned = entry_of(ledger, job, plan, now()).charge(ledger.neighbors)
+    return Left(
+        path,
+        max(0.0, ledger.epsilon - spent) if fits else None,
+        max(0.0, most - delta) if fits else None,
+        _fitting(ledger, planned, spent, delta),
+        charged,
+    )
+
+
+def _fitting(ledger: Ledger, charge: Charge, spent: float, delta: float) -> int | None:
+    """Return how many times a charge fits beside what is spent: both of its sums are linear."""
+    budget = Budget(ledger.epsilon, ledger.delta)
+    epsilon_each = filter_spend([charge], budget, ledger.order).epsilon
+    delta_each, most = filter_delta([charge], budget, ledger.order)
+    if not (math.isfinite(spent) and math.isfinite(epsilon_each)):
+        return 0
+    sums = ((ledger.epsilon, spent, epsilon_each), (most, delta, delta_each))
+    times = [(limit * (1 + _ROUNDING) - sofar) / each for limit, sofar, each in sums if each > 0]
+    return max(0, math.floor(min(times))) if times else None

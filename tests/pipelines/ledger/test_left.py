@@ -1,0 +1,84 @@
+"""What a plan says of its ledger is what the ledger then does."""
+
+import json
+
+import pytest
+
+from pipelines.errors import JobError
+from pipelines.job.job import check_job
+from pipelines.ledger.ledger import LedgerRefusal, charge_run, create_ledger, new_ledger, now
+from pipelines.ledger.left import Left, left_for
+from pipelines.plan import make_plan
+from tests.pipelines.jobs import LINE, changes
+
+TOTAL = {"neighbors": "add_or_remove_one", "unit": None, "epsilon": 2.0, "delta": 1e-5}
+SMALL = {**changes("histogram"), **LINE, "params": {"cells": [8], "method": "dense"}}
+
+
+@pytest.fixture
+def path(bench) -> str:
+    return str(bench.folder / "ledger.json")
+
+
+@pytest.mark.parametrize("accountant", ["basic", "renyi"])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.3, 0.0), (0.25, 2e-6), (0.5, 0.0), (0.1, 4e-6), (3.0, 0.0)]
+)
+def test_so_many_runs_fit(bench, path, accountant, epsilon, delta):
+    """The ledger is charged until it refuses: as often as was said, and one fewer is left after each."""
+    create_ledger(path, new_ledger(TOTAL, accountant))
+    given = {**SMALL, "privacy.epsilon": epsilon, "privacy.delta": delta, "privacy.ledger": path}
+    jobs = (check_job(bench.changed({**given, "run_id": f"run-{i}"})) for i in range(100))
+    job = next(jobs)
+    plan = make_plan(job, bytes(16))
+    said = [left_for(path, job, plan).runs]
+    with pytest.raises(LedgerRefusal):
+        while True:
+            charge_run(path, job, plan, now)
+            said.append(left_for(path, job, plan).runs)
+            job = next(jobs)
+    assert said == list(range(len(said) - 1, -1, -1))
+    assert (len(said) == 1) == (epsilon > 2)
+
+
+def test_it_is_said_by_the_plan_and_the_dry_run(bench, path):
+    create_ledger(path, new_ledger(TOTAL, "basic"))
+    job = bench.write(bench.changed({**SMALL, "privacy.epsilon": 0.5, "privacy.ledger": path, "run_id": "a"}))
+    says = f"privacy.ledger {path} has epsilon 2 and delta 1e-5 left: 4 runs like this one fit."
+    planned = json.loads(bench.shoal("plan", job, "--json").stdout)["ledger"]
+    assert (planned["runs"], planned["left"], planned["charged"], planned["says"]) == (4, 2.0, False, says)
+    for command in (("plan", job), ("run", job, "--dry-run")):
+        assert says in " ".join(bench.shoal(*command).stdout.split())
+    assert bench.shoal("run", job).exit_code == 0
+    again = " ".join(bench.shoal("plan", job).stdout.split())
+    assert "has epsilon 1.5" in again and "3 runs like this one fit" in again
+    assert "This run is charged already, and costs nothing more." in again
+
+
+def test_a_plan_is_shown_where_its_ledger_refuses(bench, path):
+    job = bench.write(bench.changed({**SMALL, "privacy.ledger": path}))
+    missing = bench.shoal("plan", job)
+    assert missing.exit_code == 0 and "by the method dense" in " ".join(missing.stdout.split())
+    assert missing.stderr.startswith(
+        f"shoal: A run here would be refused. privacy.ledger {path} does not exist"
+    )
+    create_ledger(path, new_ledger({**TOTAL, "unit": "person"}, "basic"))
+    other = bench.shoal("plan", job, "--json")
+    assert "ledger" not in json.loads(other.stdout)
+    assert "but the job hides rows" in other.stderr and other.stderr.count("\n") == 1
+
+
+def test_the_sentence_counts():
+    assert Left("l", 1.0, 0.0, 1, False).sentence().endswith("left: one run like this one fits.")
+    assert "left: no further run like this one fits." in Left("l", 0.0, 0.0, 0, False).sentence()
+    assert "left: any number of runs like this one fit." in Left("l", 1.0, 0.0, None, False).sentence()
+    assert Left("l", None, None, 0, True).sentence() == (
+        "privacy.ledger l has nothing left: its charges exceed its delta."
+    )
+
+
+def test_without_a_ledger_there_is_nothing_to_say(bench):
+    job = check_job(bench.changed(SMALL))
+    with pytest.raises(JobError, match="does not exist"):
+        left_for(str(bench.folder / "none.json"), job, make_plan(job, bytes(16)))
+    assert "ledger" not in json.loads(bench.shoal("plan", bench.write(bench.changed(SMALL)), "--json").stdout)
