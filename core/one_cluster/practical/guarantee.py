@@ -18,7 +18,8 @@ from core.one_cluster.practical.regions import Regions
 _LEAST_LEVEL = 0.66  # part of the target that a region should hold even where noise is large
 _NATS = 2  # a further candidate radius of a lattice costs this many scales of the noise
 _MOST = 0.7  # all of them together cost at most this part of the target
-_LOOSE = 2.2  # a promise of the radius is worth so many times the records by which the fit aims low
+_MAY_LACK = 1 / 3  # part of the target that may be missing at most where a radius is promised
+_LOOSE = 2.2  # the fit aims low by this fraction of the records that the region may lack
 _LOW = 0.05  # part of the target by which the fit aims low at most, but for large noise
 _SMALL = 32  # sides of regions below which the radii of a lattice are rounded much
 _FITS = (0.6, 0.8, 1.0, 1.3, 1.7)  # multiples of the usual share of the fit that are tried
@@ -180,13 +181,13 @@ def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
 def _widened(
     split: BudgetSplit, fit: AboveThreshold, bounded: Guarantee, *, found: bool, failure: float
 ) -> Guarantee:
-    """Return the guarantee of a fit that tries wider balls, unless `bounded` is nearly as good.
+    """Return the guarantee of a fit that tries wider balls, unless `bounded` promises enough records.
 
     If at least t records exist, the widest ball holds them, whatever the chosen region holds. So the released
     ball holds at least the fitted target minus the error of the fit.
     """
     t = split.target
-    if bounded.found and bounded.missing <= _LOOSE * (t - bounded.target):
+    if bounded.found and bounded.missing <= _MAY_LACK * t:
         return bounded
     target = _aim(t, fit, 0.0)
     held = target - fit.shortfall(_queries(split.regions, widens=True), failure)

@@ -78,11 +78,33 @@ def test_no_radius_is_certified_where_the_level_may_be_too_coarse():
         assert getattr(good, place)
 
 
+@pytest.mark.parametrize("d", [2, 5])
+def test_what_a_target_is_promised_a_larger_one_is_too(d):
+    """So the smallest workable target can be found by bisection. From some target on a radius is promised."""
+    targets = [*range(360, 500, 35), 800, 1200, 7900, 8100, 20_000, 1_000_000]
+    plans = [ONE_CLUSTER.plan(unit_cube(d), OneCluster(t), BUDGET, ONE, SALT) for t in targets]
+    workable = [
+        p.promises["missing"] is not None and p.promises["missing"] <= t / 2
+        for p, t in zip(plans, targets, strict=True)
+    ]
+    assert workable == sorted(workable)
+    assert {p.smallest_target for p in plans} == {plans[0].smallest_target}
+    smallest = plans[0].smallest_target
+    assert smallest is not None
+    assert workable == [t >= smallest for t in targets]
+    radius = [p.promises["radius_factor"] is not None for p in plans]
+    assert radius == sorted(radius)
+    assert radius[targets.index(1200)]
+    for p, t in zip(plans, targets, strict=True):
+        if p.promises["radius_factor"] is not None:
+            assert p.promises["missing"] <= t / 3
+
+
 @pytest.mark.parametrize("d", [2, 3])
 def test_a_fit_that_widens_tries_balls_up_to_the_whole_domain(d):
     """And one that does not stays about the chosen region."""
     grid = unit_cube(d, 2.0**-10)
-    for target, widens in ((600, True), (3000, False)):
+    for target, widens in ((500, True), (3000, False)):
         fit = plan_for(grid, ONE, target=target).rounds[-1]
         assert fit.widens == widens
         level = fit.regions.levels[5]
