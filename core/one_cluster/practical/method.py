@@ -117,6 +117,12 @@ class Practical(Method[OneCluster]):
                 f"The target {setting.params.target} is too small for a promise at this budget: the run may "
                 "find nothing, or a wider ball. The privacy guarantee is the same."
             )
+        elif holds.widens:
+            notes.append(
+                f"No radius is promised for the target {setting.params.target}: the ball may be much wider "
+                "than the smallest one that holds the target."
+                + (" The release usually states how many times wider it is at most." * holds.certifies)
+            )
         if self._split.regions.projected:
             notes.append(
                 f"With {setting.grid.dimension} columns the boxes cover a random projection of the records: "

@@ -93,6 +93,9 @@ def test_what_a_target_is_promised_a_larger_one_is_too(d):
     assert smallest is not None
     assert workable == [t >= smallest for t in targets]
     radius = [p.promises["radius_factor"] is not None for p in plans]
+    for able, bounded, plan in zip(workable, radius, plans, strict=True):
+        says = any(note.startswith("No radius is promised") for note in plan.notes)
+        assert says == (not bounded) or not able
     assert radius == sorted(radius)
     assert radius[targets.index(1200)]
     for p, t in zip(plans, targets, strict=True):
