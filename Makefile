@@ -64,6 +64,7 @@ bench-one-cluster: install ## success of the 1-cluster and of its alternatives o
 
 bench-pass: install ## cost of one pass against plain numpy
 	$(BIN)/python -m tests.benchmarks.pass_cost
+	$(BIN)/python -m tests.benchmarks.bounding
 
 bench-ordered: install ## quantiles, interior points and ranges against their peers
 	$(BIN)/python -m tests.benchmarks.ordered

@@ -246,7 +246,7 @@ class DiscreteNoise:
 
 
 @lru_cache(maxsize=64)
-def discrete_noise(scale: float, power: Power, finest: int = _FINEST) -> DiscreteNoise:
+def discrete_noise(scale: float, power: Power, finest: int = _FINEST, first: int = 15) -> DiscreteNoise:
     """Return Laplace noise, Pr[z] proportional to exp(-|z| / scale), or Gaussian, exp(-z^2 / (2 scale^2)).
 
     The scale is taken as the rational number that the float is.
@@ -256,13 +256,14 @@ def discrete_noise(scale: float, power: Power, finest: int = _FINEST) -> Discret
         power: 1 for Laplace noise, 2 for Gaussian.
         finest: the steps of the table are at most 2^(1 - finest) scales; more take longer to list, and fewer
             to draw from. It changes no probability.
+        first: see `DiscreteNoise`; neither does this one.
     """
     top, bottom = float(scale).as_integer_ratio()
     rate = Rational(bottom, top) if power == 1 else Rational(bottom**2, 2 * top**2)
-    return DiscreteNoise(rate, power, max(0, math.frexp(scale)[1] - 1 - finest))
+    return DiscreteNoise(rate, power, max(0, math.frexp(scale)[1] - 1 - finest), first)
 
 
 def draw_noise(count: int, scale: float, power: Power, random: RandomBits) -> Ints:
     """Return `count` independent draws of `discrete_noise`, with a table as large as the count repays."""
-    finest = min(_FINEST, count.bit_length() // 2)
-    return discrete_noise(scale, power, finest).draw(count, random)
+    finest, first = min(_FINEST, count.bit_length() // 2), min(15, 7 + count.bit_length())
+    return discrete_noise(scale, power, finest, first).draw(count, random)

@@ -130,7 +130,7 @@ class Additive(Draw):
 
         def sample() -> Ints:
             noisy = np.array(values)
-            if self.scale > 0:
+            if self.scale != 0:  # a scale below 0 is refused where noise is drawn
                 for one in np.unique(units):  # equal units at once: there may be as many rows as numbers
                     rows = units == one
                     noisy[rows] = self._added(noisy[rows], self.scale * float(one), noise)

@@ -65,7 +65,7 @@ class Order:
 
     def _position(self, point: int) -> int:
         if self.values.dtype != object:
-            point = min(point, (1 << 63) - 1)
+            point = max(min(point, (1 << 63) - 1), -1 << 63)
         return int(np.searchsorted(self.values, point, side="left"))
 
 
@@ -93,7 +93,7 @@ class Runs:
         here = order.within(low, high)
         ranks = here.ranks + order.below(low)
         # The universe may be too large for int64 although every record is small.
-        wide = here.values.dtype == object or high >= 1 << 63
+        wide = here.values.dtype == object or max(high, high - low) >= 1 << 63
         kind: Any = object if wide else np.int64
         values = here.values.astype(kind)
         after = np.concatenate([np.array([low], dtype=kind), values + 1])

@@ -50,11 +50,16 @@ class Noise(Protocol):
 
 
 def log_weights(scores: Ints, lengths: Lengths, scale: float) -> NDArray[np.float64]:
-    """Logarithms of lengths exp((scores - max score) / scale), shape (m,), as floats."""
-    scores = np.asarray(scores)
+    """Logarithms of lengths exp((scores - max score) / scale), shape (m,), as floats.
+
+    Raises:
+        TypeError: scores are not integers that fit into int64.
+    """
+    signed = np.asarray(scores).astype(np.int64, casting="safe")
+    behind = signed.max().astype(np.uint64) - signed.astype(np.uint64)  # exact, also beyond int64
     whole: Any = np.asarray(lengths)
     if whole.dtype == object:
         logs = np.array([math.log(length) for length in whole])
     else:
         logs = np.log(whole.astype(np.float64))
-    return np.asarray(logs + (scores - scores.max()) / scale)
+    return np.asarray(logs - behind / scale)

@@ -146,6 +146,11 @@ def _log_cosh(x: float) -> float:
     return math.log1p(2 * math.sinh(x / 2) ** 2) if x < 1 else x + math.log1p(math.exp(-2 * x)) - math.log(2)
 
 
+def rounded_up(limit: float) -> float:
+    """Return the largest sum that still counts as `limit`: sums of many parts are rounded."""
+    return limit * (1 + 1e-9)
+
+
 def at_most(value: float, limit: float) -> bool:
     """Return whether a sum is within a limit, up to the rounding of a sum of many parts."""
-    return value <= limit * (1 + 1e-9)
+    return value <= rounded_up(limit)

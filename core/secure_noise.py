@@ -1,5 +1,6 @@
 """Integer noise from a secure source. The only file that draws randomness in a real run."""
 
+import math
 import secrets
 from decimal import Context, Decimal
 
@@ -37,7 +38,13 @@ class SecureNoise(Noise):
         sum. The run is kept with probability true weight / proposal, a real number that is compared
         with a uniform one in as many digits as it takes to tell. Floating point only makes the
         proposals, whose margin is 2^-20 of the weight and one unit: far more than it errs.
+
+        Raises:
+            ValueError: the scale is not a finite number above 0. It is public.
+            TypeError: see `core.noise.log_weights`.
         """
+        if not 0 < scale < math.inf:
+            raise ValueError(f"A scale of {scale:.3g} is not a finite number above 0.")
         scores, weights = np.asarray(scores), log_weights(scores, lengths, scale)
         anchor = int(np.argmax(weights))
         unit = 1 << (61 - len(weights).bit_length())
@@ -47,7 +54,7 @@ class SecureNoise(Noise):
             run = int(np.searchsorted(bounds, secrets.randbelow(int(bounds[-1])), side="right"))
             proposal = int(bounds[run]) - (int(bounds[run - 1]) if run else 0)
             ratio = unit * int(lengths[run]), proposal * int(lengths[anchor])
-            if _happens(*ratio, int(scores[run]) - int(scores[anchor]), scale):
+            if _happens(*ratio, int(scores[run]) - int(scores[anchor]), float(scale)):
                 return run
 
     def below(self, bound: int) -> int:

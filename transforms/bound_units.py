@@ -133,8 +133,8 @@ def _stored(grid: Grid) -> str:
 class BoundUnits(beam.PTransform):
     """Make the records of all rounds: at most one for each unit.
 
-    Only quantized values of used columns pass through the runner, as one Arrow stream per shard and part of a
-    row group. The records are materialized, so that every reader sees the same record of a unit.
+    Only quantized values of used columns are gathered, as one Arrow stream per shard and part of a row group;
+    see `GatherParts`. The records are materialized, so that every reader sees the same record of a unit.
 
     Args:
         bounding: how the rows of a unit become its record.

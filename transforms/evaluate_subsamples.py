@@ -47,9 +47,9 @@ class EvaluateSubsamples(beam.PTransform):
     """Split the rows into subsamples and evaluate `function` on each.
 
     Every subsample has one answer, which is None without rows. So adding or removing a unit changes one
-    answer, and replacing a unit changes at most two. Rows pass through the runner as Arrow streams. The
-    number of elements does not depend on which subsamples have rows. The answers are materialized, so that
-    every reader sees the same answer of a randomized function.
+    answer, and replacing a unit changes at most two. Rows are gathered as Arrow streams; see `GatherParts`.
+    The number of elements does not depend on which subsamples have rows. The answers are materialized, so
+    that every reader sees the same answer of a randomized function.
 
     Args:
         splitting: how rows become subsamples.

@@ -1,4 +1,8 @@
-"""Gather the pieces that descriptors are split into by part. Empty parts are gathered, too."""
+"""Gather the pieces that descriptors are split into by part. Empty parts are gathered, too.
+
+Pieces wait in a file where the whole pipeline runs in this process, and in the runner's shuffle elsewhere.
+`transforms.spill` has the file.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +13,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor
+from transforms.spill import Spill
 
 
 @dataclasses.dataclass
@@ -29,8 +34,10 @@ class GatherParts(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return the parts."""
-        split = beam.FlatMap(_split, self.split, self.parts, self.step_name)
-        return descriptors | "Split" >> split | "Group" >> beam.GroupByKey() | "List" >> beam.Map(_list)
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        split = beam.FlatMap(_split, self.split, self.parts, self.step_name, self.spill)
+        gathered = descriptors | "Split" >> split | "Group" >> beam.GroupByKey()
+        return gathered | "List" >> beam.Map(_list, self.step_name, self.spill)
 
 
 @no_annotations
@@ -39,15 +46,17 @@ def _split(
     split: Callable[[Descriptor], Iterable[tuple[int, Any]]],
     parts: int,
     step_name: str,
+    spill: Spill,
 ) -> Iterator[tuple[int, list[Any]]]:
     with plain_errors(step_name):
         pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
         for number, piece in split(descriptor):
-            pieces[number].append(piece)
+            pieces[number].append(spill.put(piece))
         yield from pieces.items()
 
 
 @no_annotations
-def _list(gathered: tuple[int, Iterable[list[Any]]]) -> tuple[int, list[Any]]:
+def _list(gathered: tuple[int, Iterable[list[Any]]], step_name: str, spill: Spill) -> tuple[int, list[Any]]:
     number, lists = gathered
-    return number, [piece for pieces in lists for piece in pieces]
+    with plain_errors(step_name):
+        return number, [spill.get(piece) for pieces in lists for piece in pieces]

@@ -16,8 +16,8 @@ from transforms.unit_keys import unit_ids, unit_keys
 _SUBSAMPLES = 0x626C6F636B73
 """Tweak of the hash that chooses subsamples. No sampling of records uses it."""
 
-_ROWS = 1 << 20
-"""Rows that are split at a time: many, because each piece of each subsample is a stream of its own."""
+_ROWS = 1 << 18
+"""Rows that are split at a time: many, because each of up to 256 parts gets a stream of its own."""
 
 _SHARDS = 256
 """Most parts for gathering subsamples. The number must not depend on which subsamples have rows."""
@@ -48,6 +48,10 @@ class Splitting:
         """Number of parts in which subsamples are gathered; subsample s is in part s mod shards."""
         return min(self.subsamples, _SHARDS)
 
+    def numbers(self, part: int) -> range:
+        """Return the subsamples of a part."""
+        return range(part, self.subsamples, self.shards)
+
 
 @dataclass(frozen=True, order=True)
 class Shard:
@@ -56,12 +60,14 @@ class Shard:
     Args:
         file: name of the file.
         first_row: index in the file of the first row that was split with these.
-        rows: numbers of the subsamples with rows here, each with an Arrow IPC stream.
+        counts: number of rows of each subsample of the part.
+        rows: Arrow IPC stream of the rows, subsample by subsample; empty without rows.
     """
 
     file: str
     first_row: int
-    rows: tuple[tuple[int, bytes], ...] = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
+    rows: bytes = field(repr=False)
 
 
 def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[int, Shard]]:
@@ -97,19 +103,17 @@ def _split(
         valid = pc.is_valid(keys)
         batch, ids = batch.filter(valid), unit_ids(keys.filter(valid))
     subsample = (siphash(ids, splitting.salt, _SUBSAMPLES) % np.uint64(splitting.subsamples)).astype(np.int64)
-    order = np.argsort(subsample, kind="stable")
-    ends = np.cumsum(np.bincount(subsample, minlength=splitting.subsamples)).tolist()
-    rows = _bare(batch.select(list(splitting.columns)))
-
-    def rows_of(number: int) -> bytes:
-        # take() instead of slice(): Arrow writes a slice with some of the next rows, as padding to 8 bytes.
-        return stream(rows.take(pa.array(order[starts[number] : ends[number]])))
-
-    starts = [0, *ends[:-1]]
-    for part in range(splitting.shards):
-        numbers = range(part, splitting.subsamples, splitting.shards)
-        pieces = tuple((number, rows_of(number)) for number in numbers if ends[number] > starts[number])
-        yield part, Shard(file.name, row, pieces)
+    part, place = subsample % splitting.shards, subsample // splitting.shards
+    most = len(splitting.numbers(0))
+    cell = part * most + place
+    order = np.argsort(cell, kind="stable")
+    counts = np.bincount(cell, minlength=splitting.shards * most).reshape(splitting.shards, most)
+    rows = _bare(batch.select(list(splitting.columns))).take(pa.array(order))
+    start = 0
+    for number, held in enumerate(counts.tolist()):
+        size = sum(held)
+        yield number, Shard(file.name, row, tuple(held), stream(rows.slice(start, size)) if size else b"")
+        start += size
 
 
 def _bare(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -123,17 +127,22 @@ def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator
     The stream consists of one batch. So its bytes do not depend on the division of files into row groups,
     which depends on rows of other units.
     """
-    gathered: dict[int, list[bytes]] = {n: [] for n in range(part, splitting.subsamples, splitting.shards)}
+    pieces: dict[int, list[pa.RecordBatch]] = {number: [] for number in splitting.numbers(part)}
     for shard in sorted(shards):
-        for number, rows in shard.rows:
-            gathered[number].append(rows)
-    for number, streams in gathered.items():
-        yield number, _join(streams) if streams else b""
+        if shard.rows:
+            rows, start = pa.ipc.open_stream(shard.rows).read_next_batch(), 0
+            for number, count in zip(pieces, shard.counts, strict=False):
+                if count:
+                    pieces[number].append(rows.slice(start, count))
+                start += count
+    for number in list(pieces):
+        own = pieces.pop(number)
+        yield number, _join(own) if own else b""
 
 
-def _join(streams: list[bytes]) -> bytes:
-    rows = pa.concat_tables([pa.ipc.open_stream(part).read_all() for part in streams]).combine_chunks()
-    return stream(rows.to_batches()[0])
+def _join(pieces: list[pa.RecordBatch]) -> bytes:
+    # Concatenation copies even a single slice. Arrow writes a slice with some of the next rows, as padding.
+    return stream(pa.concat_batches(pieces))
 
 
 def stream(batch: pa.RecordBatch) -> bytes:

@@ -1,6 +1,6 @@
 """Make one record of the rows of each unit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -100,15 +100,17 @@ def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -
         ids: shape (units,), identity of each unit for the hash.
         salt: 16 secret bytes.
     """
-    race = scramble(ids, salt, _ROW)[of_unit]
-    for word in _words(points):
+    race, words = scramble(ids, salt, _ROW)[of_unit], list(_words(points))
+    for word in words:
         race = scramble(race ^ word, salt, _ROW)
     ordered = np.sort(race)
     if (ordered[1:] == ordered[:-1]).any():
-        race = _race_of_copies(race, of_unit, salt)
+        race = _race_of_copies(race, words, of_unit, salt)
     least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(least, of_unit, race)
-    won = np.flatnonzero(race == least[of_unit])[::-1]  # of two equal hashes, the first one is written last
+    won = np.flatnonzero(race == least[of_unit])
+    if len(won) > len(ids):  # of equal hashes the smallest point wins: it is written last
+        won = won[np.lexsort([word[won] for word in words])][::-1]
     kept = np.empty(len(ids), dtype=np.intp)
     kept[of_unit[won]] = won
     return kept
@@ -124,18 +126,22 @@ def _words(points: Steps) -> Iterator[U64]:
             yield axes[low] | axes[low + 1] << np.uint64(32) if low + 1 < len(axes) else axes[low]
 
 
-def _race_of_copies(race: U64, of_unit: NDArray[np.int64], salt: bytes) -> U64:
+def _race_of_copies(race: U64, words: Sequence[U64], of_unit: NDArray[np.int64], salt: bytes) -> U64:
     """Give another hash to each further copy of a row, so that a row that occurs twice has two chances.
+
+    Different rows of a unit may have one hash, if someone who knows the salt chose them. They are then
+    numbered in the order of their points, so that the result does not depend on their places.
 
     Args:
         race: shape (n,), hash of the unit and the point of each row.
+        words: the points, each of shape (n,).
         of_unit: shape (n,), index of the unit of each row.
         salt: 16 secret bytes.
     """
     order = np.argsort(race)
     same = race[order[1:]] == race[order[:-1]]
-    if (same & (of_unit[order[1:]] != of_unit[order[:-1]])).any():  # their rows may alternate
-        order = np.lexsort((of_unit, race))
+    if any((same & (part[order[1:]] != part[order[:-1]])).any() for part in (of_unit, *words)):
+        order = np.lexsort((*words, of_unit, race))
         same = (race[order[1:]] == race[order[:-1]]) & (of_unit[order[1:]] == of_unit[order[:-1]])
     place = np.arange(len(race))
     further = np.r_[False, same]

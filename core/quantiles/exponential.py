@@ -54,12 +54,15 @@ class Aim:
         total_is_public: whether the number of records may be used: `replace_one`.
         inside: records from an extreme; 0 for 0 < p < 1.
         shift: records by which w(n) is moved, a public constant.
+        margin: points that are added to the domain on the side to which w(n) is moved. They lie beyond all
+            records, and stand for the domain's first or last point.
     """
 
     probability: float
     total_is_public: bool
     inside: int = 0
     shift: int = 0
+    margin: int = 0
 
     @property
     def weight(self) -> float:
@@ -79,9 +82,11 @@ class Aim:
         depth = min(self.inside * UNIT, total * UNIT // 2)
         wanted = target * total + (depth if target == 0 else -depth) + self.shift * UNIT
         up = UNIT // 2 if self.total_is_public else UNIT - target
-        runs = Runs.between(order, 0, size)
+        low, high = (-self.margin, size) if self.shift < 0 else (0, size + self.margin)
+        runs = Runs.between(order, low, high)
         scores = rank_scores(runs, total, (UNIT - up) * total - wanted, up, UNIT - up)
-        return draw.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
+        at = draw.point(runs.starts, runs.lengths, scores, noise, unit=max(up, UNIT - up))
+        return min(max(at, 0), size - 1)
 
 
 def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> Exponential:
@@ -97,8 +102,8 @@ def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> 
 def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
     """Bound the distance of a chosen point from its aim, in records; the bound fails with `failure`.
 
-    Some point is at distance 0. At most `size` points are farther than the bound. Each of them is less likely
-    than that point by a factor of at most failure / size.
+    Some point must be at distance 0, as it is if the aim is from 0 to n. At most `size` points are farther
+    than the bound. Each of them is less likely than that point by a factor of at most failure / size.
 
     The bound is attained if all records have one value and all other points are at this distance. On evenly
     spread records the distance is some seven times smaller.
@@ -130,9 +135,18 @@ class ChooseByRank:
     Cost: the release spends epsilon if the scale is twice the larger weight / epsilon. A replacement is a
     removal and an addition, so under `replace_one` the scale is twice as large.
 
-    An interval takes two more choices, of ranks that are `reach` lower and higher. Each of them is within
-    `reach` of its rank, except with half of the failure probability. So together they enclose a point of the
-    wanted rank.
+    An interval takes two more choices, of ranks that are `reach` lower and higher. Each end is wrong with at
+    most half of the failure probability, so together they enclose a point of the wanted rank p n. For the
+    lower end, a point is wrong if all of its ranks are above p n:
+
+    1. If p n >= reach, some point is at distance 0 from the aim p n - reach. Wrong points are farther away
+       than `reach`. See `distance_bound`.
+    2. If p n < reach, the points added below the domain have rank 0, at distance reach - p n from the aim,
+       and wrong points are still farther away than `reach`. So wrong points are no more likely than as
+       many added ones. There are at most `size` of them, and `margin` = size / (failure / 2) added ones.
+
+    Added points are right for the lower end. The upper end is the mirror image. If p n is below about twice
+    `reach`, the lower end is mostly the first point of the domain.
 
     Args:
         aim: the rank.
@@ -140,6 +154,7 @@ class ChooseByRank:
         draw: chooses the point, per unit of the larger weight.
         ends: chooses the ends of the interval; None where none is asked for.
         reach: see above.
+        margin: see above.
     """
 
     aim: Aim
@@ -147,6 +162,7 @@ class ChooseByRank:
     draw: Exponential
     ends: Exponential | None = None
     reach: int = 0
+    margin: int = 0
     purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
     name: str = "release"
     floor: int = 0
@@ -170,7 +186,8 @@ class ChooseByRank:
         at = self.aim.point(order, self.size, self.draw, noise)
         if self.ends is None:
             return at, None
-        shifted = (replace(self.aim, shift=shift) for shift in (-self.reach, self.reach))
+        shifts = (-self.reach, self.reach)
+        shifted = (replace(self.aim, shift=shift, margin=self.margin) for shift in shifts)
         low, high = (aim.point(order, self.size, self.ends, noise) for aim in shifted)
         return at, (min(low, at), max(high, at))
 
@@ -190,8 +207,8 @@ class OneQuantile(ChooseByRank):
 
 def interval_draw(
     aim: Aim, size: int, epsilon: float, failure: float, neighbors: Neighbors
-) -> tuple[Exponential, int]:
-    """Return the draw of the two ends of an interval, and its reach; see `ChooseByRank`.
+) -> tuple[Exponential, int, int]:
+    """Return the draw of the two ends of an interval, its reach and its margin; see `ChooseByRank`.
 
     Args:
         aim: of the quantile.
@@ -202,7 +219,7 @@ def interval_draw(
     """
     ends = per_weight("ends of the interval", epsilon / 2, neighbors, times=2)
     reach = math.ceil(distance_bound(aim, size, neighbors.changes / (epsilon / 2), failure / 2))
-    return ends, reach
+    return ends, reach, math.ceil(2 * size / failure)
 
 
 class ExponentialByRank(Method[OneValue]):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -39,6 +39,7 @@ _SPLITS = 0.1  # part of epsilon for the splits: small, because the counts make 
 _FIRST = 0.03  # part of epsilon for the first counts: small, because they only choose edges
 _AMPLE = 8.0  # choices for intervals are made in cells that hold so many times the reach of an interval
 _SIDES = 0.2  # part of such a cell's budget for the ends of the intervals
+_NEXT = 32  # see `_widths`
 _MOST_COUNTS = 1.25  # counts get at most so many times the budget of the searches
 
 
@@ -207,10 +208,26 @@ def choice_variance(width: int, sharing: int) -> float:
     return math.sqrt(2) * sharing**2 * math.log(width)
 
 
+@lru_cache(maxsize=1 << 12)
+def _best_shape(width: int) -> Shape:
+    return min(shapes(width), key=lambda shape: shape.variance)
+
+
 def tree_within(width: int, sharing: int) -> Shape | None:
     """Return the tree that finds so many quantiles among `width` points; None where choices are better."""
-    best = min(shapes(width), key=lambda shape: shape.variance)
+    best = _best_shape(width)
     return best if best.variance <= choice_variance(width, sharing) else None
+
+
+def _widths(size: int) -> list[int]:
+    """Return some widths of cells of up to `size` points: all small ones, and others 1 / `_NEXT` apart.
+
+    The error of the best tree hardly changes in between.
+    """
+    widths = [2]
+    while widths[-1] < size:
+        widths.append(min(size, widths[-1] + max(1, widths[-1] // _NEXT)))
+    return widths
 
 
 class Recursive(Method[Quantiles]):
@@ -295,18 +312,16 @@ class Recursive(Method[Quantiles]):
         return promised(worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), note)
 
     def _largest_search(self, scale: float) -> float:
-        """Bound the error of every search, over all widths of cells and numbers of quantiles in them."""
+        """Bound the error of every search, over widths of cells and numbers of quantiles in them."""
         many, failure = len(self._given), self.setting.params.failure / 2
-        worst, width = 0.0, 1
-        while width < self._size:
-            width = min(2 * width, self._size)
+        worst, trees = 0.0, set[Shape]()
+        for width in _widths(self._size):
             sharing = next((k for k in range(2 * many, 0, -1) if tree_within(width, k) is None), 0)
-            tree = tree_within(width, many)
-            if sharing:
-                worst = max(worst, sharing * scale * (math.log(width) + math.log(many / failure)))
-            if tree is not None:
-                worst = max(worst, tree.largest_error(scale * tree.levels, True, failure / many))
-        return worst
+            worst = max(worst, sharing * scale * (math.log(width) + math.log(many / failure)))
+            if (tree := tree_within(width, many)) is not None:
+                trees.add(tree)
+        errors = [tree.largest_error(scale * tree.levels, True, failure / many) for tree in trees]
+        return max([worst, *errors])
 
     @property
     def _given(self) -> tuple[float, ...]:

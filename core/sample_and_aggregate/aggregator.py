@@ -130,7 +130,8 @@ class Aggregator(Method[SampleAndAggregate]):
         """Part of epsilon that is spent on the number of failed blocks, or 0.
 
         Few blocks need more of it than many, because what the noise alone reaches must be at most two thirds
-        of them. Then a run of which all blocks failed ends as not_found with probability 97%.
+        of them. Then a run of which all blocks failed ends as not_found with probability 97%, or with 70% if
+        `stable_fraction` is so small that few blocks are called too few.
         """
         needed = self._blocks_to_count / self.setting.params.blocks * _MOST_FAILURES_SHARE
         return 0.0 if needed > _MOST_FAILURES_SHARE else max(FAILURES_SHARE, needed)

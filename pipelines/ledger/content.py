@@ -9,10 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from core.budget import Budget, Mechanism, Spend
 from core.neighbors import Name
 from core.plan import Plan
-from core.privacy_filter import Charge, filter_spend
+from core.privacy_filter import Charge, at_most, filter_spend
 from pipelines.ledger.policy import LedgerPolicy
-
-_ROUNDING = 1e-9
 
 Spent = Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)]
 
@@ -46,7 +44,7 @@ class Entry(_Part):
         """Return whether each draw of `plan` costs at most as much as the charged one, up to rounding."""
         planned = [(draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms]
         return len(planned) == len(self.draws) and all(
-            new <= old * (1 + _ROUNDING)
+            at_most(new, old)
             for ours, theirs in zip(planned, self.draws, strict=True)
             for new, old in zip(ours, theirs, strict=True)
         )

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from core.budget import Budget
 from core.plan import Plan
-from core.privacy_filter import Charge, filter_delta, filter_spend
+from core.privacy_filter import Charge, filter_delta, filter_spend, rounded_up
 from pipelines.answers.text import number
 from pipelines.job.job import Job
 from pipelines.ledger.content import Ledger
 from pipelines.ledger.ledger import check_promise, entry_of, now, read_ledger
-
-_ROUNDING = 1e-9  # as `core.privacy_filter.at_most` allows
 
 
 @dataclass(frozen=True)
@@ -76,5 +74,5 @@ def _fitting(ledger: Ledger, charge: Charge, spent: float, delta: float) -> int 
     if not (math.isfinite(spent) and math.isfinite(epsilon_each)):
         return 0
     sums = ((ledger.epsilon, spent, epsilon_each), (most, delta, delta_each))
-    times = [(limit * (1 + _ROUNDING) - sofar) / each for limit, sofar, each in sums if each > 0]
+    times = [(rounded_up(limit) - sofar) / each for limit, sofar, each in sums if each > 0]
     return max(0, math.floor(min(times))) if times else None

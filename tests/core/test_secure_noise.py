@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.draws import Laplace
 from core.secure_noise import SecureNoise, random_bits, secret_salt
 from tests.core.exact import FLAKE
 from tests.core.exact import fits as agrees
@@ -162,3 +163,27 @@ def test_values_of_any_shape_get_noise_each(draw):
     assert noisy.shape == (3, 40)
     assert len(np.unique(noisy)) > 100
     assert getattr(SecureNoise(), draw)(np.zeros(0, dtype=np.int64), 1.0).shape == (0,)
+
+
+def test_scores_at_both_ends_of_int64_are_compared_exactly() -> None:
+    """The better one wins but for e^-2^62; narrower integers are compared like int64, others are refused."""
+    noise = SecureNoise()
+    for scores in (np.array([2**62 + 5, -(2**62) - 5]), np.array([2**63 - 1, -(2**63)])):
+        assert {noise.select(scores, 1.0) for _ in range(20)} == {0}
+        assert {noise.select(scores[::-1], 1.0) for _ in range(20)} == {1}
+    assert {noise.select(np.array([100, -100], dtype=np.int8), 1.0) for _ in range(20)} == {0}
+    for wrong in (np.array([0.5, -0.5]), np.array([0, 5], dtype=np.uint64)):
+        with pytest.raises(TypeError):
+            noise.select(wrong, 1.0)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_a_selection_of_no_scale_is_refused(scale: float) -> None:
+    with pytest.raises(ValueError, match="scale"):
+        SecureNoise().select(np.array([1, 2]), scale)
+
+
+@pytest.mark.parametrize("scale", [-1.0, math.nan])
+def test_a_draw_of_no_scale_is_refused(scale: float) -> None:
+    with pytest.raises(ValueError, match="not above 0"):
+        Laplace(what="a count", scale=scale, sensitivity=1.0).add(np.array([7]), SecureNoise())

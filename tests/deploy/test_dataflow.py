@@ -28,6 +28,7 @@ LAUNCHED = [
     "--no_use_public_ips",
     '--labels={"goog-dataflow-provided-template-type": "flex"}',
     "--service_account_email=shoal-run@my-project.iam.gserviceaccount.com",
+    "--no_auth",
 ]
 """What Dataflow's launcher makes of a launch request."""
 

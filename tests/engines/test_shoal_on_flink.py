@@ -116,6 +116,7 @@ def test_rows_of_people(flink: FlinkCluster, site: Site, process_workers: list[s
         site.bench.job["input"]["columns"] = ["x"]
         site.bench.job["domain"] = {"lower": [0], "upper": [1], "step": 2.0**-12}
     else:
+        del site.bench.job["input"]["checks"]
         del site.bench.job["domain"]
         site.bench.job["params"] = {
             "function": "pipelines.analyses.association:correlation",

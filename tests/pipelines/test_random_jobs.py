@@ -54,7 +54,8 @@ def complaint(result, text: str) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return repr(result.exception)
     if result.exit_code == 0:
-        return "" if result.stdout and not result.stderr else f"says {result.stderr}"
+        warned = result.stderr.startswith("shoal: A run here would be refused. ")  # its ledger is missing
+        return "" if result.stdout and (warned or not result.stderr) else f"says {result.stderr}"
     lines = result.stderr.removesuffix("\n").split("\n")
     sound = (
         (result.exit_code == 2 or (result.exit_code == 3 and "ledger" in text))

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from core.domain import Ball, Grid
-from transforms.unit_records import Keep, keep_count, keep_mean, keep_one, keep_sum, unit_records
+from core.sampling import scramble
+from transforms.unit_records import (
+    _ROW,
+    Keep,
+    _race_of_copies,
+    _words,
+    keep_count,
+    keep_mean,
+    keep_one,
+    keep_sum,
+    unit_records,
+)
 
 SALT = b"a salt of 16 byt"
 
@@ -56,6 +67,31 @@ def test_a_unit_of_the_same_hash_changes_nothing() -> None:
             own = points[of_unit == unit]
             alone = keep_one(own, np.zeros(len(own), np.int64), np.zeros(1, np.uint64), SALT)
             assert both[unit].tolist() == own[alone[0]].tolist()
+
+
+@pytest.mark.parametrize("unit", range(8))
+def test_rows_of_one_hash_that_someone_chose_are_kept_whatever_their_order(unit: int) -> None:
+    """With a known salt, a row B can have the hash of a second copy of row A. Places decide nothing."""
+    ids, one = np.array([unit], dtype=np.uint64), np.zeros(1, dtype=np.uint64)
+    start = scramble(ids, SALT, _ROW)
+    first = scramble(start ^ one, SALT, _ROW)  # the hash of A = 0; that of its copy is of first + 1
+    rows = np.array([one, start ^ (first + np.uint64(1)), one])
+    race, words, of_unit = raced(rows, ids)
+    assert len(set(_race_of_copies(race, words, of_unit, SALT).tolist())) == 2
+    kept = {
+        tuple(rows[list(order)][keep_one(rows[list(order)], of_unit, ids, SALT)][0].tolist())
+        for order in itertools.permutations(range(3))
+    }
+    assert len(kept) == 1
+
+
+def raced(rows: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """Return the hashes of the rows of one unit, their words and their units."""
+    words = list(_words(rows))
+    race = np.repeat(scramble(ids, SALT, _ROW), len(rows))
+    for word in words:
+        race = scramble(race ^ word, SALT, _ROW)
+    return race, words, np.zeros(len(rows), np.int64)
 
 
 def exact_sum(values: np.ndarray, low: str, high: str, step: str) -> int:

@@ -128,8 +128,8 @@ def wide_radii(regions: Regions, level: int, *, widens: bool) -> Ints:
 
 
 def _everything(regions: Regions) -> int:
-    """Return a radius that holds the universe about any center; its square does not wrap."""
-    return min(2 * regions.grid.bounding_radius, regions.grid.diameter + 1)
+    """Return a radius that holds the universe about any center, also one outside of a ball of the domain."""
+    return regions.grid.diameter + 1
 
 
 @dataclass(frozen=True)

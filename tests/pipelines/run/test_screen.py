@@ -283,7 +283,7 @@ def cover_job(folder: Path, **params: Any):
     return check_job(
         {
             "task": "k_cover",
-            "input": {"path": str(folder), "columns": ["x", "y"]},
+            "input": {"path": str(folder), "columns": ["x", "y"], "checks": 0},
             "domain": {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-10},
             "privacy": {"epsilon": 4.0, "delta": 1e-6},
             "params": params,

@@ -222,6 +222,15 @@ def test_fit_radius_costs_what_the_plan_charges(relation, d):
     assert 1 / first[-1][2] == pytest.approx(charged(plan, "fit_radius", "count")[0].epsilon)
 
 
+def test_the_widest_candidate_holds_its_box_in_a_domain_with_a_ball():
+    """A chosen box may lie beside a small ball of the domain: the widest candidate missed its ends before."""
+    grid = Grid((0.0,), (4000.0,), 1.0, Ball((2000.0,), 50.0))
+    boxes = plan_for(grid, ONE, target=500).rounds[4].boxes
+    for level in boxes.levels:
+        half = min((1 << level) / boxes.unit, grid.extents[0]) / 2
+        assert candidate_radii(boxes, level)[-1] >= half
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 16])
 def test_rings_ascend_on_the_largest_domains(d):
     """Squares of radii that wrapped would let one record decide the ring of the next."""

@@ -1,0 +1,144 @@
+"""Pieces wait in an unnamed file of the process that made the spill; every other process keeps them."""
+
+import errno
+import gc
+import os
+import pickle
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from transforms import gather_parts
+from transforms.embedded_runner import EmbeddedRunner
+from transforms.list_files import File
+from transforms.read_blocks import Descriptor
+from transforms.spill import Place, Spill
+
+PARTS = 5
+
+
+def test_a_piece_comes_back_and_only_its_place_is_kept() -> None:
+    spill = Spill()
+    pieces = [b"x" * 100_000, ("file", 7, (1, 2), b""), b""]
+    kept = [spill.put(piece) for piece in pieces]
+    assert all(isinstance(place, Place) for place in kept)
+    assert [spill.get(place) for place in reversed(kept)] == pieces[::-1]
+
+
+def test_a_step_of_this_process_finds_the_same_file() -> None:
+    spill = Spill()
+    assert pickle.loads(pickle.dumps(spill)) is spill
+
+
+def test_threads_do_not_overwrite_each_other() -> None:
+    spill = Spill()
+    pieces = [bytes([i % 251]) * (i % 97) for i in range(2000)]
+    with ThreadPoolExecutor(4) as threads:
+        kept = list(threads.map(spill.put, pieces))
+    assert [spill.get(place) for place in kept] == pieces
+
+
+def test_the_file_has_no_name_and_belongs_to_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    spill = Spill()
+    spill.put(b"secret")
+    assert list(tmp_path.iterdir()) == []
+    found = os.fstat(spill._file)
+    assert found.st_nlink == 0 and stat.S_IMODE(found.st_mode) == 0o600
+    assert not os.get_inheritable(spill._file)
+
+
+def test_the_file_is_closed_with_its_spill() -> None:
+    spill = Spill()
+    spill.put(b"secret")
+    file = os.fstat(spill._file)
+    place, left = spill._file, pickle.dumps(spill)
+    del spill
+    gc.collect()
+    try:
+        assert not os.path.samestat(file, os.fstat(place))
+    except OSError as error:
+        assert error.errno == errno.EBADF
+    assert pickle.loads(left).put(b"rows") == b"rows"
+
+
+def test_another_process_keeps_its_pieces() -> None:
+    spill = Spill()
+    spill.put(b"first")
+    code = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1])).put('rows'))"
+    sent = pickle.dumps(spill).hex()
+    ran = subprocess.run([sys.executable, "-c", code, sent], capture_output=True, text=True, check=True)
+    assert ran.stdout == "rows\n"
+
+
+def test_a_forked_process_does_not_write_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both would write to the same offsets."""
+    spill = Spill()
+    spill.put(b"first")
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    for own in (spill, pickle.loads(pickle.dumps(spill))):
+        assert own.put(b"rows") == b"rows"
+
+
+def test_a_full_disk_leaves_pieces_to_the_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    spill = Spill()
+    before = spill.put(b"before")
+    monkeypatch.setattr(os, "pwrite", full)
+    assert spill.put(b"rows") == b"rows" == spill.get(b"rows")
+    monkeypatch.undo()
+    after = spill.put(b"after")
+    assert (spill.get(before), spill.get(after)) == (b"before", b"after")
+
+
+def test_a_place_without_its_file_is_an_error() -> None:
+    stranger = Spill()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        stranger.get(Place(0, 6))
+    stranger.put(b"")
+    with pytest.raises(OSError, match="incomplete"):
+        stranger.get(Place(1 << 20, 6))
+
+
+def _pieces(descriptor: Descriptor) -> list[tuple[int, bytes]]:
+    return [(number, f"{descriptor.row_group} {number}".encode()) for number in range(PARTS)]
+
+
+@pytest.mark.parametrize(
+    ("way", "spilled"), [("in_memory", True), ("multi_threading", True), ("multi_processing", False)]
+)
+def test_rows_do_not_go_through_a_runner_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, spilled: bool
+) -> None:
+    """Bundles are repeated, and the grouped pieces are the same in every way of running."""
+    got: list[object] = []
+    real = gather_parts.Spill.get
+
+    def watched(self: Spill, kept: object) -> object:
+        got.append(kept)
+        return real(self, kept)
+
+    monkeypatch.setattr(gather_parts.Spill, "get", watched)
+    descriptors = [Descriptor(File("a", "a", 0), group, 0) for group in range(3)]
+    how = {"direct_running_mode": way, "direct_num_workers": 2, "direct_runner_bundle_repeat": 1}
+
+    def append(part: object) -> None:
+        with (tmp_path / "parts").open("a") as file:
+            file.write(f"{part[0]} {sorted(part[1])}\n")  # type: ignore[index]
+
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **how)) as pipeline:
+        parts = pipeline | beam.Create(descriptors) | gather_parts.GatherParts(_pieces, PARTS, "Testing")
+        _ = parts | "Append" >> beam.Map(append)
+    expected = {f"{n} {[f'{group} {n}'.encode() for group in range(3)]}" for n in range(PARTS)}
+    assert set((tmp_path / "parts").read_text().splitlines()) == expected
+    assert all(isinstance(kept, Place) for kept in got) and bool(got) == spilled

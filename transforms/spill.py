@@ -1,0 +1,94 @@
+"""Keep pieces of rows in a file while they wait to be gathered, instead of in the memory of a runner.
+
+The file is on the disk of the folder for temporary files. It has no name, so it is in no folder, and the
+system frees it when the process ends in any way.
+"""
+
+import os
+import pickle
+import tempfile
+import threading
+import uuid
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a spilled piece is. It passes through the runner in place of the piece.
+
+    Args:
+        offset: of its first byte in the file.
+        size: its bytes.
+    """
+
+    offset: int
+    size: int
+
+
+class Spill:
+    """The file of one pipeline. Only the process that builds the pipeline has it.
+
+    A step that runs in another process, perhaps on another machine, gets a spill without a file when Beam
+    unpickles it. Such a spill leaves pieces as they are, and the runner shuffles them. A spill does the same
+    when the disk is full. The file grows until the pipeline is gone: a repeated step needs its pieces again.
+    """
+
+    def __init__(self) -> None:
+        self._key = (os.getpid(), uuid.uuid4().hex)  # a forked process must not write to the same offsets
+        self._lock, self._end, self._file = threading.Lock(), 0, -1
+        _SPILLS[self._key] = self
+
+    def put(self, piece: Any) -> Any:
+        """Write a piece, and return its place; return the piece itself where there is no file."""
+        if _SPILLS.get(self._key) is not self or self._key[0] != os.getpid():
+            return piece
+        data = memoryview(pickle.dumps(piece, pickle.HIGHEST_PROTOCOL))
+        try:
+            with self._lock:
+                if self._file < 0:
+                    self._open()
+                offset, self._end = self._end, self._end + len(data)
+            written = 0
+            while written < len(data):
+                written += os.pwrite(self._file, data[written:], offset + written)
+        except OSError:
+            return piece
+        return Place(offset, len(data))
+
+    def get(self, kept: Any) -> Any:
+        """Return the piece for what `put` returned.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        if not isinstance(kept, Place):
+            return kept
+        data = bytearray()
+        while len(data) < kept.size:
+            part = os.pread(self._file, kept.size - len(data), kept.offset + len(data))
+            if not part:
+                raise OSError("a spilled piece is incomplete")
+            data += part
+        return pickle.loads(data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find, (self._key,)
+
+    def _open(self) -> None:
+        with tempfile.TemporaryFile() as unnamed:
+            self._file = os.dup(unnamed.fileno())
+        weakref.finalize(self, os.close, self._file)
+
+
+_SPILLS: weakref.WeakValueDictionary[tuple[int, str], Spill] = weakref.WeakValueDictionary()
+
+
+def _find(key: tuple[int, str]) -> Spill:
+    """Return the spill that another step of this process pickled, or one without a file."""
+    found = _SPILLS.get(key)
+    if found is None or key[0] != os.getpid():
+        found = Spill.__new__(Spill)
+        found.__dict__.update(_key=key, _file=-1)
+    return found
