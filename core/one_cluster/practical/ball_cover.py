@@ -1,30 +1,34 @@
 """Overlapping balls at many radii, in two to six dimensions: any small ball lies in one of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.aggregate import Counts
 from core.domain import Grid, Points
+from core.one_cluster.practical.fullest import fullest
 
 Ints = NDArray[np.int64]
 
 DIMENSIONS = range(2, 7)
 """Dimensions in which a run counts balls. Elsewhere it counts boxes."""
 
-_SLACK = {2: 0.5, 3: 0.56, 4: 0.69, 5: 0.73, 6: 0.81}
+_SLACK = {2: 0.5, 3: 0.54, 4: 0.56, 5: 0.57, 6: 0.75}
 """Covering radius of the centers as a part of the balls' radius, by dimension.
 
-A smaller part lowers the promised factor, but a record is then in more balls. It is in about 6, 8, 11, 12
-and 15 balls of a level, and in 170 to 290 balls of all levels.
+A smaller part lowers the promised factor, but a record is then in more balls of a level: in about 6, 9, 25,
+42 and 24.
 """
 
-_RATIO = 1.5  # of neighboring radii, at most, but for the smallest
-_ROUNDED = 12  # pitch from which on rounding to whole steps hardly changes the ratios of radii
-_INDEX_BITS = 51
-_BELOW = 1 - 2.0**-49  # floats of squared distances are off by less than this
+_RATIO = {2: 1.5, 3: 1.35, 4: 1.25, 5: 1.22, 6: 1.5}  # of neighboring radii, at most, but for the smallest
+_ROUNDED = 16  # pitch from which on rounding to whole cells hardly changes the ratios of radii
+_BITS = 63  # of a key
+_PAST = 8  # indices past the domain that keys have room for
+_BELOW = 1 - 2.0**-47  # floats of squared distances are off by less than this
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ class BallCover:
     smaller by `covering` pitches than the balls of the level lies in one of them. Centers may lie outside of
     the domain.
 
-    A key names one ball. It packs level, half of the lattice and index into 60 bits without collisions.
+    Coordinates are in cells: grid steps, or blocks of steps where the domain is too wide for keys. A ball
+    holds a record if it holds the middle of the record's cell. A key names one ball of a level, or one cell.
+    It packs indices into 63 bits without collisions.
 
     Args:
         grid: the universe.
@@ -63,12 +69,23 @@ class BallCover:
     @property
     def covering(self) -> float:
         """Covering radius of the lattice, in pitches."""
+        return _covering(self.dimension)
+
+    @cached_property
+    def cell(self) -> int:
+        """Side of a cell in grid steps: the smallest whose keys fit."""
         d = self.dimension
-        return math.sqrt(2 * d - 1 if d % 2 else 2 * d) / 2
+        widest = min((1 << _BITS // d) - 1, 2 * ((1 << (_BITS - 1) // d) - _PAST))
+        return max(self.grid.extents) // (widest + 1) + 1
+
+    @cached_property
+    def _extents(self) -> tuple[int, ...]:
+        """Largest cell of each axis."""
+        return tuple(extent // self.cell for extent in self.grid.extents)
 
     @cached_property
     def _pitches(self) -> tuple[int, ...]:
-        return _ladder(self.grid.extents, self.grid.bounding_radius, self.covering, _SLACK[self.dimension])
+        return _ladder(self.dimension, math.ceil(self.grid.bounding_radius / self.cell) + self.dimension)
 
     @property
     def levels(self) -> range:
@@ -80,17 +97,26 @@ class BallCover:
         """The finest level."""
         return 0
 
+    def reach(self, level: int) -> int:
+        """Return the radius of the balls of a level, in cells."""
+        return _radius(self._pitches[level], self.dimension)
+
     def radius(self, level: int) -> int:
-        """Radius of the balls of a level, grid steps."""
-        return _radius(self._pitches[level], self.covering, _SLACK[self.dimension])
+        """Radius in grid steps of a ball that holds all records of a ball of the level."""
+        return math.ceil(self.cell * self.reach(level) + self.cell // 2 * math.sqrt(self.dimension) - 1e-9)
 
     def side(self, level: int) -> int:
         """Side in grid steps of a cube that contains a ball of the level."""
         return 2 * self.radius(level)
 
+    def holds_cells(self, level: int) -> float:
+        """Return a radius in cells. The cells whose middles are in any smaller ball are in some ball."""
+        return (self.reach(level) - self.covering * self._pitches[level]) * _BELOW
+
     def holds(self, level: int) -> float:
         """Return a radius in grid steps. Any smaller ball lies in some ball of the level."""
-        return (self.radius(level) - self.covering * self._pitches[level]) * _BELOW
+        rounding = (self.cell - 1) / 2 * math.sqrt(self.dimension)
+        return max(0.0, self.cell * self.holds_cells(level) - rounding)
 
     @property
     def _rounded(self) -> int:
@@ -109,26 +135,55 @@ class BallCover:
             (self.radius(i) / self.holds(i - 1) for i in self.levels[self._rounded + 1 :]), default=1.0
         )
 
-    @property
+    @cached_property
     def most_keys(self) -> int:
-        """Bound on the number of balls of a level that hold one record.
+        """Bound on the number of balls of a level that hold one record, the smaller one of two.
 
-        The Voronoi cells of their centers do not overlap, and a cell has a volume of 2^(d - 1) cubed pitches.
-        All lie in the ball about the record whose radius is larger by the covering radius.
+        Let N centers be within R of a point. Their Voronoi cells do not overlap, and a cell has a volume of
+        2^(d - 1) cubed pitches. Let r be the radius of a ball of the volume of all N cells.
+
+        - All cells lie within R plus the covering radius of the point, so r is at most that.
+        - No set of that volume has a smaller mean squared distance from the point than the ball about it,
+          which has d r^2 / (d + 2). Cells are symmetric, so that of the N cells is at most R^2 + G, where G
+          is the mean squared distance of a place from the nearest center. The even multiples alone make G
+          at most d / 3 squared pitches. So r^2 is at most (d + 2) (R^2 / d + 1 / 3).
         """
         d = self.dimension
-        widest = max(self.radius(i) / self._pitches[i] for i in self.levels) + self.covering
+        reach = max(self.reach(i) / self._pitches[i] for i in self.levels)
+        widest = min(reach + self.covering, math.sqrt((d + 2) * (reach**2 / d + 1 / 3)))
         unit_ball = math.pow(math.pi, d / 2) / math.gamma(d / 2 + 1)
-        return math.floor(unit_ball * math.pow(widest, d) * math.pow(0.5, d - 1))
+        return math.floor(unit_ball * math.pow(widest, d) * math.pow(0.5, d - 1) * (1 + 1e-9))
 
-    @property
+    @cached_property
     def all_keys(self) -> float:
-        """Logarithm of the number of balls of the finest level. No other level has more."""
-        return (1 + self.dimension * _bits(max(self.grid.extents), self._pitches[0])) * math.log(2.0)
+        """Logarithm of the number of balls of all levels that may hold a record."""
+        balls = 0
+        for level in self.levels:
+            pitch = self._pitches[level]
+            balls += 2 * math.prod((e + 2 * self.reach(level)) // (2 * pitch) + 1 for e in self._extents)
+        return math.log(balls)
 
     def coordinates(self, points: Points) -> Ints:
-        """Return the points themselves, shape (n, d)."""
-        return points
+        """Return the cells of the points, shape (n, d)."""
+        return points // self.cell if self.cell > 1 else points
+
+    def tally(self, points: Points) -> Counts:
+        """Count the records of every cell."""
+        cells, keys = self.coordinates(points), np.zeros(len(points), dtype=np.int64)
+        for axis in range(self.dimension):
+            keys |= cells[:, axis] << (axis * (_BITS // self.dimension))
+        return Counts.of(keys)
+
+    def cells(self, keys: Ints) -> Ints:
+        """Return the cells that keys of `tally` name, shape (n, d)."""
+        bits = _BITS // self.dimension
+        return np.stack(
+            [(keys >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)], axis=1
+        )
+
+    def fullest(self, aggregate: Counts, low: int, high: int) -> Ints:
+        """Return the largest count of a ball of each level, moved between `low` and `high`."""
+        return fullest(self, self.cells(aggregate.keys), aggregate.counts, low, high)
 
     def keys(self, coordinates: Ints, level: int, *, fine: bool) -> list[Ints]:
         """Return the keys of the balls that hold each record, in two parts. Those of the second are larger.
@@ -140,47 +195,77 @@ class BallCover:
             level: of the balls.
             fine: ignored, because all rounds see the same balls.
         """
-        return [self._half(coordinates, level, half) for half in (0, 1)]
+        bits, found = self._index_bits(level), []
+        for half in (0, 1):
+            steps = [1 << (axis * bits) for axis in range(self.dimension)]
+            _, keys = self.members(coordinates, level, half, [-self.around(level)] * self.dimension, steps)
+            found.append(keys | (half << (self.dimension * bits)))
+        return found
 
-    def _half(self, coordinates: Ints, level: int, half: int) -> Ints:
-        """Return the keys of the balls about the even (0) or the odd (1) multiples.
+    def members(
+        self, cells: Ints, level: int, half: int, first: Sequence[int], steps: Sequence[int]
+    ) -> tuple[NDArray[np.int32], Ints]:
+        """Return pairs of a record and a ball that holds it: numbers of records, and numbers of balls.
 
-        Axis by axis, each record is paired with the multiples nearby. A pair is dropped as soon as the
-        distance in the axes so far exceeds the radius.
+        Axis by axis, each record is paired with the multiples nearby. A pair is dropped as soon as no center
+        is in reach, whatever the multiples of the other axes.
+
+        Args:
+            cells: shape (n, d).
+            level: of the balls.
+            half: 0 for the balls about the even multiples, 1 for those about the odd ones.
+            first: shape (d,), the index that is counted as 0.
+            steps: shape (d,), by how much the number of a ball grows with its index.
         """
-        pitch, radius = self._pitches[level], self.radius(level)
-        bits, most = _bits(max(self.grid.extents), pitch), float(radius) ** 2 * _BELOW
-        around = self._around(level)
-        rows = np.arange(len(coordinates))
-        keys = np.full(len(rows), ((level << 1) | half) << _INDEX_BITS, dtype=np.int64)
-        squares = np.zeros(len(rows))
+        pitch, most = self._pitches[level], float(self.reach(level)) ** 2 * _BELOW
+        around = self.around(level)
+        moved = cells - half * pitch
+        nearest = (moved + pitch) // (2 * pitch)
+        rest = (moved - 2 * pitch * nearest).astype(np.float64)
+        squares = (rest * rest).sum(axis=1)
+        rows = np.flatnonzero(squares <= most).astype(np.int32)
+        squares = squares.take(rows)
+        numbers = ((nearest - np.array(first)) @ np.array(steps)).take(rows)
         for axis in range(self.dimension):
-            moved = coordinates[:, axis] - half * pitch
-            nearest = (moved + pitch) // (2 * pitch)
-            rest = (moved - 2 * pitch * nearest).astype(np.float64)
+            along = rest[:, axis].take(rows)
+            squares -= along * along
             parts = []
             for offset in range(-around, around + 1):
-                away = squares + ((rest - 2.0 * pitch * offset) ** 2)[rows]
+                away = along - 2.0 * pitch * offset
+                np.multiply(away, away, out=away)
+                away += squares
                 kept = np.flatnonzero(away <= most)
-                index = (nearest + (offset + around)) << (axis * bits)
-                parts.append((rows[kept], keys[kept] | index[rows[kept]], away[kept]))
-            rows, keys, squares = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return keys
+                parts.append((rows.take(kept), numbers.take(kept) + offset * steps[axis], away.take(kept)))
+            rows, numbers, squares = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return rows, numbers
 
-    def _around(self, level: int) -> int:
+    def around(self, level: int) -> int:
         """Return how many multiples on either side of the nearest one may be in reach."""
-        return (self.radius(level) + self._pitches[level]) // (2 * self._pitches[level])
+        return (self.reach(level) + self._pitches[level]) // (2 * self._pitches[level])
 
-    def of_level(self, keys: Ints, level: int) -> NDArray[np.bool_]:
-        """Say which keys are of balls of `level`, shape (m,)."""
-        return np.asarray((keys >> (_INDEX_BITS + 1)) == level)
+    def nearest(self, cell: Ints, level: int) -> Ints:
+        """Return a center (d,), in cells, of a ball of the level that is near a cell (d,)."""
+        pitch = self._pitches[level]
+        return np.asarray((cell + pitch) // (2 * pitch) * (2 * pitch))
+
+    def indices(self, cells: Ints, level: int) -> tuple[list[int], list[int]]:
+        """Return by axis the lowest index of a ball that may hold one of the cells, and their number."""
+        pitch, around = self._pitches[level], self.around(level)
+        lowest = cells.min(axis=0) // (2 * pitch) - around
+        highest = (cells.max(axis=0) + pitch) // (2 * pitch) + around
+        return lowest.tolist(), (highest - lowest + 1).tolist()
+
+    def _index_bits(self, level: int) -> int:
+        """Return the bits of an index along one axis, which numbers every multiple in reach of the domain."""
+        return (max(self._extents) // (2 * self._pitches[level]) + _PAST - 1).bit_length()
 
     def corner(self, key: int, level: int) -> Ints:
-        """Lowest coordinates (d,) of the cube about the ball that `key` names."""
-        pitch, half = self._pitches[level], (key >> _INDEX_BITS) & 1
-        bits = _bits(max(self.grid.extents), pitch)
+        """Lowest coordinates (d,), in grid steps, of the cube about the ball that `key` names."""
+        bits, pitch = self._index_bits(level), self._pitches[level]
+        half = key >> (self.dimension * bits)
         index = np.array([(key >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)])
-        return np.asarray((2 * (index - self._around(level)) + half) * pitch - self.radius(level))
+        middle = (2 * (index - self.around(level)) + half) * pitch
+        return np.asarray(middle * self.cell + (self.cell - 1) // 2 - self.radius(level))
 
     def ball(self, level: int, corner: Ints) -> tuple[Ints, int]:
         """Return center (d,) and radius, in grid steps, of a ball that holds what a ball of the cover holds.
@@ -194,23 +279,18 @@ class BallCover:
         return center, self.radius(level)
 
 
-def _radius(pitch: int, covering: float, slack: float) -> int:
-    return math.ceil(covering * pitch / slack - 1e-9)
+def _covering(d: int) -> float:
+    return math.sqrt(2 * d - 1 if d % 2 else 2 * d) / 2
 
 
-def _bits(extent: int, pitch: int) -> int:
-    """Return the bits of an index along one axis, which numbers every multiple in reach of the domain."""
-    return (extent // (2 * pitch) + 8).bit_length()
+def _radius(pitch: int, d: int) -> int:
+    return math.ceil(_covering(d) * pitch / _SLACK[d] - 1e-9)
 
 
 @lru_cache(64)
-def _ladder(extents: tuple[int, ...], bounding: int, covering: float, slack: float) -> tuple[int, ...]:
-    """Return the pitch of every level, from the finest whose indices fit into a key."""
-    pitch = 1
-    while len(extents) * _bits(max(extents), pitch) > _INDEX_BITS:
-        pitch += max(1, pitch // 4)
-    found = [pitch]
-    while (_radius(pitch, covering, slack) - covering * pitch) * _BELOW <= bounding + 1:
-        pitch = max(pitch + 1, math.floor(pitch * _RATIO))
-        found.append(pitch)
+def _ladder(d: int, bounding: int) -> tuple[int, ...]:
+    """Return the pitch of every level. The balls of the last one hold everything within `bounding` cells."""
+    found = [1]
+    while (_radius(found[-1], d) - _covering(d) * found[-1]) * _BELOW <= bounding + 1:
+        found.append(max(found[-1] + 1, math.floor(found[-1] * _RATIO[d])))
     return tuple(found)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from core.aggregate import Counts
 from core.domain import Grid, Points
 
 Ints = NDArray[np.int64]
@@ -139,15 +140,28 @@ class Boxes:
         """Largest radius of a level divided by what the next finer level holds, above `resolution`."""
         return 2 / (1 - 1 / _LINE[False])
 
-    @property
+    @cached_property
     def most_keys(self) -> int:
         """Number of boxes of a level that hold one record."""
         return len(self.offsets(fine=True))
 
-    @property
+    @cached_property
     def all_keys(self) -> float:
         """Logarithm of the number of boxes of all levels."""
         return (self.index_bits + 1) * math.log(2.0) + math.log(self.most_keys)
+
+    def tally(self, points: Points) -> Counts:
+        """Count the records of every box of every level, at the coarse offsets."""
+        coordinates = self.coordinates(points)
+        return Counts.joined(
+            [Counts.of(keys) for level in self.levels for keys in self.keys(coordinates, level, fine=False)]
+        )
+
+    def fullest(self, aggregate: Counts, low: int, high: int) -> Ints:
+        """Return the largest count of a box of each level, moved between `low` and `high`."""
+        counts, keys = aggregate.counts, aggregate.keys
+        largest = [int(counts[self.of_level(keys, level)].max(initial=0)) for level in self.levels]
+        return np.clip(np.array(largest, dtype=np.int64), low, high)
 
     def keys(self, coordinates: Ints, level: int, *, fine: bool) -> Ints:
         """Keys of the boxes that hold each record.

@@ -128,7 +128,7 @@ class BudgetSplit:
         fit, lean = self.tuned or (self.usual_fit, 0.4)
         average = min((0.69 - fit) / 2, max(0.04, 40 * d / expected))
         rest = 1 - 0.06 - fit - 2 * average
-        weights = (rest * lean, rest * (1 - lean), average, average, fit, 0.06)
+        weights = (rest * lean, rest * (1 - lean), 0.6 * average, 1.4 * average, fit, 0.06)
         if self.lattice:
             weights = (0.31, 0.24, 0, 0, 0.4, 0.05)
         elif self.regions.projected:

@@ -20,9 +20,9 @@ _NATS = 2  # a further candidate radius of a lattice costs this many scales of t
 _MOST = 0.7  # all of them together cost at most this part of the target
 _MAY_LACK = 1 / 3  # part of the target that may be missing at most where a radius is promised
 _LOOSE = 2.2  # the fit aims low by this fraction of the records that the region may lack
-_LOW = 0.05  # part of the target by which the fit aims low at most, but for large noise
+_LOW = 0.04  # part of the target by which the fit aims low at most, but for large noise
 _SMALL = 32  # sides of regions below which the radii of a lattice are rounded much
-_FITS = (0.6, 0.8, 1.0, 1.3, 1.7)  # multiples of the usual share of the fit that are tried
+_FITS = (0.8, 1.0, 1.3, 1.7)  # multiples of the usual share of the fit that are tried
 _LEANS = (0.35, 0.45, 0.55, 0.65)  # parts of the first round in the share of the first two that are tried
 
 
@@ -98,11 +98,6 @@ def _queries(regions: Regions, *, widens: bool) -> int:
     )
 
 
-@lru_cache(64)
-def _keys(regions: Regions) -> float:
-    return regions.all_keys
-
-
 def _at_least(count: float, rate: float, log: float) -> float:
     """Return a lower bound on how many of `count` records a sample keeps; fails with e^-log (Chernoff)."""
     mean = max(0.0, count * rate)
@@ -142,7 +137,7 @@ def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
     # Parts of the failure probability: of the level, the region, the fit, the count, and two of each sample.
     part = split.setting.params.failure / (0.9 + 0.1 * (q1 < 1) + 0.1 * (q2 < 1))
     drawn, sampled = -math.log(0.2 * part), -math.log(0.05 * part)
-    every = _keys(regions)
+    every = regions.all_keys
 
     # A fifth of the first two rounds' parts is left to the outcome that nothing is found.
     bad = drawn - math.log(0.8)
@@ -201,7 +196,7 @@ def _aim(t: int, fit: AboveThreshold, lacks: float) -> int:
     records. Then the records that are usually missing are no small part of the promised ones.
     """
     scale = fit.query_scale
-    return max(1, round(t - max(4 * scale, min(_LOW * t, max(10 * scale, lacks / _LOOSE)))))
+    return max(1, round(t - max(3 * scale, min(_LOW * t, max(10 * scale, lacks / _LOOSE)))))
 
 
 def _fitted(
@@ -249,11 +244,13 @@ def serves(split: BudgetSplit, draws: Draws) -> bool:
 
 
 def smallest_target(works: Callable[[int], bool]) -> int | None:
-    """Return the smallest target below 2^40 that works; None where there is none.
+    """Return the smallest target up to 2^40 that works; None where there is none.
 
     Args:
         works: says whether a target works. If a target works, all larger ones must work too.
     """
-    targets = range(1, 1 << 40)
-    at = bisect_left(targets, True, key=works)
-    return None if at == len(targets) else targets[at]
+    enough = next((1 << bits for bits in range(41) if works(1 << bits)), None)
+    if enough is None:
+        return None
+    targets = range(enough // 2 + 1, enough)
+    return targets.start + bisect_left(targets, True, key=works)

@@ -73,18 +73,20 @@ class FindRadius:
 
     Let C_l be the largest count of a region of level l, with level 0 as the finest, and let C_-1 = 0. The
     score of level l is -max(0, target - C_l, C_(l - 1) - target): minus the number of records by which its
-    regions hold too few, or by which the next finer ones hold too many. One more candidate, "nothing", is
+    regions hold too few, or by which the next finer ones hold too many. Each of these numbers is at most
+    two thirds of the target, so that most regions need not be counted. One more candidate, "nothing", is
     scored like a level above the top whose regions hold enough. The first level that reaches the target has
     the score 0, or "nothing" has it if none does.
 
-    Sensitivity. A record counts at most once in a region, so an added record raises each C_l by 0 or 1. The
-    score depends on two of these counts, falls in one and rises in the other, and moves by at most 1. So the
-    change of the scores has a range of at most 2. Clipping at the floor keeps this.
+    Sensitivity. A record counts at most once in a region, so an added record raises each C_l by 0 or 1, also
+    after it is moved between two public bounds. The score depends on two of these counts, falls in one and
+    rises in the other, and moves by at most 1. So the change of the scores has a range of at most 2. Clipping
+    at the floor keeps this.
 
     Args:
         regions: whose records are counted.
         sample: the sample that this round sees.
-        floor: clipping floor of the counts.
+        floor: clipping floor of the counts; 0 where cells are counted instead of regions.
         target: count, in the sample, at which a region is large enough.
         level: chooses the level; of spread 2.
     """
@@ -102,15 +104,8 @@ class FindRadius:
         return (self.level,)
 
     def summarize(self, block: Block, state: None) -> Counts:
-        """Count the sample's records in every region of every level."""
-        coordinates = self.regions.coordinates(self.sample.of(block))
-        return Counts.joined(
-            [
-                Counts.of(keys)
-                for level in self.regions.levels
-                for keys in self.regions.keys(coordinates, level, fine=False)
-            ]
-        )
+        """Count what tells how many of the sample's records are in any region."""
+        return self.regions.tally(self.sample.of(block))
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> Scaled | NotFound:
         """Release a level whose fullest region holds about the target, or nothing."""
@@ -120,11 +115,10 @@ class FindRadius:
 
     def _scores(self, aggregate: Counts) -> Ints:
         """Score every level from the finest, and then "nothing", shape (levels + 1,)."""
-        fullest = [
-            self.floor + int(aggregate.counts[self.regions.of_level(aggregate.keys, level)].max(initial=0))
-            for level in self.regions.levels
-        ]
-        away = np.array(fullest, dtype=np.int64) - self.target
+        low = self.target // 3
+        high = 2 * self.target - low
+        fullest = self.regions.fullest(aggregate, low - self.floor, high - self.floor) + self.floor
+        away = fullest - self.target
         return np.asarray(-np.maximum(0, np.maximum(np.append(-away, 0), np.append(0, away))))
 
 

@@ -10,6 +10,7 @@ from core.draws import charged
 from core.errors import InvalidValue
 from core.mechanisms.exponential import Exponential
 from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.ball_cover import BallCover
 from core.one_cluster.practical.budget_split import (
     AVERAGES,
     CENTER_SAMPLE,
@@ -34,8 +35,9 @@ def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[Pract
     regions, salt = split.regions, split.setting.salt
     radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
     center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
+    level_floor = 0 if isinstance(regions, BallCover) else split.floor(RADIUS_SAMPLE)
     located = (
-        FindRadius(regions, radius_sample, split.floor(RADIUS_SAMPLE), holds.level_target, draws.level),
+        FindRadius(regions, radius_sample, level_floor, holds.level_target, draws.level),
         FindRegion(regions, center_sample, split.floor(CENTER_SAMPLE), draws.region),
     )
     if isinstance(draws.fit, Exponential):

@@ -1,12 +1,13 @@
 """Wrong versions of one_cluster, k_cover, k_means and k_median."""
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.tables.selections import ACCOUNTANTS, charged, nothing_but_noise, sampled, spent
+from tests.mutants.tables.selections import ACCOUNTANTS, FULLEST, charged, nothing_but_noise, sampled, spent
 
 _LOCATE = "core/one_cluster/practical/locate.py"
 _REFINE = "core/one_cluster/practical/refine.py"
 _LATTICE = "core/one_cluster/practical/lattice.py"
 _COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
+_FULLEST = "core/one_cluster/practical/fullest.py"
 _AVERAGE = "core/centers/center_averages.py"
 _CORESET = "core/centers/counted_cells.py"
 _COVER = "core/k_cover/rounds.py"
@@ -27,6 +28,14 @@ ROUNDS = (
         "chosen = len(within) - 1 if first is None else first",
         "chosen = min(int(np.searchsorted(within[: len(radii)], self.target)), len(within) - 1)",
         nothing_but_noise("k_cover", "drawn"),
+    ),
+    Mutant(
+        1,
+        _LOCATE,
+        "the level is the best one by exact counts",
+        "self.level.candidate(self._scores(aggregate), noise)",
+        "self.level.candidate(self._scores(aggregate), noise) * 0 + int(np.argmax(self._scores(aggregate)))",
+        nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
         1,
@@ -254,9 +263,41 @@ NOISE = (
         12,
         _COVER_OF_BALLS,
         "two balls share a key",
-        "keys = np.full(len(rows), ((level << 1) | half)",
-        "keys = np.full(len(rows), (level << 1)",
+        "found.append(keys | (half << (self.dimension * bits)))",
+        "found.append(keys)",
         spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "a record is in two cells",
+        "return Counts.of(keys)",
+        "return Counts.of(np.concatenate([keys, keys + 1]))",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _FULLEST,
+        "a record counts twice in a ball of a level",
+        "np.add.at(totals, numbers, counts[start + rows])",
+        "np.add.at(totals, numbers, 2 * counts[start + rows])",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _FULLEST,
+        "records are passed over that wider balls need not hold",
+        "if j == len(found) or balls.holds_cells(j) > balls.reach(level))",
+        "if j == len(found) or j > level)",
+        FULLEST,
+    ),
+    Mutant(
+        12,
+        _FULLEST,
+        "a level is passed over where a wider ball has enough records",
+        "most = balls.reach(level) ** 2",
+        "most = 2 * balls.reach(level) ** 2",
+        FULLEST,
     ),
     Mutant(
         12,
@@ -267,12 +308,11 @@ NOISE = (
         spent("one_cluster"),
     ),
     Mutant(
-        2,
+        12,
         _LOCATE,
-        "only levels with a box above the floor are tried",
-        "for level in self.regions.levels\n        ]\n        away",
-        "for level in self.regions.levels\n"
-        "            if self.regions.of_level(aggregate.keys, level).any()\n        ]\n        away",
+        "counts of levels are rounded, so that one record moves them by more",
+        "away = fullest - self.target",
+        "away = fullest // 8 * 8 - self.target",
         spent("one_cluster", "auto"),
     ),
     Mutant(

@@ -168,7 +168,7 @@ def test_the_best_level_is_the_first_that_reaches_the_target(d):
     round_ = replace(plan_for(grid, ONE).rounds[0], floor=0)
     counts = round_.summarize(block(points), None)
     regions = round_.regions
-    fullest = [int(counts.counts[regions.of_level(counts.keys, n)].max()) for n in regions.levels]
+    fullest = regions.fullest(counts, 0, 1000)
     for target in (1, 5, 60, 100, 250, 300):
         state = replace(round_, target=target).release(counts, None, SeededNoise(0, factor=0))
         assert state == Scaled(next(n for n in regions.levels if fullest[n - regions.bottom] >= target))
@@ -225,10 +225,10 @@ def test_fit_radius_costs_what_the_plan_charges(relation, d):
 def test_the_widest_candidate_holds_its_box_in_a_domain_with_a_ball():
     """A chosen box may lie beside a small ball of the domain: the widest candidate missed its ends before."""
     grid = Grid((0.0,), (4000.0,), 1.0, Ball((2000.0,), 50.0))
-    boxes = plan_for(grid, ONE, target=500).rounds[4].boxes
-    for level in boxes.levels:
-        half = min((1 << level) / boxes.unit, grid.extents[0]) / 2
-        assert candidate_radii(boxes, level)[-1] >= half
+    regions = plan_for(grid, ONE, target=500).rounds[4].regions
+    for level in regions.levels:
+        half = min(regions.side(level), grid.extents[0]) / 2
+        assert candidate_radii(regions, level)[-1] >= half
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 16])
