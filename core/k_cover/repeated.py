@@ -75,7 +75,7 @@ class BallSearch:
         step = rounds_of(split, self.draws, guarantee(split, self.draws))[self.number]
         if isinstance(step, FitRadius):
             # A cover should hold the full target, even at a larger radius. So the fit aims at the target
-            # itself, where the 1-cluster aims at least four noise scales lower. Aiming higher gains more
+            # itself, where the 1-cluster aims at least three noise scales lower. Aiming higher gains more
             # records than the larger number of candidate radii loses, so `missing` still holds.
             return replace(step, target=target, ratio=_RATIO)
         if isinstance(step, FindRadius | FindRegion):

@@ -273,7 +273,7 @@ NOISE = (
         "a record is in two cells",
         "return Counts.of(keys)",
         "return Counts.of(np.concatenate([keys, keys + 1]))",
-        spent("one_cluster"),
+        FULLEST,
     ),
     Mutant(
         12,
@@ -281,7 +281,7 @@ NOISE = (
         "a record counts twice in a ball of a level",
         "np.add.at(totals, numbers, counts[start + rows])",
         "np.add.at(totals, numbers, 2 * counts[start + rows])",
-        spent("one_cluster"),
+        FULLEST,
     ),
     Mutant(
         12,

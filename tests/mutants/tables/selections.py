@@ -40,7 +40,7 @@ ACCOUNTANTS = Selection(
 )
 """Accountants against exact losses."""
 
-FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "fullest")
+FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "full")
 """Largest counts of balls against those of counting every ball."""
 
 SAMPLED_EXACTLY = Selection(("tests/core/test_discrete_noise.py", "tests/core/test_secure_noise.py"))

@@ -99,6 +99,26 @@ def test_the_fullest_ball_is_that_of_all_balls(d, shape):
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
+def test_a_full_ball_is_found_that_lies_in_none_of_the_next_level(d):
+    """Its records fill it to the edge, and no ball of the next coarser level holds them all."""
+    balls, rng, hidden = cover(d, 2.0**-10), np.random.default_rng(d), 0
+    for level in balls.levels[len(balls.levels) // 4 : -4]:
+        for _ in range(5):
+            center = balls.nearest(rng.integers(0, np.asarray(balls.grid.extents) // balls.cell + 1), level)
+            away = rng.normal(size=(200, d))
+            away *= (balls.reach(level) - 1) / np.linalg.norm(away, axis=1)[:, None]
+            where = (center + away.astype(np.int64)) * balls.cell
+            where = where[((where >= 0) & (where <= balls.grid.extents[0])).all(axis=1)]
+            if not len(where):
+                continue
+            wider = np.unique(keys_of(balls, where, level + 1), return_counts=True)[1].max(initial=0)
+            hidden += wider < len(where)
+            found = balls.fullest(balls.tally(where), len(where) - 1, len(where))
+            assert found[level] == len(where)
+    assert hidden > 5
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
 def test_any_small_ball_lies_in_some_ball_of_the_level(d):
     balls, rng = cover(d), np.random.default_rng(d)
     extent = balls.grid.extents[0]
