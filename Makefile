@@ -41,7 +41,8 @@ engines: install ## fetch what the engine tests run on, once: Flink, its job ser
 demo: install ## find the densest small region of the world's airports, privately
 	$(BIN)/shoal demo
 
-test: lint docs ## lint, types, import contracts, documentation, then the fast tests: a few minutes, and no engine
+test: install ## lint, types, import contracts, documentation, then the fast tests: a few minutes, and no engine
+	@$(MAKE) --no-print-directory --jobs 2 lint docs
 	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
 
 test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines

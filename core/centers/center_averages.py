@@ -86,21 +86,22 @@ class CenterAverages:
 
     def summarize(self, block: Block, state: Centers) -> Tally:
         """Sum the pulls, their weights and the number of each center's records."""
-        d, radii = self.space.grid.dimension, self.radii(state)
+        d, radii = self.space.grid.dimension, self.radii(state).astype(np.float64)
+        positions = np.ascontiguousarray(state.positions.T)  # along the records, as they are
         sums = np.zeros((self.k, d + 2), dtype=np.int64)
         for records in self.space.chunks(block.points, 4 * d + 2 * self.k):
             label = nearest(records, state.positions)
-            pulls = records - state.positions[label]
-            length = np.maximum(np.sqrt(np.einsum("ij,ij->i", pulls, pulls)), 1.0)
+            totals = np.ones((d + 2, len(records)))
+            pulls = np.subtract(records.T, positions[:, label], out=totals[:d])
+            length = np.sqrt(np.maximum(np.einsum("ij,ij->j", pulls, pulls), 1.0))
             shorter = np.minimum(radii[label] / length, 1.0)
-            far = shorter < 1
-            pulls[far] = np.trunc(pulls[far] * shorter[far, None])
+            far = np.flatnonzero(shorter < 1)
+            pulls[:, far] = np.trunc(pulls[:, far] * shorter[far])
             weights = shorter if self.power == 1 else np.minimum(length / radii[label], 1.0) ** 2
-            weights = np.floor(weights * WEIGHT_UNIT)
-            ones = np.ones(len(records))
+            np.floor(weights * WEIGHT_UNIT, out=totals[d])
             ends = np.arange(len(records) + 1)
-            member = scipy.sparse.csc_array((ones, label, ends), (self.k, len(records)))
-            sums += (member @ np.column_stack([pulls, weights, ones])).astype(np.int64)
+            member = scipy.sparse.csc_array((totals[d + 1], label, ends), (self.k, len(records)))
+            sums += (member @ totals.T).astype(np.int64)
         return Tally(sums.ravel())
 
     def release(self, aggregate: Tally, state: Centers, noise: Noise) -> Centers:

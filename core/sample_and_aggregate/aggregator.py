@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,17 +26,47 @@ RADIUS_SHARE = 0.2
 """Largest part of epsilon that is spent on the radius about a released value."""
 
 TYPICAL_SPREAD = 0.0005
-"""Spread D of the stable answers for which methods are compared, as a part of each axis."""
+"""Spread D of the answers that agree, for which methods are compared, as a part of each axis."""
+
+DIVIDED = 0.65
+"""Part of the blocks that agree where methods are compared for divided answers; see `Expected`."""
 
 VOID = 2.0
 """Error, in widths of an axis, of a method that promises nothing. No value has a larger error than 1."""
 
+_LEAST = 0.001  # errors below this part of an axis count as this
 _RADIUS, _FAILURES = 0.25, 0.25  # parts of the failure probability; the value has what is left
 _FALSE_ALARM = 0.002  # probability that a run without a failed block ends as not_found
 _ALARM = 2 / 3  # part of the blocks above which a number of failures must end as not_found
 _MOST_FAILURES_SHARE = 0.25  # largest part of epsilon that is spent on the number of failed blocks
 _MISSED = 0.25  # part of the stable answers that the radius may miss, where RADIUS_SHARE suffices for that
 _MOST_MISSED = 0.5  # part that it may miss where RADIUS_SHARE does not suffice
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Errors on three shapes of answers, as parts of the axis on which each is largest.
+
+    Four of five runs have a smaller error.
+
+    Args:
+        agreeing: `stable_fraction` of the answers lie within `TYPICAL_SPREAD`; the others scatter.
+        even: all answers lie evenly over the whole axis.
+        divided: a part `DIVIDED` of the answers lies within `TYPICAL_SPREAD`; the others agree far away.
+    """
+
+    agreeing: float
+    even: float
+    divided: float
+
+    @property
+    def mean(self) -> float:
+        """Return the geometric mean, in which agreeing answers count twice, as they are what is hoped for.
+
+        The method with the least mean also has the least mean of its error over that of the best method.
+        """
+        errors = (self.agreeing, self.agreeing, self.even, self.divided)
+        return math.prod(min(1.0, max(_LEAST, error)) for error in errors) ** (1 / len(errors))
 
 
 class Aggregator(Method[SampleAndAggregate]):
@@ -54,13 +85,22 @@ class Aggregator(Method[SampleAndAggregate]):
         params = self.setting.params
         return max(1, math.floor(params.stable_fraction * params.blocks))
 
-    @property
-    def between(self) -> float:
-        """Return the distance of neighboring stable answers for which methods are compared.
+    def between(self, agreeing: int) -> float:
+        """Return the distance of neighbors, in parts of an axis, of so many answers that agree.
 
-        These lie evenly within `TYPICAL_SPREAD` of a point on each axis. As a part of the axis.
+        They lie evenly within `TYPICAL_SPREAD` of a point.
         """
-        return 2 * TYPICAL_SPREAD / self.stable
+        return 2 * TYPICAL_SPREAD / max(1, agreeing)
+
+    @property
+    def usual_failure(self) -> float:
+        """Failure probability of an axis, so that one run in five has a larger error on some axis."""
+        return 0.2 / self.setting.grid.dimension
+
+    @property
+    def divided(self) -> int:
+        """Blocks that agree where the answers are divided; see `Expected`."""
+        return math.floor(DIVIDED * self.setting.params.blocks)
 
     @property
     def changes(self) -> int:
@@ -175,7 +215,7 @@ class Aggregator(Method[SampleAndAggregate]):
         parts: Sequence[float] | None,
         spread_factor: float | None = None,
         mean_errors: tuple[float, ...] | None = None,
-        expected: float | None = None,
+        expected: Expected | None = None,
     ) -> Accuracy:
         """Return the accuracy of a method.
 
@@ -184,8 +224,7 @@ class Aggregator(Method[SampleAndAggregate]):
             parts: `Promises.errors`, each as a part of its axis; None where nothing is promised.
             spread_factor: see `Promises`.
             mean_errors: see `Promises`.
-            expected: the error by which methods are compared, as a part of the axis on which it is largest;
-                see `Aggregator.between`. None for the error of a method that promises nothing.
+            expected: the errors by which methods are compared; None for a method that promises nothing.
         """
         grid, radius, failures = self.setting.grid, self.radius(share), self.failures(share)
         widths = [extent * grid.step for extent in grid.extents]
@@ -204,7 +243,7 @@ class Aggregator(Method[SampleAndAggregate]):
             failed_error=failed,
             failed_most=None if failures is None else failures.most,
         )
-        return Accuracy(promises, VOID if expected is None else expected, self._notes(radius, failures))
+        return Accuracy(promises, VOID if expected is None else expected.mean, self._notes(radius, failures))
 
     def _notes(self, radius: StableRadius | None, failures: CountFailures | None) -> tuple[str, ...]:
         notes = []

@@ -12,13 +12,14 @@ from core.mechanisms.exponential import Exponential
 from core.mechanisms.tails import largest_of
 from core.noise import Noise
 from core.order_statistics import Rank, choose_by_rank
-from core.sample_and_aggregate.aggregator import Aggregator
+from core.sample_and_aggregate.aggregator import DIVIDED, Aggregator, Expected
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy
 
 QUARTILES = (Rank(1, 4), Rank(3, 4))
 
+_APART = 0.5  # of the width of an axis: distance of two groups of answers
 _SCATTERED = 0.25  # of the width of an axis: mean distance of a uniform answer from the middle
 
 
@@ -97,7 +98,10 @@ class AverageOfAnswers(Aggregator):
         grid, params, round_ = self.setting.grid, self.setting.params, self._round(share)
         others = 1 - self.stable / params.blocks
         noise = [round_.error(extent) / extent for extent in grid.extents]
-        expected = min(1.0, max(noise) + _SCATTERED * others)
+        typical = largest_of(1, round_.sum.scale, self.usual_failure) / params.blocks
+        expected = Expected(
+            agreeing=typical + _SCATTERED * others, even=typical, divided=typical + _APART * (1 - DIVIDED)
+        )
         if params.ranges == "loose":
             return self.promised(share, None, expected=expected)
         parts = [part + others for part in noise]

@@ -12,7 +12,7 @@ from core.mechanisms.admissible import Admissible
 from core.mechanisms.calibrate_noise import calibrate_noise
 from core.mechanisms.smooth_bound import smooth_bound
 from core.noise import Noise
-from core.sample_and_aggregate.aggregator import TYPICAL_SPREAD, Aggregator, vanishing
+from core.sample_and_aggregate.aggregator import TYPICAL_SPREAD, Aggregator, Expected, vanishing
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.median import about_median
 from core.sample_and_aggregate.outputs import Aggregation
@@ -21,6 +21,7 @@ from core.task import Accuracy
 Ints = NDArray[np.int64]
 
 _DISTANCES = 1 << 22  # distances held at a time
+_EVEN = 0.4  # measured error, in widths of an axis, where answers lie evenly over it
 _VANISHED = 12.0  # e^-12 of the domain is negligible
 
 
@@ -155,7 +156,15 @@ class CenterOfAnswers(Aggregator):
         if max(parts) >= 1:
             return self.promised(share, None)
         spread_factor = grid.dimension * (3 + 4 * round_.noise.scale(1.0) * round_.noise.tail(self._failure))
-        expected = max(parts) + spread_factor * TYPICAL_SPREAD
+        divided = self.divided - majority(self.setting.params.blocks)
+        widest = max(round_.diameter / extent for extent in grid.extents)
+        spread = spread_factor * TYPICAL_SPREAD
+        odds = self.usual_failure
+        expected = Expected(
+            agreeing=vanishing(round_.noise, self._spare, odds, widest) + spread,
+            even=_EVEN,
+            divided=vanishing(round_.noise, divided, odds, widest) + spread,
+        )
         return self.promised(share, parts, spread_factor, expected=expected)
 
     @property

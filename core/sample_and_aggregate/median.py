@@ -13,7 +13,7 @@ from core.draws import Charged, Draw
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.order_statistics import Rank, choose_by_rank
-from core.sample_and_aggregate.aggregator import Aggregator
+from core.sample_and_aggregate.aggregator import Aggregator, Expected
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.outputs import Aggregation
 from core.sample_and_aggregate.stable_radius import StableRadius, missed_scores
@@ -134,8 +134,24 @@ class MedianOfAnswers(Aggregator):
         if any(cells.last >= most for cells in round_.cells):
             return self.promised(share, None)
         parts = [(cells.width // 2) / cells.extent for cells in round_.cells]
-        ranks = round_.choice.scale * -math.log(self.value_failure)
-        return self.promised(share, parts, 1.0, expected=max(parts) + ranks * self.between)
+        return self.promised(share, parts, 1.0, expected=self._expected(round_, max(parts)))
+
+    def _expected(self, round_: ChosenMedian, part: float) -> Expected:
+        """Return the errors by which methods are compared; `part` is half the width of a cell.
+
+        Where the answers are divided, a cell between the two groups may be chosen. Its ranks are at least
+        `spare` away from the median's.
+        """
+        scale, blocks = round_.choice.scale, self.setting.params.blocks
+        ranks = scale * -math.log(self.usual_failure)
+        spare = self.divided - blocks / 2
+        cells = max(cells.last for cells in round_.cells)
+        astray = math.exp(min(0.0, math.log(max(1, cells)) - spare / scale))
+        return Expected(
+            agreeing=part + ranks * self.between(self.stable),
+            even=part + ranks / blocks,
+            divided=part + ranks * self.between(self.divided) + astray,
+        )
 
     @property
     def _margin(self) -> int:

@@ -15,7 +15,7 @@ from core.mechanisms.calibrate_noise import MOST_EPSILON, heavy_tailed, laplace_
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.order_statistics import order_statistic, smooth_sensitivity
-from core.sample_and_aggregate.aggregator import Aggregator, vanishing
+from core.sample_and_aggregate.aggregator import Aggregator, Expected, vanishing
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.median import MEDIAN, about_median
 from core.sample_and_aggregate.outputs import Aggregation
@@ -82,11 +82,21 @@ class SmoothMedianOfAnswers(Aggregator):
     def _spare(self) -> int:
         return self.stable - (self.setting.params.blocks + 1) // 2 - 1
 
-    def _expected(self, noise: Admissible) -> float:
-        """Return the error where the stable answers lie evenly, see `Aggregator.between`, in widths."""
-        evenly = self.between * max(1.0, math.exp(noise.beta - 1) / noise.beta)
-        agreeing = math.exp(-noise.beta * max(0, self._spare))
-        return noise.scale(evenly + agreeing) * noise.tail(self._failure)
+    def _expected(self, noise: Admissible) -> Expected:
+        """Return the errors by which methods are compared.
+
+        Where answers lie evenly at a distance b, the largest gap that k changes can make is (k + 1) b. So the
+        smooth sensitivity is the largest e^(-beta k) (k + 1) b.
+        """
+        grown, tail = max(1.0, math.exp(noise.beta - 1) / noise.beta), noise.tail(self.usual_failure)
+        blocks = self.setting.params.blocks
+
+        def error(agreeing: int) -> float:
+            spare = max(0, agreeing - (blocks + 1) // 2 - 1)
+            return noise.scale(self.between(agreeing) * grown + math.exp(-noise.beta * spare)) * tail
+
+        even = noise.scale(min(1.0, grown / blocks)) * tail
+        return Expected(agreeing=error(self.stable), even=even, divided=error(self.divided))
 
     def _round(self, share: float) -> SmoothMedian:
         axes, one = self.setting.grid.dimension, self.per_answer(share)
@@ -113,4 +123,4 @@ class SmoothMedianOfAnswers(Aggregator):
         noises = [noise for noise in found if noise is not None]
         if not noises:
             raise InvalidValue("epsilon", epsilon, "it is too small for noise by smooth sensitivity")
-        return min(noises, key=self._expected)
+        return min(noises, key=lambda noise: self._expected(noise).mean)

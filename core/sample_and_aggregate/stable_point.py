@@ -16,7 +16,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.method import Practical
 from core.plan import Plan
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.aggregator import VOID, Aggregator
+from core.sample_and_aggregate.aggregator import Aggregator
 from core.sample_and_aggregate.found import Stable, Unstable
 from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy, Setting, planned
@@ -83,9 +83,10 @@ class ClusterOfAnswers(Aggregator):
         """
         missing = self._inner.promises["missing"]
         minority = self.setting.params.stable_fraction <= 0.5
-        common = self.promised(share, None, expected=0.0 if minority else VOID)
+        common = self.promised(share, None)
         promises = replace(common.promises, radius_blocks=None if missing is None else int(missing))
-        return replace(common, promises=promises, notes=(*common.notes, *self._inner.notes))
+        notes = (*common.notes, *self._inner.notes)
+        return replace(common, promises=promises, error=0.0 if minority else common.error, notes=notes)
 
     @cached_property
     def _inner(self) -> Plan:

@@ -21,8 +21,9 @@ def check(setting: Setting[SampleAndAggregate]) -> None:
 SAMPLE_AND_AGGREGATE = Task(
     SampleAndAggregate,
     (MedianOfAnswers, SmoothMedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
-    "the error expected where a fraction `stable_fraction` of the blocks agrees, in widths of the axis on "
-    "which it is largest; one_cluster is preferred where only a minority agrees",
+    "the error expected, in widths of the axis on which it is largest (the geometric mean of three errors: "
+    "where a fraction `stable_fraction` of the blocks agrees, where their answers lie evenly over the axis, "
+    "and where they fall into two groups); one_cluster is preferred where only a minority agrees",
     check,
     choice="aggregator",
 )

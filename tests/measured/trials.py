@@ -38,6 +38,7 @@ class Runs:
         promises: the plan's.
         failure: probability with which any promise may fail.
         trials: the runs.
+        most: see `Measure.most`.
     """
 
     case: Case
@@ -45,6 +46,7 @@ class Runs:
     promises: dict[str, Any]
     failure: float
     trials: tuple[Trial, ...]
+    most: float = math.inf
 
     @property
     def error(self) -> float:
@@ -69,10 +71,13 @@ class Runs:
         return 1 - self.failure - 3 * deviation
 
     def looseness(self) -> Iterator[tuple[str, float, float]]:
-        """For each promise: its name, what is promised, and the measured quantile at 1 - failure."""
+        """For each promise that says something: its name, what is promised, and the measured quantile.
+
+        The quantile is that at 1 - failure.
+        """
         for name in {name for trial in self.trials for name in trial.figures}:
             promised = self.promises[name]
-            if promised is not None:
+            if promised is not None and _allowed(promised) < self.most:
                 measured = [trial.figures[name] for trial in self.trials if name in trial.figures]
                 yield (
                     name,
@@ -132,7 +137,7 @@ def _runs(case: Case, method: str, plan: Plan, truth: Measure, trials: int, seed
             state = round_.release(aggregate, state, noise)
         error = max(truth.least, truth.error(state))
         done.append(Trial(error, dict(truth.figures(state, plan.promises))))
-    return Runs(case, method, dict(plan.promises), plan.failure, tuple(done))
+    return Runs(case, method, dict(plan.promises), plan.failure, tuple(done), truth.most)
 
 
 def _summary(plan: Plan, number: int, block: Block, state: Any) -> Any:

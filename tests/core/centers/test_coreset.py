@@ -191,6 +191,18 @@ def test_assignment_is_exact_at_the_largest_domain():
     assert np.array_equal(nearest(records.astype(float), centers), exact)
 
 
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 10), (2, 128), (3, 300), (40, 7)])
+def test_assignment_is_that_of_whole_numbers(d, k):
+    """Also where the first of several centers is as near as others, in this group of 128 or in another."""
+    rng, longest = np.random.default_rng(d), math.isqrt(2**44 // d)
+    centers = rng.integers(-longest, longest, (k, d), endpoint=True)
+    centers[k // 2 :] = centers[: k - k // 2]
+    records = rng.integers(-longest, longest, (20_000, d), endpoint=True)
+    records[:k], records[k : 2 * k] = centers, (centers + centers[::-1]) // 2
+    exact = ((records[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(nearest(records.astype(float), centers), exact)
+
+
 @pytest.mark.parametrize("d", [1, 2, 784])
 def test_sums_of_2_to_the_40_records_fit(d):
     space = Space(Grid((0.0,) * d, (1.0,) * d, 2.0**-17 if d < 784 else 2.0**-16))
