@@ -74,9 +74,9 @@ class FindRadius:
     Let C_l be the largest count of a region of level l, with level 0 as the finest, and let C_-1 = 0. The
     score of level l is -max(0, target - C_l, C_(l - 1) - target): minus the number of records by which its
     regions hold too few, or by which the next finer ones hold too many. Each of these numbers is at most
-    two thirds of the target, so that most regions need not be counted. One more candidate, "nothing", is
-    scored like a level above the top whose regions hold enough. The first level that reaches the target has
-    the score 0, or "nothing" has it if none does.
+    two thirds of the target, rounded up, so that most regions need not be counted. One more candidate,
+    "nothing", is scored like a level above the top whose regions hold enough. The first level that reaches
+    the target has the score 0, or "nothing" has it if none does.
 
     Sensitivity. A record counts at most once in a region, so an added record raises each C_l by 0 or 1, also
     after it is moved between two public bounds. The score depends on two of these counts, falls in one and
@@ -170,8 +170,10 @@ class FindRegion:
 def certified_factor(regions: Regions | None, level: int, radius: int) -> float | None:
     """Return how many times the radius of the smallest ball of the target a radius is, at most.
 
-    Where `FindRadius` chose the level l, no region of level l - 1 holds the target, but for a failure of its
-    draw. So no ball whose radius is less than `regions.holds(l - 1)` holds the target.
+    Consider one smallest ball that holds the target. Where `FindRadius` chose the level l, this ball lies in
+    no region of level l - 1, but for a failure of its draw, or of its sample to keep enough of this ball's
+    records. So its radius is at least `regions.holds(l - 1)`. Under sampling nothing is said about other
+    regions of level l - 1: one of them may hold the target, and the sample may have missed that.
 
     Args:
         regions: whose records were counted; None where the draw of the level may fail too often.

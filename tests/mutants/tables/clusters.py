@@ -1,7 +1,15 @@
 """Wrong versions of one_cluster, k_cover, k_means and k_median."""
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.tables.selections import ACCOUNTANTS, FULLEST, charged, nothing_but_noise, sampled, spent
+from tests.mutants.tables.selections import (
+    ACCOUNTANTS,
+    BORDER,
+    FULLEST,
+    charged,
+    nothing_but_noise,
+    sampled,
+    spent,
+)
 
 _LOCATE = "core/one_cluster/practical/locate.py"
 _REFINE = "core/one_cluster/practical/refine.py"
@@ -298,6 +306,30 @@ NOISE = (
         "most = balls.reach(level) ** 2",
         "most = 2 * balls.reach(level) ** 2",
         FULLEST,
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "two ways of counting a ball disagree about records at its border",
+        "most = self._pitches[level], self.reach(level) ** 2 - 1",
+        "most = self._pitches[level], int(self.reach(level) ** 2 * _BELOW)",
+        BORDER,
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "squared distances are rounded to floats in wide domains",
+        "astype(np.float64 if most < _EXACT else np.int64)",
+        "astype(np.float64)",
+        BORDER,
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "cells are so many that squared distances wrap around",
+        "- _PAST), _WIDEST)",
+        "- _PAST))",
+        BORDER,
     ),
     Mutant(
         12,
