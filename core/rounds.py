@@ -81,6 +81,7 @@ class Round(Protocol):
         """Turn the merged aggregate into the next public state, privately; never raises on data."""
 
 
+@runtime_checkable
 class RoundInParts(Round, Protocol):
     """The last round of a task, whose release no process needs to hold as a whole.
 
@@ -98,7 +99,7 @@ class RoundInParts(Round, Protocol):
 
 def parts_of(round_: Round) -> int:
     """Return in how many parts a round is released: 1 unless it is a `RoundInParts`."""
-    return int(getattr(round_, "parts", 1))
+    return round_.parts if isinstance(round_, RoundInParts) else 1
 
 
 @runtime_checkable

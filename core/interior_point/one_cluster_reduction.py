@@ -152,7 +152,7 @@ class OneClusterMethod(SampledMethod):
             Budget(setting.budget.epsilon / 2, setting.budget.delta),
         )
         params = OneCluster(target, setting.params.failure / 2)
-        return planned(Practical(Setting(grid, params, budget, _REPLACE, setting.salt)))
+        return planned(Practical(Setting(grid, params, budget, _REPLACE, setting.salt), bounded=True))
 
 
 def _with_own_names(step: Any) -> Any:

@@ -13,7 +13,7 @@ from core.k_cover.rounds import CountRows, CoverRound, Target
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.budget_split import BudgetSplit, Draws
 from core.one_cluster.practical.guarantee import guarantee, serves, smallest_target
-from core.one_cluster.practical.locate import FindBox, FindRadius
+from core.one_cluster.practical.locate import FindRadius, FindRegion
 from core.one_cluster.practical.method import PracticalRound, rounds_of
 from core.one_cluster.practical.refine import FitRadius
 from core.task import Accuracy, Method, Setting
@@ -25,7 +25,7 @@ It is so small that the plan samples no round: every rate is 1.
 """
 
 _RATIO = 1.02  # of neighboring candidate radii: fine, because records outside of the cover are outliers
-_LARGER = 4  # factor by which samples are larger where the target is computed from a count
+_LARGER = 2  # factor by which samples are larger where the target is computed from a count
 
 _COUNT = 0.03  # part of epsilon that is spent on counting all records, where they are counted
 
@@ -75,10 +75,10 @@ class BallSearch:
         step = rounds_of(split, self.draws, guarantee(split, self.draws))[self.number]
         if isinstance(step, FitRadius):
             # A cover should hold the full target, even at a larger radius. So the fit aims at the target
-            # itself, where the 1-cluster aims at least four noise scales lower. Aiming higher gains more
+            # itself, where the 1-cluster aims at least three noise scales lower. Aiming higher gains more
             # records than the larger number of candidate radii loses, so `missing` still holds.
             return replace(step, target=target, ratio=_RATIO)
-        if isinstance(step, FindRadius | FindBox):
+        if isinstance(step, FindRadius | FindRegion):
             return replace(step, sample=replace(step.sample, tweak=step.sample.tweak + 2 * self.ball))
         return step
 
@@ -152,7 +152,7 @@ class Repeated(Method[KCover]):
         budget = Budget(share * setting.budget.epsilon / math.sqrt(params.k), setting.budget.delta / params.k)
         one = OneCluster(target or params.target or _NOMINAL, self._failure, "practical", params.shares)
         kind = AnyTarget if self._counts else BudgetSplit
-        return kind(Setting(setting.grid, one, budget, setting.neighbors, setting.salt))
+        return kind(Setting(setting.grid, one, budget, setting.neighbors, setting.salt), bounded=True)
 
     def _count(self, share: float) -> Laplace:
         """Return the draw that counts all records; it adds nothing where their number is public."""

@@ -1,6 +1,7 @@
 """AboveThreshold: find the first of many values that reaches a threshold, at the cost of one."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ import numpy as np
 
 from core.budget import Cost
 from core.draws import Draw
+from core.mechanisms.tails import some_exceeds
 from core.neighbors import Neighbors
 from core.noise import Noise
 
@@ -106,6 +108,18 @@ class AboveThreshold(Draw):
         """
         return math.ceil(self.threshold_scale * math.log(2 / failure)) + math.ceil(
             self.query_scale * math.log(2 * queries / failure)
+        )
+
+    def shortfall(self, queries: int, failure: float) -> int:
+        """Return the smallest e such that a released value is at least threshold - e, but for `failure`.
+
+        Of at most `queries` values below threshold - e, one is released only if its noise exceeds that of the
+        threshold by more than e.
+        """
+        return bisect_left(
+            range(self.error(queries, failure)),
+            True,
+            key=lambda e: some_exceeds(queries, self.query_scale, e, self.threshold_scale) <= failure,
         )
 
     def missed(self, error: int, queries: int) -> float:

@@ -39,6 +39,27 @@ def excess(scale: float, failure: float) -> int:
     return max(0, math.ceil(-math.log(failure * (1 + math.exp(-1 / scale))) * scale - 1))
 
 
+def some_exceeds(draws: int, scale: float, margin: int, base_scale: float) -> float:
+    """Return a bound on the probability that some of `draws` Z_i exceeds Z by more than `margin`, at least 0.
+
+    Z has `base_scale`, and each Z_i has `scale`. Given Z = z, the probability is at most
+    min(1, draws Pr[Z_i > margin + z]). The sum over z of this bound is exact for a single Z_i, but for the
+    cap. Where margin + z is negative, the bound counts as 1.
+    """
+    a, b = math.exp(-1 / scale), math.exp(-1 / base_scale)
+    # From z = first on, draws a^(margin + z + 1) / (1 + a) is at most 1.
+    first = max(-margin, math.ceil(scale * math.log(draws / (1 + a)) - 1 - margin))
+    below = b ** (1 - first) / (1 + b) if first <= 0 else 1 - b**first / (1 + b)  # Pr[Z < first]
+    # Both sums are geometric. The near one, over the negative z, starts from its largest term.
+    growth, terms, start = 1 / base_scale - 1 / scale, max(0, -first), max(0, first)
+    largest = first if growth < 0 else -1
+    near = math.exp(largest / base_scale - (margin + largest + 1) / scale) if terms else 0.0
+    near *= math.expm1(-terms * abs(growth)) / math.expm1(-abs(growth)) if growth else terms
+    far = -math.exp(-start / base_scale - (margin + start + 1) / scale)
+    far /= math.expm1(-1 / scale - 1 / base_scale)
+    return min(1.0, below - draws * math.expm1(-1 / base_scale) / (1 + b) / (1 + a) * (near + far))
+
+
 def log_moment(rate: float, scale: float) -> float:
     """Return ln E[exp(rate Z)] of discrete Laplace noise; infinite from rate 1 / scale on; 0 for no noise.
 

@@ -36,12 +36,15 @@ class Result:
         count: noisy number of records in it.
         at_least: the ball truly holds at least so many records, with probability 1 - failure by itself. It is
             the noisy count minus the error of its noise. None where the method does not state it.
+        radius_factor: the radius is at most so many times that of the smallest ball that holds `target`
+            records, with probability 1 - failure by itself. None where nothing is known about it.
     """
 
     center: tuple[float, ...]
     radius: float
     count: int
     at_least: int | None = None
+    radius_factor: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,15 +65,19 @@ class Found:
         radius: grid steps.
         count: noisy number of records within `radius` of `center`.
         at_least: see `Result`.
+        radius_factor: see `Result`.
     """
 
     center: NDArray[np.int64]
     radius: int
     count: int
     at_least: int | None = None
+    radius_factor: float | None = None
 
     @classmethod
-    def counted(cls, center: NDArray[np.int64], radius: int, count: int, excess: int) -> "Found":
+    def counted(
+        cls, center: NDArray[np.int64], radius: int, count: int, excess: int, factor: float | None
+    ) -> "Found":
         """Return a ball with its noisy count, none below 0, and the number of records that this certifies.
 
         Args:
@@ -78,10 +85,11 @@ class Found:
             radius: grid steps.
             count: noisy number of records in the ball.
             excess: the noisy count exceeds the true one by more only with the job's failure probability.
+            factor: the certified `radius_factor`.
         """
-        return cls(center, radius, max(0, count), max(0, count - excess))
+        return cls(center, radius, max(0, count), max(0, count - excess), factor)
 
     def result(self, grid: Grid) -> Result:
-        """Return center and radius in data units, the count, and what it certifies."""
+        """Return center and radius in data units, the count, and what is certified."""
         center = tuple(grid.restore(self.center).tolist())
-        return Result(center, self.radius * grid.step, self.count, self.at_least)
+        return Result(center, self.radius * grid.step, self.count, self.at_least, self.radius_factor)

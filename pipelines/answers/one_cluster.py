@@ -40,7 +40,7 @@ def limit_of(resolution: float | None) -> str:
     """Return what bounds a radius from below, as an addition to its promise."""
     if not resolution:
         return ""
-    return f", or {number(resolution)} if that is larger, because the smallest boxes are about that wide"
+    return f", or {number(resolution)} if that is larger, because the smallest regions are about that wide"
 
 
 def unpromised(release: Release) -> str | None:
@@ -111,11 +111,14 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 
 def certified(result: Result, release: Release) -> tuple[Fact, ...]:
-    """Return how many rows the ball surely holds, if the release says it."""
-    if result.at_least is None:
-        return ()
-    sure = f"with probability {confidence(release)}"
-    return (Fact("at least", (f"{result.at_least:,} {counted(release).many}",), sure),)
+    """Return how many rows the ball surely holds, and how small it is, if the release says it."""
+    sure, facts = f"with probability {confidence(release)}", []
+    if result.at_least is not None:
+        facts.append(Fact("at least", (f"{result.at_least:,} {counted(release).many}",), sure))
+    if result.radius_factor is not None:
+        times = f"{number(result.radius_factor, 3)} times the smallest radius"
+        facts.append(Fact("at most", (times,), f"that holds the target, {sure}"))
+    return tuple(facts)
 
 
 def _figures(columns: list[Axis], radius: float, step: float) -> tuple[Figure, ...]:

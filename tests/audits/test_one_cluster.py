@@ -19,7 +19,7 @@ from core.noise import Noise
 from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.lattice import Placed
-from core.one_cluster.practical.locate import Located
+from core.one_cluster.practical.locate import Located, Scaled
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
 from core.secure_noise import SecureNoise
@@ -28,8 +28,9 @@ pytestmark = pytest.mark.audit
 
 EPSILON, DELTA = 1.0, 1e-6
 RUNS = 20_000
+LINE = Grid((0.0,), (1.0,), 2.0**-10)
+PLANE = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-2)  # of few levels, so that a release is fast
 LEVEL = 1e-7  # of each one-sided confidence bound: the flake rate of a test is at most 2e-7
-GRID = Grid((0.0,), (1.0,), 2.0**-10)
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,22 @@ def bound(with_record: int, without: int) -> float:
 
 
 def attack(
-    name: str, share: str, target: int, state: object, extra: int, seen: Callable[[object], bool], noise
+    name: str,
+    share: str,
+    target: int,
+    state: object,
+    extra: tuple[int, ...],
+    seen: Callable[[object], bool],
+    noise: Noise,
 ) -> float:
     """Release the named round on two neighbors and bound epsilon by how often `seen` tells them apart."""
+    grid = LINE if len(extra) == 1 else PLANE
     params = OneCluster(target=target, shares={share: 1e6})
-    plan = ONE_CLUSTER.plan(GRID, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
+    plan = ONE_CLUSTER.plan(grid, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
     (step,) = [each for each in plan.rounds if each.name == name]
-    points = np.full((40, 1), 512)
+    points = np.tile(np.array(grid.extents) // 2, (40, 1))
     counts = []
-    for database in (np.append(points, [[extra]], axis=0), points):
+    for database in (np.append(points, [extra], axis=0), points):
         block = Block(database, np.arange(len(database), dtype=np.uint64))
         aggregate = step.summarize(block, state)
         if step.floor is not None:
@@ -74,14 +82,17 @@ def attack(
 
 
 BALL = Located(np.array([512]), 100, 10, np.array([0]))
-PLACED = Placed(np.array([512]), 100)
+PLACED = Placed(np.array([512]), 100, 8)
 ATTACKS = {
-    "count": ("count", "count", 50, PLACED, 512, lambda s: isinstance(s, Found) and s.count >= 41),
-    "count of a fit": ("fit_radius", "count", 800, BALL, 512, lambda s: s.count >= 41),
+    "count": ("count", "count", 50, PLACED, (512,), lambda s: isinstance(s, Found) and s.count >= 41),
+    "count of a fit": ("fit_radius", "count", 800, BALL, (512,), lambda s: s.count >= 41),
     "average": (
-        "average_1", "average_1", 800, BALL, 612, lambda s: isinstance(s, Located) and s.center[0] >= 515
+        "average_1", "average_1", 800, BALL, (612,), lambda s: isinstance(s, Located) and s.center[0] >= 515
     ),
-    "good_radius": ("good_radius", "good_radius", 68, None, 512, lambda s: not isinstance(s, NotFound)),
+    "boxes": ("good_radius", "good_radius", 68, None, (512,), lambda s: not isinstance(s, NotFound)),
+    "balls": (
+        "good_radius", "good_radius", 40, None, (2, 2), lambda s: isinstance(s, Scaled) and s.level == 0
+    ),
 }  # fmt: skip
 
 

@@ -70,6 +70,10 @@ NEAR_THE_LIMIT = [
     Row(10_000, 2, 200, 0.01, 1.5),
     Row(10_000, 2, 250, 0.01, 1.5),
     Row(10_000, 1, 150, 0.002, 1.5),
+    Row(10_000, 3, 400, 0.02, 1.5),
+    Row(10_000, 4, 400, 0.02, 1.5),
+    Row(10_000, 5, 400, 0.02, 1.5),
+    Row(10_000, 6, 500, 0.02, 1.5),
     Row(10_000, 2, 2_000, 0.01, 1.5, epsilon=0.1),
     Row(100_000, 2, 2_000, 0.01, 1.5, epsilon=0.1),
     Row(10_000, 32, 1_000, 0.1, 2.0),
@@ -112,7 +116,7 @@ def _fitted(row: Row, points: NDArray[np.int64], center: NDArray[np.int64], epsi
         what="radius", threshold_scale=2 / epsilon, query_scale=2 / epsilon, monotone=True
     )
     alone = replace(fit, target=row.t, radius=fitted, count=Laplace.of("count", epsilon, 1))
-    everywhere = Located(center, row.grid.bounding_radius, fit.boxes.top, center)
+    everywhere = Located(center, row.grid.bounding_radius, fit.regions.levels[-1], center)
     block = Block(points, np.arange(len(points), dtype=np.uint64))
     found = alone.release(alone.summarize(block, everywhere), everywhere, SecureNoise())
     assert isinstance(found, Found)

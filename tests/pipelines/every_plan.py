@@ -213,6 +213,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     """
     grid = setting.job.grid
     public = setting.job.privacy.neighbors == "replace_one"
+    if setting.job.task == "k_cover":
+        n = max(n, 2 * (setting.job.task_params.target or 0))  # with fewer, the first search finds nothing
     if setting.job.task == "interior_point":
         n = max(n, setting.plan.promises["records_needed"])  # with fewer, most methods draw nothing
     if setting.published:

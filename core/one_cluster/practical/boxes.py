@@ -1,4 +1,4 @@
-"""Shifted boxes: dyadic boxes at several offsets, in a space of at most six dimensions."""
+"""Shifted boxes: dyadic boxes at several offsets, on a line or in a projection."""
 
 import math
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from core.aggregate import Counts
 from core.domain import Grid, Points
 
 Ints = NDArray[np.int64]
 
-MAX_DIMENSION = 6  # with more dimensions, the boxes cover a random projection of the grid
-PROJECTED = 4  # dimensions of that projection
+PROJECTED = 4  # dimensions of the projection that the boxes cover where the grid is no line
 _UNIT = 1 << 10  # projected units per grid step
 _INDEX_BITS = 51
 _OFFSET_BITS = 6
-_LATTICE = {1: (4, 16), 2: (2, 6), 3: (2, 4)}  # coarse and fine offsets per axis, by dimension
-_COARSE, _FINE = 16, 64  # offsets in more dimensions
+_LINE = (4, 16)  # coarse and fine offsets on a line
+_COARSE, _FINE = 16, 64  # and in the projection
 _PUBLIC_SEED = 0x5110A1  # projection and offsets are public: privacy does not rest on them
 
 
@@ -29,7 +29,7 @@ class Boxes:
     record is in exactly one box of every (level, offset).
 
     Args:
-        grid: the universe.
+        grid: the universe. Boxes cover a line itself, and a random projection of any other grid.
     """
 
     grid: Grid
@@ -37,12 +37,12 @@ class Boxes:
     @property
     def dimension(self) -> int:
         """Number of axes k of the boxes' space: the grid or its projection."""
-        return PROJECTED if self.projected else self.grid.dimension
+        return PROJECTED if self.projected else 1
 
     @property
     def projected(self) -> bool:
         """Whether the boxes cover a projection of the grid."""
-        return self.grid.dimension > MAX_DIMENSION
+        return self.grid.dimension > 1
 
     @property
     def unit(self) -> int:
@@ -103,42 +103,78 @@ class Boxes:
     def offsets(self, *, fine: bool) -> NDArray[np.float64]:
         """Offsets of the boxes as fractions of their side, shape (s, k); the fine ones include the coarse.
 
-        In up to three dimensions the offsets are a lattice of m^k points. In more dimensions they are k + 1
-        points on the diagonal, and then public random points.
+        On a line the offsets are even. In a projection they are k + 1 points on the diagonal, and then public
+        random points.
         """
         k = self.dimension
-        if k in _LATTICE:
-            per_axis = _LATTICE[k][fine]
-            axes = np.meshgrid(*[np.arange(per_axis) / per_axis] * k, indexing="ij")
-            return np.stack([axis.ravel() for axis in axes], axis=1)
+        if not self.projected:
+            return np.arange(_LINE[fine])[:, None] / _LINE[fine]
         count = _FINE if fine else _COARSE
         diagonal = np.repeat(np.arange(k + 1)[:, None] / (k + 1), k, axis=1)
         random = np.random.default_rng(_PUBLIC_SEED).uniform(size=(count - k - 1, k))
         return np.concatenate([diagonal, random])
 
-    @property
-    def fits(self) -> float:
-        """Largest f such that any set of diameter f * side fits into some box of the coarse offsets.
+    def radius(self, level: int) -> int:
+        """Radius in grid steps of the ball that contains a box; see `ball`."""
+        return self.grid.bounding_radius if self.projected else max(1, (1 << level) // 2)
 
-        With a lattice f = 1 - 1/m. With the diagonal f = 1 / (k + 1): on each of the k axes, at most one of
-        the k + 1 offsets has a box face that cuts the set, so one offset is left that cuts it on no axis
-        (Chan 1998).
+    def side(self, level: int) -> int:
+        """Side of the boxes of a level."""
+        return 1 << level
+
+    def holds(self, level: int) -> float:
+        """Return a radius in grid steps. Any smaller ball lies in some box of the level's coarse offsets.
+
+        On a line with m offsets, a set of diameter 1 - 1 / m sides fits into some box. In a projection the
+        radius is 0.
         """
-        k = self.dimension
-        return 1 - 1 / _LATTICE[k][0] if k in _LATTICE else 1 / (k + 1)
+        return 0.0 if self.projected else (1 - 1 / _LINE[False]) * (1 << level) / 2
 
-    def keys(self, coordinates: Ints, level: int, offsets: NDArray[np.float64]) -> Ints:
+    @property
+    def resolution(self) -> int:
+        """Radius in grid steps from which on `factor` bounds the ratio of radii."""
+        return 1 << self.bottom
+
+    @property
+    def factor(self) -> float:
+        """Largest radius of a level divided by what the next finer level holds, above `resolution`."""
+        return 2 / (1 - 1 / _LINE[False])
+
+    @cached_property
+    def most_keys(self) -> int:
+        """Number of boxes of a level that hold one record."""
+        return len(self.offsets(fine=True))
+
+    @cached_property
+    def all_keys(self) -> float:
+        """Logarithm of the number of boxes of all levels."""
+        return (self.index_bits + 1) * math.log(2.0) + math.log(self.most_keys)
+
+    def tally(self, points: Points) -> Counts:
+        """Count the records of every box of every level, at the coarse offsets."""
+        coordinates = self.coordinates(points)
+        return Counts.joined(
+            [Counts.of(keys) for level in self.levels for keys in self.keys(coordinates, level, fine=False)]
+        )
+
+    def fullest(self, aggregate: Counts, low: int, high: int) -> Ints:
+        """Return the largest count of a box of each level, moved between `low` and `high`."""
+        counts, keys = aggregate.counts, aggregate.keys
+        largest = [int(counts[self.of_level(keys, level)].max(initial=0)) for level in self.levels]
+        return np.clip(np.array(largest, dtype=np.int64), low, high)
+
+    def keys(self, coordinates: Ints, level: int, *, fine: bool) -> Ints:
         """Keys of the boxes that hold each record.
 
         Args:
             coordinates: shape (n, k), from `coordinates`.
             level: side of the boxes is 2^level.
-            offsets: shape (s, k), from `offsets`.
+            fine: whether at all offsets, or at the coarse ones only.
 
         Returns:
             Shape (s, n), int64, distinct between different offsets.
         """
-        bits = self._bits(level)
+        bits, offsets = self._bits(level), self.offsets(fine=fine)
         keys = np.empty((len(offsets), len(coordinates)), dtype=np.int64)
         for number, moved in enumerate(self._moved(level, offsets)):
             keys[number] = ((level << _OFFSET_BITS) | number) << _INDEX_BITS
@@ -154,12 +190,12 @@ class Boxes:
         """Say which keys are of boxes of `level`, shape (m,)."""
         return np.asarray((keys >> (_OFFSET_BITS + _INDEX_BITS)) == level)
 
-    def corner(self, key: int, level: int, offsets: NDArray[np.float64]) -> Ints:
-        """Lowest coordinates (k,) of the box that `key` names."""
+    def corner(self, key: int, level: int) -> Ints:
+        """Lowest coordinates (k,) of the box of the fine offsets that `key` names."""
         bits = self._bits(level)
         index = np.array([(key >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)])
         number = (key >> _INDEX_BITS) & ((1 << _OFFSET_BITS) - 1)
-        return np.asarray((index << level) - self._moved(level, offsets)[number])
+        return np.asarray((index << level) - self._moved(level, self.offsets(fine=True))[number])
 
     def ball(self, level: int, corner: Ints) -> tuple[Ints, int]:
         """Return center (d,) and radius, in grid steps, of a ball that contains every grid point of a box.
@@ -173,7 +209,6 @@ class Boxes:
         """
         if self.projected:
             return np.asarray(self.grid.bounding_center), self.grid.bounding_radius
-        half = (1 << level) // 2
         # Moving the center into the domain brings it no farther from any grid point.
-        center = np.clip(corner + half, 0, np.asarray(self.grid.extents))
-        return center, max(1, math.ceil(half * math.sqrt(self.grid.dimension)))
+        center = np.clip(corner + (1 << level) // 2, 0, np.asarray(self.grid.extents))
+        return center, self.radius(level)

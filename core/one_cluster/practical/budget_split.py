@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from core.budget import Cost, before_sampling
 from core.draws import Additive, Gaussian, Laplace
@@ -9,17 +10,20 @@ from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.one_cluster.params import SHARES, OneCluster
-from core.one_cluster.practical.boxes import Boxes
 from core.one_cluster.practical.lattice import CELL_BITS
+from core.one_cluster.practical.regions import Regions, regions_of
 from core.task import Setting
 
-RADIUS_SAMPLE, CENTER_SAMPLE = 2000, 8000
+RADIUS_SAMPLE, CENTER_SAMPLE = 8000, 16_000
 """Of `target` records, the expected number that the samples of the first and the second round keep."""
 
 AVERAGES = ("average_1", "average_2")
 """Names of the rounds that move the center to a mean."""
 
 _LATTICE_BELOW = 400  # target times epsilon from which on noisy means are better than a lattice of centers
+
+MOST_FIT = 0.45
+"""Largest share of the choice of the radius."""
 
 _SUM = 0.85  # part of an average's epsilon that is spent on the sum; the rest is spent on the count
 
@@ -33,7 +37,7 @@ class Draws:
     """
 
     level: Exponential
-    box: Choosing
+    region: Choosing
     sums: tuple[Additive, ...]
     counts: tuple[Laplace, ...]
     fit: AboveThreshold | Exponential
@@ -47,10 +51,15 @@ class BudgetSplit:
     Args:
         setting: what is asked for.
         changes: how many changes of the neighbor relation lead from a database to its neighbor.
+        bounded: whether the ball must stay about the chosen region; see `FitRadius`.
+        tuned: share of the choice of the radius, and the part of the first two rounds' share that the first
+            one gets. Without it both follow from the target.
     """
 
     setting: Setting[OneCluster]
     changes: int = 1
+    bounded: bool = False
+    tuned: tuple[float, float] | None = None
 
     @property
     def target(self) -> int:
@@ -63,22 +72,22 @@ class BudgetSplit:
             self, setting=replace(self.setting, params=replace(self.setting.params, target=target))
         )
 
-    @property
-    def boxes(self) -> Boxes:
-        """The boxes of the grid, at all scales."""
-        return Boxes(self.setting.grid)
+    @cached_property
+    def regions(self) -> Regions:
+        """The regions of the grid, at all scales."""
+        return regions_of(self.setting.grid)
 
     def rate(self, sample: int) -> float:
         """Poisson rate at which the target keeps about `sample` records."""
         return min(1.0, sample / self.target)
 
     def floor(self, sample: int) -> int:
-        """Clipping floor of box counts: an eighth of the target's expected number in the sample."""
-        return int(self.rate(sample) * self.target / 8)
+        """Clipping floor of the regions' counts: a sixteenth of what the sample keeps of the target."""
+        return int(self.rate(sample) * self.target / 16)
 
     @property
     def choice_delta(self) -> float:
-        """Part of delta that is spent on choosing a box."""
+        """Part of delta that is spent on choosing a region."""
         return self.setting.budget.delta / 4
 
     @property
@@ -92,13 +101,18 @@ class BudgetSplit:
 
     @property
     def lattice(self) -> bool:
-        """Whether center and radius are chosen at once, among a lattice of balls about the chosen box.
+        """Whether center and radius are chosen at once, among a lattice of balls about the chosen region.
 
-        A noisy mean is off by about 1 / (target epsilon) of the box. The lattice is coarser than that where
-        the target is large.
+        A noisy mean is off by about 1 / (target epsilon) of the region. The lattice is coarser than that
+        where the target is large.
         """
         scale = self._between / self.setting.budget.epsilon
         return self.setting.grid.dimension in CELL_BITS and self.target < _LATTICE_BELOW * scale
+
+    @property
+    def usual_fit(self) -> float:
+        """Share of the fit that makes its error about a 20th of the target, but at least 0.2."""
+        return min(MOST_FIT, max(0.2, 200 / (self.target * self.setting.budget.epsilon)))
 
     def shares(self) -> dict[str, float]:
         """Shares of epsilon of the rounds that there are, by name; they sum to 1.
@@ -106,18 +120,18 @@ class BudgetSplit:
         - With a lattice there are no averages, and the choice of the ball gets most.
         - In a projection the first average starts from a ball about the whole domain, so the averages get
           most.
-        - Otherwise the fit gets as much as makes its error about a 20th of the target, but at least 0.2 and
-          at most 0.45. The averages get as much as makes their errors a small part of the box. The
-          rest goes to the side and, for more, to the box, whose choice is among far more candidates.
+        - Otherwise the averages get as much as makes their errors a small part of the region. The rest goes
+          to the fit and to the first two rounds as `tuned` says. Without it the fit gets its usual share, and
+          the region gets more than the level, because its choice is among far more candidates.
         """
         expected, d = self.target * self.setting.budget.epsilon, self.setting.grid.dimension
-        fit = min(0.45, max(0.2, 200 / expected))
-        average = min((0.69 - fit) / 2, max(0.06, 60 * d**1.5 / expected))
+        fit, lean = self.tuned or (self.usual_fit, 0.4)
+        average = min((0.69 - fit) / 2, max(0.04, 40 * d / expected))
         rest = 1 - 0.06 - fit - 2 * average
-        weights = (rest * 0.4, rest * 0.6, average, average, fit, 0.06)
+        weights = (rest * lean, rest * (1 - lean), 0.6 * average, 1.4 * average, fit, 0.06)
         if self.lattice:
-            weights = (0.25, 0.26, 0, 0, 0.44, 0.05)
-        elif self.boxes.projected:
+            weights = (0.31, 0.24, 0, 0, 0.4, 0.05)
+        elif self.regions.projected:
             weights = (0.1, 0.12, 0.25, 0.3, 0.2, 0.03)
         asked = self.setting.params.shares or {}
         shares = {
@@ -140,11 +154,11 @@ class BudgetSplit:
         averages = () if self.lattice else AVERAGES
         return Draws(
             level=Exponential.of("level", level, spread=2, rate=radius_rate, changes=changes),
-            box=Choosing.of(
-                "box",
+            region=Choosing.of(
+                "region",
                 before_sampling(center.epsilon, center_rate),
                 center.delta / center_rate,
-                len(self.boxes.offsets(fine=True)),
+                self.regions.most_keys,
                 rate=center_rate,
                 changes=changes,
             ),

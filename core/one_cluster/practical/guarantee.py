@@ -3,19 +3,27 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.exponential import Exponential
 from core.mechanisms.tails import excess, largest_of
 from core.one_cluster.found import Promises
-from core.one_cluster.practical.budget_split import CENTER_SAMPLE, RADIUS_SAMPLE, BudgetSplit, Draws
+from core.one_cluster.practical.budget_split import CENTER_SAMPLE, MOST_FIT, RADIUS_SAMPLE, BudgetSplit, Draws
 from core.one_cluster.practical.lattice import Candidates
-from core.one_cluster.practical.refine import candidate_radii
+from core.one_cluster.practical.refine import candidate_radii, wide_radii
+from core.one_cluster.practical.regions import Regions
 
-_LEAST_LEVEL = 0.6  # part of the target that a box should hold even where noise is large
+_LEAST_LEVEL = 0.66  # part of the target that a region should hold even where noise is large
 _NATS = 2  # a further candidate radius of a lattice costs this many scales of the noise
 _MOST = 0.7  # all of them together cost at most this part of the target
+_MAY_LACK = 1 / 3  # part of the target that may be missing at most where a radius is promised
+_LOOSE = 2.2  # the fit aims low by this fraction of the records that the region may lack
+_LOW = 0.04  # part of the target by which the fit aims low at most, but for large noise
+_SMALL = 32  # sides of regions below which the radii of a lattice are rounded much
+_FITS = (0.8, 1.0, 1.3, 1.7)  # multiples of the usual share of the fit that are tried
+_LEANS = (0.35, 0.45, 0.55, 0.65)  # parts of the first round in the share of the first two that are tried
 
 
 @dataclass(frozen=True)
@@ -23,13 +31,16 @@ class Guarantee:
     """Thresholds of the rounds, and what holds under them with probability 1 - failure.
 
     Args:
-        level_target: count in the first round's sample from which on a side is wide enough.
+        level_target: count in the first round's sample from which on a region is large enough.
         target: count that the fitted ball should reach.
         missing: if `found`, the ball holds at least t - missing records, where t is the target of the job.
         found: whether it is promised that a ball is found.
         count_error: the released count is off by at most this.
         excess: the released count is too large by more than this with probability `failure` at most.
         penalty: of a further candidate radius of a lattice; 0 without one.
+        widens: whether the fit tries balls wider than the chosen region. Then no radius is promised.
+        certifies: whether the released level certifies the radius; see `certified_factor`.
+        lacks: how many records of the target the chosen region may lack.
     """
 
     level_target: int
@@ -39,26 +50,52 @@ class Guarantee:
     count_error: int
     excess: int
     penalty: int = 0
+    widens: bool = False
+    certifies: bool = False
+    lacks: float = math.inf
 
     def promises(self, split: BudgetSplit) -> Promises:
         """Return what the rounds of `split` promise. In a projection they promise no radius."""
-        boxes, grid, widest = split.boxes, split.setting.grid, _widest(split)
-        radius = self.found and not boxes.projected
+        regions = split.regions
+        radius = self.found and not self.widens and not regions.projected
+        more, from_radius = _lattice_radii(regions) if split.lattice else (1.0, regions.resolution)
         return Promises(
             missing=self.missing if self.found else None,
-            radius_factor=4 * widest / boxes.fits if radius else None,
-            resolution=2 * widest * (1 << boxes.bottom) * grid.step if radius else None,
+            radius_factor=more * regions.factor if radius else None,
+            resolution=more * max(from_radius, regions.resolution) * split.setting.grid.step
+            if radius
+            else None,
             count_error=self.count_error,
         )
 
 
-def _widest(split: BudgetSplit) -> float:
-    """Return a bound on the radius of every ball that is tried, as a multiple of the side of the chosen box.
+@lru_cache(64)
+def _lattice_radii(regions: Regions) -> tuple[float, int]:
+    """Return how many times wider than the region a ball of a lattice may be, and from which radius on."""
+    large = [level for level in regions.levels if regions.side(level) >= _SMALL] or [regions.levels[-1]]
+    ratios = []
+    for level in large:
+        of = Candidates(regions, level)
+        widest = (int(of.radii[-1]) + math.sqrt(regions.dimension)) * of.cell / 2 + 1
+        ratios.append(widest / regions.radius(level))
+    return max(ratios), regions.radius(large[0])
 
-    It is half the diameter of the box. In a lattice it is the side, or twice the side where a box has few
-    cells.
-    """
-    return 2.0 if split.lattice else math.sqrt(split.setting.grid.dimension) / 2
+
+@lru_cache(64)
+def _balls_of_lattice(regions: Regions) -> tuple[int, int]:
+    """Return the largest numbers of radii and of balls that a lattice has."""
+    of = [Candidates(regions, level) for level in regions.levels]
+    radii = max(len(each.radii) for each in of)
+    return radii, max(len(each.centers) * len(each.radii) for each in of)
+
+
+@lru_cache(64)
+def _queries(regions: Regions, *, widens: bool) -> int:
+    """Return the largest number of radii that a fit tries."""
+    return max(
+        len(candidate_radii(regions, level, widens=widens)) + len(wide_radii(regions, level, widens=widens))
+        for level in regions.levels
+    )
 
 
 def _at_least(count: float, rate: float, log: float) -> float:
@@ -80,46 +117,86 @@ def _fewest(sampled: float, rate: float, log: float) -> float:
 
 
 def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
-    """Derive thresholds and promises by a union bound over nine events, or five where nothing is sampled.
+    """Derive thresholds and promises by a union bound over the rounds, and over what their samples keep.
 
     Let t be the target. Let B be the smallest ball that holds t records, and let a be the finest level at
-    which some box holds any ball of the radius of B.
+    which some region holds any ball of the radius of B.
 
-    1. The sample of `FindRadius` keeps enough records of B. So at level a and above, some box exceeds the
+    1. The sample of `FindRadius` keeps enough records of B. So at level a and above, some region exceeds the
        target of the round by more than the error of its choice. So the chosen level is a or a finer one.
-    2. At the chosen level some box has a count in the sample of at least the target of the round minus the
-       error. So this box holds at least `first` records.
-    3. The sample of `FindBox` keeps enough records of this box. The chosen box has a count in the sample that
-       is smaller by at most the error of the choice. So the chosen box holds at least `second` records.
-    4. The fit tries balls that contain the chosen box, which hold `second` records; see `_fitted`.
-    """
-    t, boxes = split.target, split.boxes
-    q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
-    failure = split.setting.params.failure / (5 + 2 * (q1 < 1) + 2 * (q2 < 1))
-    log = -math.log(failure)
-    # Union bound over every box of every level, or over every box of one level at all offsets.
-    every_box = log + math.log(2.0) * (boxes.index_bits + 1) + math.log(len(boxes.offsets(fine=True)))
+    2. At the chosen level some region has a count in the sample of at least the target of the round minus the
+       same error. So this region holds at least `first` records.
+    3. The sample of `FindRegion` keeps enough records of this region. The chosen region has a count in the
+       sample that is smaller by at most the error of the choice. So it holds at least `second` records.
+    4. The fit tries balls about the chosen region; see `_fitted`.
 
-    error = draws.level.scale * (log + math.log(len(boxes.levels) + 1))
-    shown = _at_least(t, q1, log)
+    Where 3 leaves too few records, the fit tries wider balls too; see `_widened`.
+    """
+    t, regions = split.target, split.regions
+    q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
+    # Parts of the failure probability: of the level, the region, the fit, the count, and two of each sample.
+    part = split.setting.params.failure / (0.9 + 0.1 * (q1 < 1) + 0.1 * (q2 < 1))
+    drawn, sampled = -math.log(0.2 * part), -math.log(0.05 * part)
+    every = regions.all_keys
+
+    # A fifth of the first two rounds' parts is left to the outcome that nothing is found.
+    bad = drawn - math.log(0.8)
+    error = draws.level.scale * (bad + math.log(len(regions.levels)))
+    shown = _at_least(t, q1, sampled)
     level_target = max(1, round(max(_LEAST_LEVEL * q1 * t, shown - error - 1)))
     stops = shown - level_target > error
-    first = _fewest(max(0.0, level_target - error), q1, every_box)
+    ends = shown - level_target >= draws.level.scale * (drawn - math.log(0.2))
+    first = _fewest(max(0.0, level_target - error), q1, sampled + every)
 
-    shown = _at_least(first, q2, log)
-    chooses = shown - split.floor(CENTER_SAMPLE) >= draws.box.nothing + draws.box.scale * log
-    second = _fewest(max(0.0, shown - draws.box.scale * every_box), q2, every_box)
+    kept = _at_least(first, q2, sampled)
+    least = draws.region.nothing + draws.region.scale * (drawn - math.log(0.2))
+    chooses = kept - split.floor(CENTER_SAMPLE) >= least
+    second = _fewest(max(0.0, kept - draws.region.scale * (bad + every)), q2, sampled + every)
 
-    target, penalty, held = _fitted(split, draws.fit, second, failure)
-    return Guarantee(
+    target, penalty, held = _fitted(split, draws.fit, second, 0.3 * part)
+    failure = split.setting.params.failure
+    outside = 0.0 if q1 >= 1 else 0.05 * part
+    certain = len(regions.levels) * math.exp(-max(0.0, shown - level_target) / draws.level.scale) + outside
+    bounded = Guarantee(
         level_target=level_target,
         target=target,
         missing=math.ceil(t - held),
         found=stops and chooses and held > 0,
-        count_error=largest_of(1, draws.count.scale, failure),
-        excess=excess(draws.count.scale, split.setting.params.failure),
+        count_error=largest_of(1, draws.count.scale, 0.2 * part),
+        excess=excess(draws.count.scale, failure),
         penalty=penalty,
+        certifies=certain <= failure,
+        lacks=t - second,
     )
+    if split.bounded or regions.projected or isinstance(draws.fit, Exponential):
+        return bounded
+    return _widened(split, draws.fit, bounded, found=ends and chooses, failure=0.3 * part)
+
+
+def _widened(
+    split: BudgetSplit, fit: AboveThreshold, bounded: Guarantee, *, found: bool, failure: float
+) -> Guarantee:
+    """Return the guarantee of a fit that tries wider balls, unless `bounded` promises enough records.
+
+    If at least t records exist, the widest ball holds them, whatever the chosen region holds. So the released
+    ball holds at least the fitted target minus the error of the fit.
+    """
+    t = split.target
+    if bounded.found and bounded.missing <= _MAY_LACK * t:
+        return bounded
+    target = _aim(t, fit, 0.0)
+    held = target - fit.shortfall(_queries(split.regions, widens=True), failure)
+    return replace(bounded, target=target, missing=t - held, found=found and held > 0, widens=True)
+
+
+def _aim(t: int, fit: AboveThreshold, lacks: float) -> int:
+    """Return the count that a fit should reach.
+
+    It is below t, because the last few records may be far out. It is lower where the region may lack many
+    records. Then the records that are usually missing are no small part of the promised ones.
+    """
+    scale = fit.query_scale
+    return max(1, round(t - max(3 * scale, min(_LOW * t, max(10 * scale, lacks / _LOOSE)))))
 
 
 def _fitted(
@@ -127,30 +204,37 @@ def _fitted(
 ) -> tuple[int, int, float]:
     """Return target and penalty of the fit, and how many records its ball holds, but for `failure`.
 
-    - A lattice has a ball that contains the chosen box. With all penalties, its score is min(second, t) minus
-      all penalties at least. The score of the chosen ball is smaller by at most the error of the choice, and
-      no ball's score exceeds its count.
-    - Otherwise the ball holds at least the fitted target minus the error, or contains the whole chosen box.
-      In a projection it then holds everything.
+    - A lattice has a ball that contains the chosen region. With all penalties, its score is min(second, t)
+      minus all penalties at least. The score of the chosen ball is smaller by at most the error of the
+      choice, and no ball's score exceeds its count.
+    - Otherwise the ball holds at least the fitted target minus the error, or contains the whole chosen
+      region. In a projection it then holds everything.
     """
-    t, boxes = split.target, split.boxes
+    t, regions = split.target, split.regions
     if isinstance(fit, Exponential):
-        balls = [Candidates(boxes, level) for level in boxes.levels]
-        radii = max(len(each.radii) for each in balls)
+        radii, balls = _balls_of_lattice(regions)
         penalty = max(1, round(min(_NATS * fit.scale, _MOST * t / radii)))
-        candidates = max(len(each.centers) * len(each.radii) for each in balls)
-        return t, penalty, min(second, t) - penalty * radii - fit.scale * math.log(candidates / failure)
-    scale, radii = fit.query_scale, max(len(candidate_radii(boxes, level)) for level in boxes.levels)
-    target = max(1, round(t - min(10 * scale, max(4 * scale, 0.05 * t))))
-    held: float = target - _error(fit, radii, failure)
-    return target, 0, held if boxes.projected else min(held, second)
+        return t, penalty, min(second, t) - penalty * radii - fit.scale * math.log(balls / failure)
+    target = _aim(t, fit, 0.0 if regions.projected else t - second)
+    held: float = target - fit.shortfall(_queries(regions, widens=False), failure)
+    return target, 0, held if regions.projected else min(held, second)
 
 
-def _error(fit: AboveThreshold, queries: int, failure: float) -> int:
-    """Return the least error that the noise of threshold and queries exceeds with `failure` at most."""
-    return bisect_left(
-        range(fit.error(queries, failure)), True, key=lambda e: fit.missed(e, queries) <= failure
-    )
+def tuned(split: BudgetSplit) -> BudgetSplit:
+    """Return the split with the shares that promise most, or the same split where shares promise nothing.
+
+    Shares that promise a radius come first. Then the promised `missing` plus the records that the chosen
+    region may lack is minimized, because the latter decide about the radius. Only public parameters are used.
+    """
+    if split.lattice or split.regions.projected:
+        return split
+    fits = {min(MOST_FIT, split.usual_fit * multiple) for multiple in _FITS}
+    tried = [replace(split, tuned=(fit, lean)) for fit in sorted(fits) for lean in _LEANS]
+    holds = [(each, guarantee(each, each.draws(1.0))) for each in tried]
+    worth = [
+        (holding.widens, holding.missing + holding.lacks, each) for each, holding in holds if holding.found
+    ]
+    return min(worth, key=lambda one: one[:2])[2] if worth else split
 
 
 def serves(split: BudgetSplit, draws: Draws) -> bool:
@@ -160,11 +244,13 @@ def serves(split: BudgetSplit, draws: Draws) -> bool:
 
 
 def smallest_target(works: Callable[[int], bool]) -> int | None:
-    """Return the smallest target below 2^40 that works; None where there is none.
+    """Return the smallest target up to 2^40 that works; None where there is none.
 
     Args:
         works: says whether a target works. If a target works, all larger ones must work too.
     """
-    targets = range(1, 1 << 40)
-    at = bisect_left(targets, True, key=works)
-    return None if at == len(targets) else targets[at]
+    enough = next((1 << bits for bits in range(41) if works(1 << bits)), None)
+    if enough is None:
+        return None
+    targets = range(enough // 2 + 1, enough)
+    return targets.start + bisect_left(targets, True, key=works)

@@ -1,4 +1,4 @@
-"""The first two rounds of the practical 1-cluster: a side of boxes, and a box of that side."""
+"""The first two rounds of the practical 1-cluster: a size of regions, and a region of that size."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -13,7 +13,7 @@ from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.one_cluster.found import NotFound
-from core.one_cluster.practical.boxes import Boxes
+from core.one_cluster.practical.regions import Regions
 from core.rounds import Block
 from core.sampling import poisson_sample
 
@@ -24,7 +24,7 @@ _EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
 
 @dataclass(frozen=True)
 class Scaled:
-    """A level at which some box holds about `target` records."""
+    """A level at which some region holds about `target` records."""
 
     level: int
 
@@ -36,8 +36,8 @@ class Located:
     Args:
         center: shape (d,), grid steps.
         radius: grid steps.
-        level: level of the chosen box.
-        corner: lowest coordinates of the chosen box in the boxes' space, shape (k,).
+        level: level of the chosen region.
+        corner: lowest coordinates of the chosen region in the regions' space, shape (k,).
     """
 
     center: Ints
@@ -69,105 +69,121 @@ class PoissonSample:
 
 @dataclass(frozen=True)
 class FindRadius:
-    """Choose a dyadic side that is just wide enough for some box to hold the target.
+    """Choose a level whose regions are just large enough for one of them to hold the target.
 
-    Let C_l be the largest count of a box of level l, with level 0 as the finest, and let C_-1 = 0. The score
-    of level l is -max(0, target - C_l, C_(l - 1) - target): minus the number of records by which its boxes
-    hold too few, or by which the next finer ones hold too many. One more candidate, "nothing", is scored like
-    a level above the top whose boxes hold enough. The first level that reaches the target has the score 0, or
-    "nothing" has it if none does.
+    Let C_l be the largest count of a region of level l, with level 0 as the finest, and let C_-1 = 0. The
+    score of level l is -max(0, target - C_l, C_(l - 1) - target): minus the number of records by which its
+    regions hold too few, or by which the next finer ones hold too many. Each of these numbers is at most
+    two thirds of the target, rounded up, so that most regions need not be counted. One more candidate,
+    "nothing", is scored like a level above the top whose regions hold enough. The first level that reaches
+    the target has the score 0, or "nothing" has it if none does.
 
-    Sensitivity. A record is in one box of every level and offset, so an added record raises each C_l by 0 or
-    1. The score depends on two of these counts, falls in one and rises in the other, and moves by at most 1.
-    So the change of the scores has a range of at most 2. Clipping at the floor keeps this.
+    Sensitivity. A record counts at most once in a region, so an added record raises each C_l by 0 or 1, also
+    after it is moved between two public bounds. The score depends on two of these counts, falls in one and
+    rises in the other, and moves by at most 1. So the change of the scores has a range of at most 2. Clipping
+    at the floor keeps this.
 
     Args:
-        boxes: the family of boxes.
+        regions: whose records are counted.
         sample: the sample that this round sees.
-        floor: clipping floor of the counts.
-        target: count, in the sample, at which a side is wide enough.
+        floor: clipping floor of the counts; 0 where cells are counted instead of regions.
+        target: count, in the sample, at which a region is large enough.
         level: chooses the level; of spread 2.
     """
 
-    boxes: Boxes
+    regions: Regions
     sample: PoissonSample
     floor: int
     target: int
     level: Exponential
     name: str = "good_radius"
-    purpose: ClassVar[str] = "how wide a box must be to hold the target"
+    purpose: ClassVar[str] = "how wide a region must be to hold the target"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.level,)
 
     def summarize(self, block: Block, state: None) -> Counts:
-        """Count the sample's records in every box of every level."""
-        coordinates = self.boxes.coordinates(self.sample.of(block))
-        offsets = self.boxes.offsets(fine=False)
-        return Counts.joined(
-            [
-                Counts.of(keys)
-                for level in self.boxes.levels
-                for keys in self.boxes.keys(coordinates, level, offsets)
-            ]
-        )
+        """Count what tells how many of the sample's records are in any region."""
+        return self.regions.tally(self.sample.of(block))
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> Scaled | NotFound:
-        """Release a level whose fullest box holds about the target, or nothing."""
+        """Release a level whose fullest region holds about the target, or nothing."""
         chosen = self.level.candidate(self._scores(aggregate), noise)
-        levels = self.boxes.levels
+        levels = self.regions.levels
         return NotFound() if chosen == len(levels) else Scaled(levels[chosen])
 
     def _scores(self, aggregate: Counts) -> Ints:
         """Score every level from the finest, and then "nothing", shape (levels + 1,)."""
-        fullest = [
-            self.floor + int(aggregate.counts[self.boxes.of_level(aggregate.keys, level)].max(initial=0))
-            for level in self.boxes.levels
-        ]
-        away = np.array(fullest, dtype=np.int64) - self.target
+        low = self.target // 3
+        high = 2 * self.target - low
+        fullest = self.regions.fullest(aggregate, low - self.floor, high - self.floor) + self.floor
+        away = fullest - self.target
         return np.asarray(-np.maximum(0, np.maximum(np.append(-away, 0), np.append(0, away))))
 
 
 @dataclass(frozen=True)
-class FindBox:
-    """Choose one box of the released side, among many offsets.
+class FindRegion:
+    """Choose one region of the released level.
 
-    A record is in one box of every offset. So every count changes by at most 1, and an added record lowers
-    none. The choosing mechanism chooses among the boxes above the floor.
+    A record is in at most `regions.most_keys` regions. So an added record raises so many counts by 1, and
+    lowers none. The choosing mechanism chooses among the regions above the floor.
 
     Args:
-        boxes: the family of boxes.
+        regions: whose records are counted.
         sample: the sample that this round sees, independent of the other rounds'.
         floor: clipping floor of the counts.
-        box: chooses the box.
+        region: chooses the region.
     """
 
-    boxes: Boxes
+    regions: Regions
     sample: PoissonSample
     floor: int
-    box: Choosing
+    region: Choosing
     name: str = "good_center"
-    purpose: ClassVar[str] = "which box of that width holds the most rows"
+    purpose: ClassVar[str] = "which region of that width holds the most rows"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
-        return (self.box,)
+        return (self.region,)
 
     def summarize(self, block: Block, state: Scaled | NotFound) -> Counts:
-        """Count the sample's records in every box of the released side."""
+        """Count the sample's records in every region of the released level."""
         if isinstance(state, NotFound):
             return _EMPTY
-        coordinates = self.boxes.coordinates(self.sample.of(block))
-        offsets = self.boxes.offsets(fine=True)
-        return Counts.joined([Counts.of(keys) for keys in self.boxes.keys(coordinates, state.level, offsets)])
+        coordinates = self.regions.coordinates(self.sample.of(block))
+        return Counts.joined(
+            [Counts.of(keys) for keys in self.regions.keys(coordinates, state.level, fine=True)]
+        )
 
     def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Noise) -> Located | NotFound:
-        """Release one box, and a ball that contains it; see `Boxes.ball`."""
+        """Release one region, and a ball that contains it."""
         if isinstance(state, NotFound):
             return state
-        chosen = self.box.choose(aggregate.keys, aggregate.counts, noise)
+        chosen = self.region.choose(aggregate.keys, aggregate.counts, noise)
         if chosen is None:
             return NotFound()
-        corner = self.boxes.corner(chosen, state.level, self.boxes.offsets(fine=True))
-        return Located(*self.boxes.ball(state.level, corner), state.level, corner)
+        corner = self.regions.corner(chosen, state.level)
+        return Located(*self.regions.ball(state.level, corner), state.level, corner)
+
+
+def certified_factor(regions: Regions | None, level: int, radius: int) -> float | None:
+    """Return how many times the radius of the smallest ball of the target a radius is, at most.
+
+    Consider one smallest ball that holds the target. Where `FindRadius` chose the level l, this ball lies in
+    no region of level l - 1, but for a failure of its draw, or of its sample to keep enough of this ball's
+    records. So its radius is at least `regions.holds(l - 1)`. Under sampling nothing is said about other
+    regions of level l - 1: one of them may hold the target, and the sample may have missed that.
+
+    Args:
+        regions: whose records were counted; None where the draw of the level may fail too often.
+        level: the released level.
+        radius: of the released ball, grid steps.
+
+    Returns:
+        The factor; None where nothing is known about smaller balls.
+    """
+    if regions is None or regions.projected or level == regions.bottom:
+        return None
+    smallest = regions.holds(level - 1)
+    return max(1.0, radius / smallest) if smallest > 0 else None

@@ -10,6 +10,7 @@ from core.draws import charged
 from core.errors import InvalidValue
 from core.mechanisms.exponential import Exponential
 from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.ball_cover import BallCover
 from core.one_cluster.practical.budget_split import (
     AVERAGES,
     CENTER_SAMPLE,
@@ -17,13 +18,13 @@ from core.one_cluster.practical.budget_split import (
     BudgetSplit,
     Draws,
 )
-from core.one_cluster.practical.guarantee import Guarantee, guarantee, serves, smallest_target
+from core.one_cluster.practical.guarantee import Guarantee, guarantee, serves, smallest_target, tuned
 from core.one_cluster.practical.lattice import CountBall, FitBall
-from core.one_cluster.practical.locate import FindBox, FindRadius, PoissonSample
+from core.one_cluster.practical.locate import FindRadius, FindRegion, PoissonSample
 from core.one_cluster.practical.refine import FitRadius, MoveToMean
 from core.task import Accuracy, Method
 
-PracticalRound = FindRadius | FindBox | MoveToMean | FitRadius | FitBall | CountBall
+PracticalRound = FindRadius | FindRegion | MoveToMean | FitRadius | FitBall | CountBall
 
 _UNKNOWN = Guarantee(level_target=1, target=1, missing=0, found=False, count_error=0, excess=0)
 """A placeholder where only the draws matter: they don't depend on the thresholds."""
@@ -31,20 +32,21 @@ _UNKNOWN = Guarantee(level_target=1, target=1, missing=0, found=False, count_err
 
 def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[PracticalRound, ...]:
     """Return the rounds, with their draws and the thresholds of `holds`."""
-    boxes, salt = split.boxes, split.setting.salt
+    regions, salt = split.regions, split.setting.salt
     radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
     center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
+    level_floor = 0 if isinstance(regions, BallCover) else split.floor(RADIUS_SAMPLE)
     located = (
-        FindRadius(boxes, radius_sample, split.floor(RADIUS_SAMPLE), holds.level_target, draws.level),
-        FindBox(boxes, center_sample, split.floor(CENTER_SAMPLE), draws.box),
+        FindRadius(regions, radius_sample, level_floor, holds.level_target, draws.level),
+        FindRegion(regions, center_sample, split.floor(CENTER_SAMPLE), draws.region),
     )
     if isinstance(draws.fit, Exponential):
-        fit = FitBall(boxes, holds.target, holds.penalty, draws.fit)
-        return *located, fit, CountBall(draws.count, holds.excess)
+        fit = FitBall(regions, holds.target, holds.penalty, draws.fit)
+        return *located, fit, CountBall(draws.count, holds.excess, regions if holds.certifies else None)
     averages = [
         MoveToMean(
-            boxes,
-            in_box=boxes.projected and name == AVERAGES[0],
+            regions,
+            in_box=regions.projected and name == AVERAGES[0],
             sum=sum_,
             count=count,
             smallest=math.ceil(3 * count.scale),
@@ -52,7 +54,16 @@ def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[Pract
         )
         for name, sum_, count in zip(AVERAGES, draws.sums, draws.counts, strict=True)
     ]
-    return *located, *averages, FitRadius(boxes, holds.target, draws.fit, draws.count, holds.excess)
+    fitted = FitRadius(
+        regions,
+        holds.target,
+        draws.fit,
+        draws.count,
+        holds.excess,
+        widens=holds.widens,
+        certifies=holds.certifies,
+    )
+    return *located, *averages, fitted
 
 
 @dataclass(frozen=True)
@@ -62,11 +73,13 @@ class Practical(Method[OneCluster]):
     Args:
         setting: what is asked for.
         changes: how many changes of the neighbor relation lead from a database to its neighbor.
+        bounded: whether the ball must stay about the chosen region, even where few promises follow.
     """
 
     name: ClassVar[str] = "practical"
 
     changes: int = 1
+    bounded: bool = False
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""
@@ -93,10 +106,10 @@ class Practical(Method[OneCluster]):
 
     @cached_property
     def _split(self) -> BudgetSplit:
-        return BudgetSplit(self.setting, self.changes)
+        return tuned(BudgetSplit(self.setting, self.changes, self.bounded))
 
     def _serves(self, target: int) -> bool:
-        split = self._split.for_target(target)
+        split = tuned(BudgetSplit(self.setting, self.changes, self.bounded).for_target(target))
         return serves(split, split.draws(1.0))
 
     def _notes(self, holds: Guarantee) -> tuple[str, ...]:
@@ -106,7 +119,13 @@ class Practical(Method[OneCluster]):
                 f"The target {setting.params.target} is too small for a promise at this budget: the run may "
                 "find nothing, or a wider ball. The privacy guarantee is the same."
             )
-        if self._split.boxes.projected:
+        elif holds.widens:
+            notes.append(
+                f"No radius is promised for the target {setting.params.target}: the ball may be much wider "
+                "than the smallest one that holds the target."
+                + (" The release usually states how many times wider it is at most." * holds.certifies)
+            )
+        if self._split.regions.projected:
             notes.append(
                 f"With {setting.grid.dimension} columns the boxes cover a random projection of the records: "
                 "the number of records in the ball is promised, but its radius is not."

@@ -17,9 +17,9 @@ from core.k_cover.rounds import CoverRound
 from core.k_cover.task import K_COVER
 from core.neighbors import Neighbors
 from core.one_cluster.found import Found, NotFound
-from core.one_cluster.params import OneCluster
+from core.one_cluster.params import SHARES, OneCluster
 from core.one_cluster.practical.lattice import CountBall, FitBall
-from core.one_cluster.practical.locate import FindBox, FindRadius, Located, Scaled
+from core.one_cluster.practical.locate import FindRadius, FindRegion, Located, Scaled
 from core.one_cluster.practical.refine import FitRadius, MoveToMean, candidate_radii
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, run_in_memory
@@ -103,7 +103,7 @@ def check_good_radius(inner, draws, rate, moves, charge, state):
 
 def check_good_center(inner, draws, rate, moves, charge, state):
     ((kind, scores, scale),) = draws
-    cost, most = charge("choosing"), len(inner.boxes.offsets(fine=True))
+    cost, most = charge("choosing"), inner.regions.most_keys
     assert kind == "select"
     assert moves * sampled(1 / scale, rate) == pytest.approx(cost.epsilon)
     per_move = rate * most / (most + math.exp((scores[-1] - 1) / scale))  # the last score is that of nothing
@@ -115,7 +115,7 @@ def check_average(inner, draws, rate, moves, charge, state):
     (kind, _, scale), (_, _, count_scale) = draws
     per_step, cost = scale / state.search.radius, charge("sum")
     if kind == "laplace":
-        assert moves * math.sqrt(inner.boxes.grid.dimension) / per_step == pytest.approx(cost.epsilon)
+        assert moves * math.sqrt(inner.regions.grid.dimension) / per_step == pytest.approx(cost.epsilon)
     else:
         assert (moves / per_step) ** 2 / 2 == pytest.approx(cost.rho)
     assert 1 / count_scale == pytest.approx(charge("count").epsilon)
@@ -140,7 +140,7 @@ def check_count(inner, draws, rate, moves, charge, state):
     assert 1 / scale == pytest.approx(charge("count").epsilon)
 
 
-CHECKS = {FindRadius: check_good_radius, FindBox: check_good_center, MoveToMean: check_average,
+CHECKS = {FindRadius: check_good_radius, FindRegion: check_good_center, MoveToMean: check_average,
           FitRadius: check_fit_radius, FitBall: check_fit_ball, CountBall: check_count}  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def test_every_draw_of_a_run_has_the_noise_that_the_plan_charges(relation, mode,
         state = released(step, points, before, noise)
         if isinstance(step, CoverRound):
             inner = step.search.step(step.target.of(before))
-            planned = "target" in mode and isinstance(inner, FindRadius | FindBox)
+            planned = "target" in mode and isinstance(inner, FindRadius | FindRegion)
             rate = inner.sample.rate if planned else 1.0  # whose amplification is counted on
             CHECKS[type(inner)](
                 inner, noise.calls, rate, relation.changes, partial(charged, plan, step.name), before
@@ -216,8 +216,8 @@ def test_aggregates_are_the_same_under_any_split_and_after_travel(mode):
 
 
 def test_all_samples_are_independent():
-    plan = plan_for(unit_cube(2), k=4, target=9000)
-    samples = [step.search.step(9000).sample for step in plan.rounds if "good" in step.name]
+    plan = plan_for(unit_cube(2), k=4, target=20_000)
+    samples = [step.search.step(20_000).sample for step in plan.rounds if "good" in step.name]
     assert len({sample.tweak for sample in samples}) == len(samples) == 8
     assert all(sample.rate < 1 for sample in samples)
 
@@ -225,11 +225,11 @@ def test_all_samples_are_independent():
 def test_where_rows_are_counted_the_sample_is_bounded_and_its_gain_not_counted_on():
     plan = plan_for(unit_cube(2), k=1, coverage=0.8)
     radius, center = (step.search for step in plan.rounds[1:3])
-    assert radius.step(10**9).sample.rate == pytest.approx(8e3 / 1e9)
+    assert radius.step(10**9).sample.rate == pytest.approx(16e3 / 1e9)
     assert center.step(10**9).sample.rate == pytest.approx(32e3 / 1e9)
     assert radius.step(10**9).draws() == radius.step(10).draws()
     assert center.step(10**9).draws() == center.step(10).draws()
-    assert radius.step(10).level.rate == center.step(10).box.rate == 1
+    assert radius.step(10).level.rate == center.step(10).region.rate == 1
     assert {step.floor for step in plan.rounds[1:3]} == {0}
 
 
@@ -340,7 +340,7 @@ def test_the_further_radii_stay_within_what_the_promise_left():
     step = plan.rounds[4]
     fit = step.search.step(6000)
     assert isinstance(fit, FitRadius)
-    most = max(len(candidate_radii(fit.boxes, level, fit.ratio)) for level in fit.boxes.levels)
+    most = max(len(candidate_radii(fit.regions, level, fit.ratio)) for level in fit.regions.levels)
     error = fit.radius.error(most, 0.05 / 9)
     assert plan.promises["missing"] >= error
 
@@ -361,8 +361,10 @@ def test_smallest_target_is_workable_and_less_is_not():
 
 
 def test_one_ball_is_the_1_cluster():
-    cover = plan_for(unit_cube(2), k=1, target=1000)
-    one = ONE_CLUSTER.plan(unit_cube(2), OneCluster(1000), BUDGET, ONE, SALT)
+    """With the same shares. By itself the 1-cluster chooses its shares for what it promises."""
+    shares = dict(zip(SHARES, (0.25, 0.3, 0.08, 0.08, 0.23, 0.06), strict=True))
+    cover = plan_for(unit_cube(2), k=1, target=1000, shares=shares)
+    one = ONE_CLUSTER.plan(unit_cube(2), OneCluster(1000, shares=shares), BUDGET, ONE, SALT)
     assert [m.scale for m in cover.mechanisms] == pytest.approx([m.scale for m in one.mechanisms], rel=1e-3)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from core.budget import Cost
 from core.mechanisms.above_threshold import AboveThreshold
+from core.mechanisms.tails import some_exceeds
 from core.neighbors import Neighbors
 from core.secure_noise import SecureNoise
 from tests.core.exact import at_least, fits, laplace_mass
@@ -125,3 +126,11 @@ def test_what_is_missed_covers_the_noise():
     within = np.array([q_mass[np.abs(q) <= 20 - abs(z)].sum() for z in t])
     exact = 1 - (t_mass * within**3).sum()
     assert exact <= draw.missed(20, 3) < 20 * exact
+
+
+@pytest.mark.parametrize("queries", [1, 60, 1000])
+def test_the_shortfall_is_the_least_that_the_tail_allows(queries):
+    draw = AboveThreshold(what="x", threshold_scale=8.0, query_scale=8.0, monotone=True)
+    least = draw.shortfall(queries, 0.03)
+    assert some_exceeds(queries, 8.0, least, 8.0) <= 0.03 < some_exceeds(queries, 8.0, least - 1, 8.0)
+    assert least < draw.error(queries, 0.03)

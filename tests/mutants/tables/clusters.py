@@ -1,11 +1,21 @@
 """Wrong versions of one_cluster, k_cover, k_means and k_median."""
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.tables.selections import ACCOUNTANTS, charged, nothing_but_noise, sampled, spent
+from tests.mutants.tables.selections import (
+    ACCOUNTANTS,
+    BORDER,
+    FULLEST,
+    charged,
+    nothing_but_noise,
+    sampled,
+    spent,
+)
 
 _LOCATE = "core/one_cluster/practical/locate.py"
 _REFINE = "core/one_cluster/practical/refine.py"
 _LATTICE = "core/one_cluster/practical/lattice.py"
+_COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
+_FULLEST = "core/one_cluster/practical/fullest.py"
 _AVERAGE = "core/centers/center_averages.py"
 _CORESET = "core/centers/counted_cells.py"
 _COVER = "core/k_cover/rounds.py"
@@ -23,9 +33,17 @@ ROUNDS = (
         1,
         _REFINE,
         "the fitted radius is that of the exact counts",
-        "if first is None:",
-        "first = int(np.searchsorted(within, self.target))\n        if first == len(radii):",
+        "chosen = len(within) - 1 if first is None else first",
+        "chosen = min(int(np.searchsorted(within[: len(radii)], self.target)), len(within) - 1)",
         nothing_but_noise("k_cover", "drawn"),
+    ),
+    Mutant(
+        1,
+        _LOCATE,
+        "the level is the best one by exact counts",
+        "self.level.candidate(self._scores(aggregate), noise)",
+        "self.level.candidate(self._scores(aggregate), noise) * 0 + int(np.argmax(self._scores(aggregate)))",
+        nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
         1,
@@ -39,8 +57,8 @@ ROUNDS = (
         1,
         _LATTICE,
         "the exact count is certified",
-        "state.radius, count, self.excess)",
-        "state.radius, count, count - int(aggregate.totals[0]))",
+        "state.radius, count, self.excess, factor)",
+        "state.radius, count, count - int(aggregate.totals[0]), factor)",
         nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
@@ -79,17 +97,16 @@ ROUNDS = (
         3,
         _REFINE,
         "no radius is fitted where no record is near",
-        "within = np.cumsum(aggregate.totals[:-1])",
-        "within = np.cumsum(aggregate.totals[:-1])\n"
-        "        if not within[-1]:\n            return NotFound()",
+        "        first = self.radius.first(",
+        "        if not within[-1]:\n            return NotFound()\n        first = self.radius.first(",
         nothing_but_noise("one_cluster", "drawn"),
     ),
     Mutant(
         3,
         _LOCATE,
         "no box is chosen where none is above the floor",
-        "chosen = self.box.choose(",
-        "if not len(aggregate.keys):\n            return NotFound()\n        chosen = self.box.choose(",
+        "chosen = self.region.choose(",
+        "if not len(aggregate.keys):\n            return NotFound()\n        chosen = self.region.choose(",
         nothing_but_noise("one_cluster"),
     ),
     Mutant(
@@ -230,8 +247,8 @@ NOISE = (
         12,
         _LATTICE,
         "a record is in two cells",
-        "cells = (points - self.corner(located)) >> self.cell",
-        "cells = (np.concatenate([points, points + 1]) - self.corner(located)) >> self.cell",
+        "cells = (points - self.corner(located)) // self.cell",
+        "cells = (np.concatenate([points, points + 1]) - self.corner(located)) // self.cell",
         spent("one_cluster"),
     ),
     Mutant(
@@ -243,12 +260,91 @@ NOISE = (
         spent("one_cluster"),
     ),
     Mutant(
-        2,
+        12,
+        _COVER_OF_BALLS,
+        "a record may be in more balls than is charged for",
+        "return math.floor(unit_ball",
+        "return 1 + 0 * math.floor(unit_ball",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "two balls share a key",
+        "found.append(keys | (half << (self.dimension * bits)))",
+        "found.append(keys)",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "a record is in two cells",
+        "return Counts.of(keys)",
+        "return Counts.of(np.concatenate([keys, keys + 1]))",
+        FULLEST,
+    ),
+    Mutant(
+        12,
+        _FULLEST,
+        "a record counts twice in a ball of a level",
+        "np.add.at(totals, numbers, counts[start + rows])",
+        "np.add.at(totals, numbers, 2 * counts[start + rows])",
+        FULLEST,
+    ),
+    Mutant(
+        12,
+        _FULLEST,
+        "records are passed over that wider balls need not hold",
+        "if j == len(found) or balls.holds_cells(j) > balls.reach(level))",
+        "if j == len(found) or j > level)",
+        FULLEST,
+    ),
+    Mutant(
+        12,
+        _FULLEST,
+        "a level is passed over where a wider ball has enough records",
+        "most = balls.reach(level) ** 2",
+        "most = 2 * balls.reach(level) ** 2",
+        FULLEST,
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "two ways of counting a ball disagree about records at its border",
+        "most = self._pitches[level], self.reach(level) ** 2 - 1",
+        "most = self._pitches[level], int(self.reach(level) ** 2 * _BELOW)",
+        BORDER,
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "squared distances are rounded to floats in wide domains",
+        "astype(np.float64 if most < _EXACT else np.int64)",
+        "astype(np.float64)",
+        BORDER,
+    ),
+    Mutant(
+        12,
+        _COVER_OF_BALLS,
+        "cells are so many that squared distances wrap around",
+        "- _PAST), _WIDEST)",
+        "- _PAST))",
+        BORDER,
+    ),
+    Mutant(
+        12,
+        _REFINE,
+        "records count twice within the wide radii",
+        "[np.count_nonzero(away <= radius**2) for radius in wide]",
+        "[2 * np.count_nonzero(away <= radius**2) for radius in wide]",
+        spent("one_cluster"),
+    ),
+    Mutant(
+        12,
         _LOCATE,
-        "only levels with a box above the floor are tried",
-        "for level in self.boxes.levels\n        ]\n        away",
-        "for level in self.boxes.levels\n"
-        "            if self.boxes.of_level(aggregate.keys, level).any()\n        ]\n        away",
+        "counts of levels are rounded, so that one record moves them by more",
+        "away = fullest - self.target",
+        "away = fullest // 8 * 8 - self.target",
         spent("one_cluster", "auto"),
     ),
     Mutant(

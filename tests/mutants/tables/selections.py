@@ -40,6 +40,12 @@ ACCOUNTANTS = Selection(
 )
 """Accountants against exact losses."""
 
+FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "full")
+"""Largest counts of balls against those of counting every ball."""
+
+BORDER = Selection(("tests/core/one_cluster/practical/test_wide_domains.py",), "border")
+"""Records at the border of balls, where floats of squared distances are not exact."""
+
 SAMPLED_EXACTLY = Selection(("tests/core/test_discrete_noise.py", "tests/core/test_secure_noise.py"))
 """Every word fed to the samplers, and draws, against exact probabilities."""
 

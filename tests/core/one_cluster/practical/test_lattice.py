@@ -11,9 +11,9 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.boxes import Boxes
 from core.one_cluster.practical.lattice import Candidates, CountBall, FitBall, Placed
 from core.one_cluster.practical.locate import Located
+from core.one_cluster.practical.regions import regions_of
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
 from tests.core.exact import fits
@@ -36,14 +36,18 @@ def plan_for(d, relation=RELATIONS[0], target=100):
     return ONE_CLUSTER.plan(grid(d), OneCluster(target), Budget(1.0, 1e-6), relation, bytes(16))
 
 
+def side_of(d, level):
+    return regions_of(grid(d)).side(level)
+
+
 def located(d, level, corner):
-    corner = np.full(d, corner)
-    return Located(np.clip(corner + (1 << level) // 2, 0, 1024), 1 << level, level, corner)
+    corner, side = np.full(d, corner), side_of(d, level)
+    return Located(np.clip(corner + side // 2, 0, 1024), side, level, corner)
 
 
 def records(d, level, corner, seed=0):
     """Records in and about a box, some far from it."""
-    rng, side = np.random.default_rng(seed), 1 << level
+    rng, side = np.random.default_rng(seed), side_of(d, level)
     near = corner + rng.integers(-side, 2 * side + 1, (200, d))
     return np.clip(np.concatenate([near, rng.integers(0, 1025, (50, d))]), 0, 1024)
 
@@ -53,7 +57,7 @@ def records(d, level, corner, seed=0):
 @pytest.mark.parametrize("corner", [-3, 300, 1020])
 def test_a_ball_contains_the_records_that_it_is_scored_by(d, level, corner):
     """Also about centers outside of the domain, which are moved into it."""
-    candidates, where = Candidates(Boxes(grid(d)), level), located(d, level, corner)
+    candidates, where = Candidates(regions_of(grid(d)), level), located(d, level, corner)
     points = records(d, level, corner)
     within = candidates.within(candidates.count(points, where))
     assert within.shape == (len(candidates.centers), len(candidates.radii))
@@ -67,9 +71,9 @@ def test_a_ball_contains_the_records_that_it_is_scored_by(d, level, corner):
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("level", LEVELS)
 def test_counts_are_those_of_cells_whose_middles_a_ball_holds(d, level):
-    candidates, where = Candidates(Boxes(grid(d)), level), located(d, level, 300)
+    candidates, where = Candidates(regions_of(grid(d)), level), located(d, level, 300)
     points = records(d, level, 300)
-    cells = (points - candidates.corner(where)) >> candidates.cell
+    cells = (points - candidates.corner(where)) // candidates.cell
     cells = cells[((cells >= 0) & (cells < candidates.per_axis)).all(axis=1)]
     within = candidates.within(candidates.count(points, where))
     for number, center in enumerate(candidates.centers):
@@ -81,8 +85,8 @@ def test_counts_are_those_of_cells_whose_middles_a_ball_holds(d, level):
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("level", LEVELS)
 def test_some_ball_contains_the_whole_box(d, level):
-    candidates, where = Candidates(Boxes(grid(d)), level), located(d, level, 300)
-    ends = where.corner + np.array(np.meshgrid(*[[0, (1 << level) - 1]] * d)).reshape(d, -1).T
+    candidates, where = Candidates(regions_of(grid(d)), level), located(d, level, 300)
+    ends = where.corner + np.array(np.meshgrid(*[[0, side_of(d, level) - 1]] * d)).reshape(d, -1).T
     within = candidates.within(candidates.count(ends, where))
     assert within.max() == len(ends)
     assert within[:, -1].max() == len(ends)
@@ -116,7 +120,7 @@ def test_balls_are_drawn_with_their_weights():
     fit = plan_for(1).rounds[2]
     where = located(1, 2, 300)
     points = np.repeat([[301], [302], [303]], [20, 5, 5], axis=0)
-    candidates = Candidates(fit.boxes, 2)
+    candidates = Candidates(fit.regions, 2)
     tally = fit.summarize(block(points), where)
     earned = np.minimum(candidates.within(tally.totals), fit.target)
     scores = (earned - fit.penalty * np.arange(len(candidates.radii))).ravel()
@@ -142,7 +146,7 @@ def test_the_count_is_of_the_released_ball(d):
     count = plan.rounds[3]
     assert isinstance(count, CountBall)
     points = records(d, 8, 300)
-    ball = Placed(np.full(d, 400), 90)
+    ball = Placed(np.full(d, 400), 90, 8)
     inside = (np.linalg.norm(points - 400, axis=1) <= 90).sum()
     found = count.release(count.summarize(block(points), ball), ball, SeededNoise(0, factor=0))
     assert found.count == inside
@@ -163,9 +167,9 @@ def test_the_largest_domain_is_served(d):
     """Boxes of side 2^31: lengths are in cells, so no square wraps."""
     side = 2.0**31 - 1 if d == 1 else float(math.isqrt(2**61))
     wide = Grid((0.0,) * d, (side,) * d, 1.0)
-    boxes = Boxes(wide)
-    for level in (boxes.top, boxes.top - 1, boxes.bottom):
-        candidates = Candidates(boxes, level)
+    regions = regions_of(wide)
+    for level in (regions.levels[-1], regions.levels[-2], regions.bottom):
+        candidates = Candidates(regions, level)
         where = Located(np.zeros(d, dtype=np.int64), 1, level, np.zeros(d, dtype=np.int64))
         points = np.array([[0] * d, wide.extents])
         within = candidates.within(candidates.count(points, where))
@@ -186,9 +190,9 @@ def test_a_lattice_promises_no_more_than_it_keeps():
     """Of 40 runs, none misses more records than the bound, which fails with probability 1e-6."""
     plan = plan_for(2, Neighbors("replace_one"), target=790)
     fit, rng = plan.rounds[2], np.random.default_rng(0)
-    where, points = located(2, 8, 300), 300 + rng.integers(0, 256, (790, 2))
+    where, points = located(2, 8, 300), 300 + rng.integers(0, side_of(2, 8), (790, 2))
     tally = fit.summarize(block(points), where)
-    bound = fit.penalty * len(Candidates(fit.boxes, 8).radii) + fit.ball.scale * math.log(1e4 / (1e-6 / 40))
+    bound = fit.penalty * len(Candidates(fit.regions, 8).radii) + fit.ball.scale * math.log(1e4 / (1e-6 / 40))
     for seed in range(40):
         ball = fit.release(tally, where, SeededNoise(seed))
         inside = (np.linalg.norm(points - ball.center, axis=1) <= ball.radius).sum()
