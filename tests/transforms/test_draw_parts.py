@@ -192,10 +192,14 @@ class Quoting:
     parts: int = 2
     floor: None = None
     name: str = "quoting"
+    purpose: str = "nothing"
 
     def summarize(self, block: Block, state: object) -> Counts:
         self._fail("summarize")
         return Counts.of(block.points[:, 0])
+
+    def release(self, aggregate: Counts, state: object, noise: Noise) -> object:
+        raise NotImplementedError
 
     def release_part(self, number: int, aggregate: Counts, state: object, noise: Noise) -> object:
         self._fail("release_part")
