@@ -101,7 +101,7 @@ class Focused:
     merging: ClassVar[bool] = True
     """Whether cells that are not hot are merged for the next look."""
 
-    focus: Focus | None = field(default=None, repr=False, compare=False)
+    focus: Focus | None = field(default=None, repr=False)
 
     @property
     @abstractmethod

@@ -91,15 +91,15 @@ class Attempt:
         """
         if read_attempt(folder) is None:
             folder.create(ATTEMPT, json.dumps({"attempt": self.id, "parts": self.parts}).encode() + b"\n")
-        self.check(folder)
+        self.check(folder, claimed=True)
 
-    def check(self, folder: Folder) -> None:
-        """Check that no other attempt has claimed the folder.
+    def check(self, folder: Folder, claimed: bool = False) -> None:
+        """Check that no other attempt has claimed the folder, and, if it is `claimed`, that this one has.
 
         Raises:
             JobError: see above.
         """
-        if read_attempt(folder) not in (None, self):
+        if read_attempt(folder) not in ((self,) if claimed else (None, self)):
             raise JobError(
                 f"output: {folder.locate(PARTS)} is claimed by an earlier attempt at this run. Its input or "
                 "the software has changed since, or another random row of each unit was kept, so its parts "

@@ -45,11 +45,13 @@ class File:
         path: absolute, readable by every worker.
         name: path below the folder or below the fixed part of the glob; for a single file its base name.
         number: index of the file in the listing.
+        version: see `version_of`, when the input was opened; it is not checked if it is empty.
     """
 
     path: str
     name: str
     number: int = 0
+    version: str = ""
 
 
 def list_files(path: str) -> list[File]:

@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short
+from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
 from transforms.row_order import is_ordering
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
@@ -69,6 +69,8 @@ def open_source(
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
     files = list_files(path)
     with ThreadPoolExecutor(16) as threads:
+        versions = list(threads.map(version_of, files))
+        files = [replace(file, version=each) for file, each in zip(files, versions, strict=True)]
         schemas, row_groups = zip(*threads.map(_footer, files), strict=True)
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transforms.list_files import File, InputError, filesystem, short
+from transforms.list_files import File, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
 
 _AT_ONCE = 1 << 26
@@ -58,12 +58,27 @@ def read_batches(
         InputError: the row group cannot be read, or lacks a column.
     """
     batches = _read(file, row_group, used, most, unit, every, order)
+    _check_version(file)
     while True:
         with _reading(file):
             batch = next(batches, None)
         if batch is None:
+            _check_version(file)
             return
         yield batch
+
+
+def _check_version(file: File) -> None:
+    """Check that a file is the one that was opened: all passes must read the same rows.
+
+    Raises:
+        InputError: it is another one.
+    """
+    if file.version and version_of(file) != file.version:
+        raise InputError(
+            f"input.path: {short(file.name)} was written again during the run, which must read the same rows "
+            "in every pass; leave the input as it is until a run has ended."
+        )
 
 
 def count_rows(file: File) -> list[int]:

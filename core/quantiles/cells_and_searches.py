@@ -177,11 +177,11 @@ class CellsAndSearches:
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
-        total = self.records(order.total, noise)
+        total = self.released_total(order.total, noise)
         cut = Cut(self.cut(order, total, self.size, noise), total)
         return self.search(order, self.count(order, cut, noise), noise)
 
-    def records(self, total: int, noise: Noise) -> int:
+    def released_total(self, total: int, noise: Noise) -> int:
         """Release the number of records, exactly where it is public."""
         return total if self.total is None else int(self.total.add(np.array([total]), noise)[0])
 

@@ -58,7 +58,7 @@ class CountRecords:
 
     def release(self, aggregate: Tally, state: None, noise: Noise) -> int:
         """Release their number."""
-        return self.whole.records(int(aggregate.totals[0]), noise)
+        return self.whole.released_total(int(aggregate.totals[0]), noise)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
 from transforms.gather_parts import GATHERED
-from transforms.list_files import lies_within, version_of
+from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.records import Records
@@ -224,7 +224,7 @@ def _submit(
 ) -> bool:
     """Build and run the pipeline of a run; see `submit`. A release that a failed pipeline left counts."""
     try:
-        return submit(build, "nothing was released", started)
+        return submit(build, "no release was written", started)
     except ShoalError:
         if delivery.find() is None:
             raise
@@ -298,5 +298,5 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     if parts == 1:
         return None
     salt = prepared.salt if job.keep in ("one", "last") else b""
-    versions = (version_of(file).encode() for file in prepared.source.files)
+    versions = (file.version.encode() for file in prepared.source.files)
     return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)

@@ -303,7 +303,7 @@ def test_what_a_look_finds_is_in_no_plan() -> None:
     """A focus is secret: no text of a round shows it."""
     step = the_round("median", 1 << 31)
     held = step.coarse(None).finer(step.coarse(None).summarize(blocks(range(900))[0], None), None)
-    assert held.focus is not None and repr(held) == repr(step) and held == step
+    assert held.focus is not None and repr(held) == repr(step)
 
 
 @pytest.mark.parametrize(("bits", "ranks"), [(21, 1), (31, 1), (31, 27), (62, 1), (62, 3), (62, 27)])

@@ -13,7 +13,7 @@ from apache_beam.runners.portability.portable_runner import PipelineResult
 
 from pipelines.cli import app
 from pipelines.release import RELEASE, REPORT
-from pipelines.run import run
+from pipelines.run import delivery, run
 from pipelines.storage.local_folder import LocalFolder
 from pipelines.storage.object_storage import ObjectFolder
 
@@ -56,7 +56,8 @@ def arrange(moment: str) -> None:
     elif what == "noise":
         around(run.SecureNoise, "laplace", when)
     else:
-        around(run, {"charge": "charge_run", "mark": "mark_released", "run": "submit"}[what], when)
+        name = {"charge": "charge_run", "mark": "mark_released", "run": "submit"}[what]
+        around(delivery if what == "mark" else run, name, when)
 
 
 MOMENTS = (

@@ -30,7 +30,7 @@ import requests
 
 from core.rounds import run_in_memory
 from pipelines.job.job import load_job
-from pipelines.run import run
+from pipelines.run import delivery, run
 from pipelines.run.delivery import encoded_part, write_one_part, write_table, write_whole
 from pipelines.storage import object_storage  # noqa: F401  (imported before the forks)
 from pipelines.tasks import TASKS
@@ -141,23 +141,23 @@ def refuse_unnamed() -> None:
     os.open = refusing
 
 
-def run_rounds_in_memory(build: Any, left: str) -> bool:
+def run_rounds_in_memory(build: Any, left: str, started: Any) -> bool:
     """Stand for `submit`: draw with the plan's own rounds, and write as the last step does."""
-    prepared, delivery, rounds = build.args
+    prepared, target, rounds = build.args
     job, plan = prepared.job, prepared.plan
     blocks = read_in_memory(prepared.source, job.grid)
     draft, attempt = run.draft_release(job, plan), run.attempt_of(prepared)
     if attempt is None:
         state = run_in_memory(rounds, blocks, plan.start, run.SecureNoise())
-        write_whole(state, draft, job.grid, delivery)
+        write_whole(state, draft, job.grid, target)
         return True
     (step,) = rounds
     whole = reduce(lambda a, b: a + b, (step.summarize(block, plan.start) for block in blocks))
     parts = []
     for number, shard in enumerate(whole.split(step.parts)):
         state = step.release_part(number, shard, plan.start, run.SecureNoise())
-        parts.append(write_one_part(encoded_part(draft, job.grid, number, state), attempt, delivery))
-    write_table(parts, delivery)
+        parts.append(write_one_part(encoded_part(draft, job.grid, number, state), attempt, target))
+    write_table(parts, target)
     return True
 
 
@@ -170,7 +170,9 @@ def carry_out(order: Mapping[str, Any]) -> None:
     if not order.get("beam"):
         run.submit = run_rounds_in_memory
         run.check_options = lambda options: None
-        run.render = lambda release, rows: json.dumps(release)  # a template takes longer than all the rest
+        delivery.render = lambda release, rows: json.dumps(
+            release
+        )  # a template takes longer than all the rest
     if "call" in order:
         count_calls(die_at(order["call"]))
     if "request" in order:

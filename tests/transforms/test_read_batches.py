@@ -11,6 +11,7 @@ import pytest
 
 from tests.transforms.tables import write
 from transforms.list_files import File, InputError
+from transforms.open_source import open_source
 from transforms.read_batches import count_rows, read_batches
 
 MEASURE = """
@@ -64,6 +65,21 @@ def test_long_texts_as_units_take_a_bounded_number_of_bytes(tmp_path: Path, way:
 
 def batches(path: Path, used: list[str], most: int = 1000, **more: object) -> list[pa.RecordBatch]:
     return list(read_batches(File(str(path), path.name), 0, used, most, **more))
+
+
+@pytest.mark.parametrize("when", ["before", "while"])
+def test_a_file_that_is_written_again_ends_a_run(tmp_path: Path, when: str) -> None:
+    """Passes of one round must read the same rows; see `core.focus`."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": np.arange(10.0)}), path)
+    (file,) = open_source(str(path), ["x"]).files
+    assert sum(batch.num_rows for batch in read_batches(file, 0, ["x"], 4)) == 10
+    reading = read_batches(file, 0, ["x"], 4)
+    if when == "while":
+        next(reading)
+    pq.write_table(pa.table({"x": np.arange(10.0)}), path)
+    with pytest.raises(InputError, match=r"^input\.path: a\.parquet was written again during the run"):
+        list(reading)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.binary(3)], ids=str)
