@@ -21,10 +21,10 @@ is nearer.
 Memory. Let m ranks be wanted, and let r records be nearer to one of them than scores end.
 
 - A hot cell holds only such records, or it is one of at most 2 m cells in which the nearness ends.
-- Each of these 2 m is cut into at most `parts` cells. All other hot cells together hold at most r records,
+- Each of these 2 m is cut into at most `fan_out` cells. All other hot cells together hold at most r records,
   so at most r counts.
 - The hot cells of one rank have neighboring ranks. So there are a few merged cells for each wanted rank.
-- With `parts` = `CELLS` / 8 m, a pass needs hardly more than max(`CELLS`, `CELLS` / 4 + r) counts, whatever
+- With `fan_out` = `CELLS` / 8 m, a pass needs hardly more than max(`CELLS`, `CELLS` / 4 + r) counts, whatever
   the number of records, their values, and the domain.
 """
 
@@ -67,13 +67,13 @@ class Focus:
         starts, widths = self.edges[at], self.widths[at]
         return Counts.of(starts + (points - starts) // widths * widths)
 
-    def finer(self, counts: Counts, hot: Hot, parts: int, merging: bool = True) -> "Focus":
-        """Cut each hot cell into at most `parts` cells, and merge what lies between hot cells and edges.
+    def finer(self, counts: Counts, hot: Hot, fan_out: int, merging: bool = True) -> "Focus":
+        """Cut each hot cell into at most `fan_out` cells, and merge what lies between hot cells and edges.
 
         Args:
             counts: records of the cells, by this focus.
             hot: see `Hot`; a run here is a cell that holds records.
-            parts: at least 1.
+            fan_out: at least 1.
             merging: if not, cells that are not hot stay as they are.
         """
         at = np.searchsorted(self.edges, counts.keys, side="right") - 1
@@ -86,7 +86,7 @@ class Focus:
         widths = np.diff(edges)
         before = widths if merging else self.widths[np.searchsorted(self.edges, edges[:-1], side="right") - 1]
         fine = np.searchsorted(edges, counts.keys[kept])
-        before[fine] = -(-widths[fine] // parts)
+        before[fine] = -(-widths[fine] // fan_out)
         return Focus(edges, before)
 
 
@@ -129,8 +129,8 @@ class Focused:
         if self.points <= CELLS:
             return 0
         looks, width = 1, -(-self.points // self.first_cells)
-        while width > self.parts:
-            looks, width = looks + 1, -(-width // self.parts)
+        while width > self.fan_out:
+            looks, width = looks + 1, -(-width // self.fan_out)
         return looks
 
     @property
@@ -139,7 +139,7 @@ class Focused:
         if self.points <= CELLS:
             return self.points
         ranks = len(self.near)
-        return max(self.first_cells, 2 * ranks * (self.parts + 2 * self.looks) + sum(self.near))
+        return max(self.first_cells, 2 * ranks * (self.fan_out + 2 * self.looks) + sum(self.near))
 
     @property
     def first_cells(self) -> int:
@@ -147,7 +147,7 @@ class Focused:
         return CELLS
 
     @property
-    def parts(self) -> int:
+    def fan_out(self) -> int:
         """Number of cells into which a hot cell is cut, a power of 2."""
         return 1 << max(1, (CELLS // (8 * len(self.near))).bit_length() - 1)
 
@@ -164,7 +164,7 @@ class Focused:
         def hot(runs: Runs, total: int) -> Bools:
             return self.hot(runs, total, state)
 
-        return replace(self, focus=self.focus.finer(aggregate, hot, self.parts, self.merging))
+        return replace(self, focus=self.focus.finer(aggregate, hot, self.fan_out, self.merging))
 
     def summarize(self, block: Block, state: State) -> Counts:
         """Count the records of every cell, or at every grid point, that has any."""

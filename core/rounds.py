@@ -134,9 +134,9 @@ def examination_of(round_: Round) -> Examination | None:
 
 def examined(round_: Round, aggregate: Any) -> Any:
     """Return what the release of a round gets of its merged aggregate."""
-    aggregate, examination = _clipped(round_, aggregate), examination_of(round_)
+    examination = examination_of(round_)
     if examination is None:
-        return aggregate
+        return _clipped(round_, aggregate)
     arranged = examination.arrange(aggregate)
     found = (examination.examine(arranged, part) for part in range(examination.examiners))
     return reduce(lambda a, b: a + b, found)

@@ -67,29 +67,28 @@ def open_source(
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
-    files = list_files(path)
+    files: Sequence[File] = list_files(path)
     with ThreadPoolExecutor(16) as threads:
-        versions = list(threads.map(version_of, files))
-        files = [replace(file, version=each) for file, each in zip(files, versions, strict=True)]
-        schemas, row_groups = zip(*threads.map(_footer, files), strict=True)
+        files, schemas, row_groups = zip(*threads.map(_opened, files), strict=True)
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(tuple(files), tuple(columns), unit, inexact, order, sum(row_groups))
+    return Source(files, tuple(columns), unit, inexact, order, sum(row_groups))
 
 
-def _footer(file: File) -> tuple[pa.Schema, int]:
-    """Return the schema of a file, and the number of its descriptors."""
+def _opened(file: File) -> tuple[File, pa.Schema, int]:
+    """Return a file with its version, its schema, and the number of its descriptors."""
     system, path = filesystem(file.path)
     try:
+        file = replace(file, version=version_of(file))
         with system.open_input_file(path) as opened:
             begins = opened.read(4)
             with suppress(Exception):  # a damaged footer may cause any error of Arrow
                 parquet = pq.ParquetFile(opened)
                 _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
                 if _is_sound(parquet.metadata):
-                    return parquet.schema_arrow, max(1, parquet.num_row_groups)
+                    return file, parquet.schema_arrow, max(1, parquet.num_row_groups)
             fault = _FAULTS.get(begins, "is not Parquet")
     except (OSError, ValueError):  # ValueError where object storage breaks the connection
         fault = "cannot be opened"

@@ -58,12 +58,10 @@ def read_batches(
         InputError: the row group cannot be read, or lacks a column.
     """
     batches = _read(file, row_group, used, most, unit, every, order)
-    _check_version(file)
     while True:
         with _reading(file):
             batch = next(batches, None)
         if batch is None:
-            _check_version(file)
             return
         yield batch
 
@@ -138,6 +136,7 @@ def _read(
     every: bool,
     order: str | None,
 ) -> Iterator[pa.RecordBatch]:
+    _check_version(file)
     system, path = filesystem(file.path)
     with system.open_input_file(path) as opened:
         footer = pq.read_metadata(opened)
@@ -173,6 +172,7 @@ def _read(
             yield batch
         if rows != group.num_rows:
             raise _damaged(file)
+    _check_version(file)
 
 
 def _as_stored(opened: pa.NativeFile) -> pq.FileMetaData:

@@ -146,30 +146,29 @@ class CenterOfAnswers(Aggregator):
         Let the stable answers be within D of a point c on each of d axes. In L1 each of them is within d D of
         c, and a ball of radius 2 d D about any of them holds them all. The ball about the center has no
         larger radius and holds a stable answer, because it holds a majority. So the center is within 3 d D of
-        c. `attention` gives A(k) <= 4 d D for all k of at most `_spare`.
+        c. `attention` gives A(k) <= 4 d D for all k of at most `_spare(stable)`.
         """
         round_, grid = self._round(share), self.setting.grid
         parts = [
-            vanishing(round_.noise, self._spare, self._failure, round_.diameter / extent)
+            vanishing(round_.noise, self._spare(self.stable), self._failure, round_.diameter / extent)
             for extent in grid.extents
         ]
         if max(parts) >= 1:
             return self.promised(share, None)
         spread_factor = grid.dimension * (3 + 4 * round_.noise.scale(1.0) * round_.noise.tail(self._failure))
-        divided = self.divided - majority(self.setting.params.blocks)
         widest = max(round_.diameter / extent for extent in grid.extents)
         spread = spread_factor * TYPICAL_SPREAD
         odds = self.usual_failure
         expected = Expected(
-            agreeing=vanishing(round_.noise, self._spare, odds, widest) + spread,
+            agreeing=vanishing(round_.noise, self._spare(self.stable), odds, widest) + spread,
             even=_EVEN,
-            divided=vanishing(round_.noise, divided, odds, widest) + spread,
+            divided=vanishing(round_.noise, self._spare(self.divided), odds, widest) + spread,
         )
         return self.promised(share, parts, spread_factor, expected=expected)
 
-    @property
-    def _spare(self) -> int:
-        return self.stable - majority(self.setting.params.blocks)
+    def _spare(self, agreeing: int) -> int:
+        """How many answers may change before the center can leave those that agree."""
+        return agreeing - majority(self.setting.params.blocks)
 
     @property
     def _failure(self) -> float:
@@ -179,7 +178,7 @@ class CenterOfAnswers(Aggregator):
         one = self.per_answer(share)
         # beta is so large that e^(-beta spare) times the domain is negligible, and hardly larger. A small
         # beta would do for the rest, because the radius that holds a majority grows slowly with k.
-        doubling = max(1.0, self._spare / _VANISHED)
+        doubling = max(1.0, self._spare(self.stable) / _VANISHED)
         noise = calibrate_noise(
             "center of attention",
             "auto",

@@ -68,7 +68,7 @@ class SmoothMedianOfAnswers(Aggregator):
         e^(-beta spare) times the width of the axis, hence at most their sum.
         """
         noise, axes = self._round(share).noise, self.setting.grid.dimension
-        part = vanishing(noise, self._spare, self._failure, 1.0)
+        part = vanishing(noise, self._spare(self.stable), self._failure, 1.0)
         if part >= 1:
             return self.promised(share, None)
         spread_factor = 1 + 2 * noise.scale(1.0) * noise.tail(self._failure)
@@ -78,9 +78,9 @@ class SmoothMedianOfAnswers(Aggregator):
     def _failure(self) -> float:
         return self.value_failure / self.setting.grid.dimension
 
-    @property
-    def _spare(self) -> int:
-        return self.stable - (self.setting.params.blocks + 1) // 2 - 1
+    def _spare(self, agreeing: int) -> int:
+        """How many answers may change before the median can leave those that agree."""
+        return agreeing - (self.setting.params.blocks + 1) // 2 - 1
 
     def _expected(self, noise: Admissible) -> Expected:
         """Return the errors by which methods are compared.
@@ -89,13 +89,12 @@ class SmoothMedianOfAnswers(Aggregator):
         smooth sensitivity is the largest e^(-beta k) (k + 1) b.
         """
         grown, tail = max(1.0, math.exp(noise.beta - 1) / noise.beta), noise.tail(self.usual_failure)
-        blocks = self.setting.params.blocks
 
         def error(agreeing: int) -> float:
-            spare = max(0, agreeing - (blocks + 1) // 2 - 1)
+            spare = max(0, self._spare(agreeing))
             return noise.scale(self.between(agreeing) * grown + math.exp(-noise.beta * spare)) * tail
 
-        even = noise.scale(min(1.0, grown / blocks)) * tail
+        even = noise.scale(min(1.0, grown / self.setting.params.blocks)) * tail
         return Expected(agreeing=error(self.stable), even=even, divided=error(self.divided))
 
     def _round(self, share: float) -> SmoothMedian:

@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import transforms.open_source
+import transforms.read_batches
 from tests.transforms.tables import write
 from transforms.list_files import File, InputError
 from transforms.open_source import open_source
@@ -80,6 +83,24 @@ def test_a_file_that_is_written_again_ends_a_run(tmp_path: Path, when: str) -> N
     pq.write_table(pa.table({"x": np.arange(10.0)}), path)
     with pytest.raises(InputError, match=r"^input\.path: a\.parquet was written again during the run"):
         list(reading)
+
+
+@pytest.mark.parametrize("module", [transforms.open_source, transforms.read_batches])
+def test_storage_that_fails_to_tell_a_version_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": np.arange(10.0)}), path)
+    (file,) = open_source(str(path), ["x"]).files
+
+    def fail(file: File) -> str:
+        raise OSError("row 4711")
+
+    monkeypatch.setattr(module, "version_of", fail)
+    with pytest.raises(InputError, match=r"^input\.path: a\.parquet can(not| no longer) be") as error:
+        open_source(str(path), ["x"])
+        list(read_batches(file, 0, ["x"], 4))
+    assert "4711" not in str(error.value)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.binary(3)], ids=str)
