@@ -33,12 +33,16 @@ from dataclasses import dataclass, replace
 
 from core.budget import Budget, Mechanism, Spend, spend
 from core.draws import charged
+from core.errors import InvalidValue
 from core.plan import Plan
 
-_MOST = 64.0  # factor; no composition of so few questions gains more
-_WORTH = 1.01  # a factor below it is not worth planning again
-_EXACT = 2e-3  # relative precision of the factor
+_MOST = 64.0  # a factor above it is not looked for
+_WORTH = 1.01  # what planning again must be able to gain
+_SAFE = 1 - 1e-3  # of an estimated factor: plans do not scale exactly, as with samples
+_EXACT = 1e-3  # relative precision of an estimated factor
 _TRIES = 6  # most plans of each question
+_ROUNDING = 1e-9  # of epsilon
+_WHOLE = 1 - 1e-12  # so that parts of delta never add up to more than delta
 
 PlanOne = Callable[[Budget], Plan]
 """Plans one question with a budget."""
@@ -65,6 +69,11 @@ class JointPlan:
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Every draw of noise that the rounds of all questions hold."""
         return tuple(draw for plan in self.plans.values() for draw in plan.mechanisms)
+
+    @property
+    def method(self) -> str:
+        """The methods of all questions, in words."""
+        return ", ".join(f"{plan.method} for {name}" for name, plan in self.plans.items())
 
     @property
     def hides(self) -> str | None:
@@ -101,24 +110,68 @@ def plan_together(questions: Mapping[str, tuple[float, PlanOne]], budget: Budget
 
     def planned(factor: float) -> JointPlan:
         budgets = {
-            name: Budget(factor * part * budget.epsilon, _part(part, budget.delta))
+            name: Budget(factor * part * budget.epsilon, _WHOLE * part * budget.delta)
             for name, part in parts.items()
         }
         plans = {name: plan(budgets[name]) for name, (_, plan) in questions.items()}
         draft = JointPlan(plans, budgets, factor, Spend(math.inf, "none"))
         return replace(draft, spend=draft.recomputed(budget.delta))
 
-    best, low, high = None, 0.0, math.inf
-    draft = planned(1.0)
+    best, high, factor = None, math.inf, 1.0
     for _ in range(_TRIES):
-        if draft.spend.epsilon <= budget.epsilon:
-            best, low = draft, draft.factor
+        draft = planned(factor)
+        more = _more(draft, budget)
+        if draft.spend.epsilon <= budget.epsilon * (1 + _ROUNDING):
+            best = draft
+            if more < _WORTH:
+                break
         else:
-            high = draft.factor
-        factor = draft.factor * _more(draft, budget)
+            high = factor
+        factor *= more * _SAFE
+        low = 0.0 if best is None else best.factor
         if not low < factor < high:
             factor = (low + high) / 2
-        if best is not None and factor < low * (_WORTH if low == 1 else 1 + _EXACT):
-            break
-        draft = planned(factor)
-    return planned(_SAFE * low) if best is None else best
+    if best is None:
+        raise InvalidValue("epsilon", budget.epsilon, "the draws of all questions do not fit it together")
+    return best
+
+
+def _more(draft: JointPlan, budget: Budget) -> float:
+    """Return by which factor the costs of all draws may grow, as if plans scaled with their epsilons."""
+    draws = [plan.mechanisms for plan in draft.plans.values()]
+    deltas = [each.delta for each in draft.budgets.values()]
+
+    def fits(factor: float) -> bool:
+        return (
+            _joint([_scaled(each, factor) for each in draws], deltas, budget.delta).epsilon <= budget.epsilon
+        )
+
+    low, high = (1.0, _WORTH) if fits(1.0) else (0.5, 1.0)
+    while low >= 1 and high < _MOST / draft.factor and fits(high):
+        low, high = high, 2 * high
+    while high - low > _EXACT * high:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _scaled(draws: Sequence[Mechanism], factor: float) -> list[Mechanism]:
+    return [replace(draw, epsilon=factor * draw.epsilon, rho=factor**2 * draw.rho) for draw in draws]
+
+
+def _joint(draws: Sequence[Sequence[Mechanism]], deltas: Sequence[float], delta: float) -> Spend:
+    """Return what the draws of several questions spend together.
+
+    This is the smaller of two sound totals: the composition of all draws, and the sum over the questions of
+    what each spends at its own delta (basic composition).
+
+    Args:
+        draws: of each question.
+        deltas: of each question; they add up to at most `delta`.
+        delta: of all.
+    """
+    together = spend([draw for each in draws for draw in each], delta)
+    if len(draws) == 1:
+        return together
+    apart = math.fsum(spend(each, own).epsilon for each, own in zip(draws, deltas, strict=True))
+    return min(together, Spend(apart, "basic composition of the questions"), key=lambda each: each.epsilon)

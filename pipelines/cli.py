@@ -16,8 +16,10 @@ from pipelines.console.streams import guard_streams
 
 if TYPE_CHECKING:
     from core.plan import Plan
+    from core.questions import JointPlan
     from pipelines.console.events import Events
     from pipelines.job.job import Job
+    from pipelines.job.questions import QuestionsJob
 
 app = typer.Typer(
     name="shoal",
@@ -110,11 +112,10 @@ def plan(
     with _exit_codes():
         from pipelines.console.printable import as_json, error_text, finite, printable, terminal
         from pipelines.job.job import load_job
-        from pipelines.plan import describe, make_plan, show
+        from pipelines.joint_plan import planned_as
 
         checked = load_job(job, overrides or [])
-        planned = make_plan(checked, bytes(16))
-        described, refusals = describe(checked, planned), []
+        (planned, described, show), refusals = planned_as(checked), []
         for look in (_look_at_ledger, _look_at_function):
             try:
                 described |= look(checked, planned)
@@ -150,8 +151,8 @@ def report(
     """Write report.html beside a release. It is made from the release alone."""
     with _exit_codes():
         from pipelines.errors import JobError
-        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release, read_rows
-        from pipelines.report.report import render
+        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release
+        from pipelines.report.page import report_page
         from pipelines.storage.locate import absolute, open_folder
 
         folder = open_folder(absolute(release).removesuffix(f"/{RELEASE}"))
@@ -159,9 +160,8 @@ def report(
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
         parsed = parse_release(data, folder.locate(RELEASE))
-        rows = read_rows(folder)
         with as_the_run_wrote_it(folder.locate(RELEASE)):
-            page = render(parsed, rows).encode()
+            page = report_page(folder, parsed)
         if not (folder.read(REPORT) or page).startswith(page[:_DOCTYPE]):
             raise JobError(f"{folder.locate(REPORT)} exists, but it is not a report: move it elsewhere.")
         folder.replace(REPORT, page)
@@ -280,7 +280,7 @@ def show_ledger(
             show_charges(printable(described), terminal(sys.stdout.isatty()))
 
 
-def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
+def _look_at_ledger(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
     """Return what is left of the ledger of a job, by the key of a plan; nothing without a ledger."""
     if job.privacy.ledger is None:
         return {}
@@ -292,11 +292,12 @@ def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
     return {"ledger": {**asdict(left), "says": left.sentence()}}
 
 
-def _look_at_function(job: "Job", plan: "Plan") -> dict[str, Any]:
+def _look_at_function(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
     """Import the function of a job, if it has one; nothing is added to the plan."""
+    from pipelines.job.questions import QuestionsJob
     from pipelines.tasks import TASKS
 
-    if TASKS[job.task].subsamples:
+    if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
         from pipelines.run.import_function import import_function
 
         import_function(job.task_params.untrusted())
@@ -314,14 +315,13 @@ def _with_beam(module: str) -> Any:
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it
-    from pipelines.report.summary import summary
-    from pipelines.tasks import TASKS
+    from pipelines.report.summary import summary_of
 
     if release is None:
         _print(f"The job was submitted. The release will be in {output}.")
         return
     with as_the_run_wrote_it(os.path.join(output, RELEASE)):
-        lines = summary(release, TASKS[release["task"]].answers.answer(release, None))
+        lines = summary_of(release)
     _print(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))
 
 
