@@ -55,7 +55,8 @@ class Runs:
         self.place = f"{self.root}/{self.number}"
         self.ledger = f"{self.place}/books/ledger.json"
         create_ledger(self.ledger, Ledger(epsilon=1.0, delta=1e-6))
-        asked = changes("histogram") | IN_PARTS if self.task == "parts" else changes(self.task)
+        task = {"parts": "histogram", "questions": "median"}.get(self.task, self.task)
+        asked = changes(task) | (IN_PARTS if self.task == "parts" else {})
         job = self.bench.changed(
             {
                 **asked,

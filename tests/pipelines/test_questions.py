@@ -151,8 +151,8 @@ def write(bench: Bench, job: dict[str, Any]) -> str:
 
 
 def test_one_release_has_all_answers(bench: Bench, several: dict[str, Any]) -> None:
-    path = write(bench, several)
-    result = bench.shoal("run", path)
+
+    result = bench.shoal("run", write(bench, several))
     assert result.exit_code == 0, result.stderr
     for name in QUESTIONS:
         assert f"{name}:\n" in result.stdout
@@ -185,7 +185,7 @@ def test_one_release_has_all_answers(bench: Bench, several: dict[str, Any]) -> N
         assert f'<a href="#{name}">' in page and f'<article id="{name}">' in page
     (out / "report.html").unlink()
     bench.rows.unlink()  # the stored release is returned, and no row is read
-    again = bench.shoal("run", path)
+    again = bench.shoal("run", write(bench, several))
     assert again.exit_code == 0 and bench.release() == release
     assert (out / "report.html").read_text() == page
     assert bench.shoal("report", str(out)).exit_code == 0

@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth
+from tests.mutants.tables import accounting, clusters, looks, ordered, parts, questions, samplers, smooth
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -16,5 +16,8 @@ MUTANTS = (
     *samplers.SAMPLERS,
     *parts.DRAWS,
     *parts.SHOWN,
+    *questions.COSTS,
+    *questions.STRANDS,
+    *questions.SHOWN,
 )
 """Every wrong version."""
