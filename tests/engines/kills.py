@@ -222,8 +222,10 @@ def main() -> None:
     """Carry out orders until there are no more."""
     for line in sys.stdin:
         order = json.loads(line)
-        task = TASKS[load_job(order["job"], []).task]
-        _ = task.answers, task.core  # imports what the task needs
+        job = load_job(order["job"], [])
+        for each in getattr(job, "jobs", {"": job}).values():
+            task = TASKS[each.task]
+            _ = task.answers, task.core  # imports what the task needs
         if threading.active_count() > 1:
             raise RuntimeError("a thread was started before a fork")
         sys.stdout.write(f"{fork(order)}\n")

@@ -31,7 +31,9 @@ from tests.pipelines.jobs import changes
 KILLS = 15
 """Random moments for each kind of answer and of storage."""
 
-TASKS = ("median", "histogram", "questions", pytest.param("parts", marks=pytest.mark.slow))
+_SLOW = (pytest.param(each, marks=pytest.mark.slow) for each in ("questions", "parts"))
+
+TASKS = ("median", "histogram", *_SLOW)
 """One whose answer is JSON, one whose answer is a table, several questions, and one of a table in parts."""
 
 IN_PARTS = {"params": {"cells": [4, 4], "method": "sparse", "parts": 3}}
