@@ -11,6 +11,7 @@ from core.budget import Budget
 from core.errors import InvalidValue
 from core.plan import Plan
 from core.questions import JointPlan, plan_together
+from core.rounds import parts_of
 from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
@@ -58,10 +59,13 @@ def _plan_one(name: str, question: Job, salt: bytes, part: Budget) -> Plan:
             f"epsilon must be at least {LEAST_EPSILON}, and delta 0 or at least {LEAST_DELTA}."
         )
     try:
-        return make_plan(with_budget(question, part), salt)
+        plan = make_plan(with_budget(question, part), salt)
     except JobError as error:
         sentences = [in_question(name, str(sentence)) for sentence in error.args]
         raise JobError(*(each if where in each else f"{where}: {each}" for each in sentences)) from None
+    if parts_of(plan.rounds[-1]) > 1:
+        raise JobError(f"{where} asks for a table in parts, which needs a job of its own.")
+    return plan
 
 
 def with_budget(question: Job, part: Budget) -> Job:

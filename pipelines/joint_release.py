@@ -91,18 +91,41 @@ def write_answer(folder: Folder, draft: JointDraft, name: str, state: Finding | 
     inside = {**draft.whole, "question": name, "answer": answer}
     made = encode_table(encode_release(inside), finding.table(grid) or {})
     stored = made if folder.create(file, made) else folder.read(file) or b""
-    held = json.loads(release_inside(stored, folder.locate(file)))
-    where = f"output: {folder.locate(file)}"
+    held = _held_in(folder, draft, name, stored)
+    rows = pq.read_metadata(pa.BufferReader(stored)).num_rows
+    table = [{"name": file, "rows": rows, "sha256": hashlib.sha256(stored).hexdigest()}]
+    return {**held, "table": table}
+
+
+def check_stored(folder: Folder, draft: JointDraft) -> None:
+    """Check that every table that is stored already is one that a run of this job may keep.
+
+    Raises:
+        JobError: see `write_answer`.
+    """
+    for name in draft.answers:
+        stored = folder.read(table_name(name))
+        if stored is not None:
+            _held_in(folder, draft, name, stored)
+
+
+def _held_in(folder: Folder, draft: JointDraft, name: str, stored: bytes) -> dict[str, Any]:
+    """Return the answer in the metadata of a stored table of a question.
+
+    Raises:
+        JobError: see `write_answer`.
+    """
+    place = folder.locate(table_name(name))
+    held, where = json.loads(release_inside(stored, place)), f"output: {place}"
     if held.get("job") != draft.whole["job"] or held.get("question") != name:
         raise JobError(f"{where} is of another job: give another run_id or folder.")
-    if held["answer"]["mechanisms"] != finite(own)["mechanisms"]:
+    answer: dict[str, Any] = held["answer"]
+    if answer["mechanisms"] != finite(draft.answers[name])["mechanisms"]:
         raise JobError(
             f"{where} is of an earlier attempt at this run, which planned other noise: run it with the "
             "version of Shoal that began it, or give another run_id, which is charged separately."
         )
-    rows = pq.read_metadata(pa.BufferReader(stored)).num_rows
-    table = [{"name": file, "rows": rows, "sha256": hashlib.sha256(stored).hexdigest()}]
-    return {**held["answer"], "table": table}
+    return answer
 
 
 def write_joint_release(

@@ -146,7 +146,7 @@ def check_questions(
     for name, question in asked.items():
         try:
             _check_keys(name, question, models)
-            jobs[name] = check_one(_as_job(raw, question))
+            jobs[name] = _with_checks(check_one(_as_job(raw, question)))
         except JobError as error:
             problems |= dict.fromkeys(in_question(name, str(sentence)) for sentence in error.args)
     if problems:
@@ -194,11 +194,6 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
     missing = [key for key in needed if key not in question]
     if missing:
         raise JobError(f"{where}.{missing[0]} is missing: {where} needs {', '.join(needed)}.")
-    if isinstance(question.get("params"), dict) and (question["params"].get("parts") or 1) != 1:
-        raise JobError(
-            f"{where}.params.parts is {quoted(question['params']['parts'])}: a table in parts needs a job of "
-            "its own, so leave params.parts out."
-        )
 
 
 def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,6 +208,11 @@ def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, An
     others = {key: question[key] for key in ("task", "domain", "params") if key in question}
     shared = {key: raw[key] for key in ("privacy", "output", "run_id") if key in raw}
     return {**shared, **others, "input": {**raw["input"], **own}}
+
+
+def _with_checks(job: Any) -> Any:
+    """Return a job with its share for checks, which becomes a part of its hash; see `RowsJob.named`."""
+    return job.model_copy(update={"input": job.input.model_copy(update={"checks": job.checks})})
 
 
 def _share(name: str, question: Mapping[str, Any]) -> float:

@@ -17,12 +17,13 @@ from pipelines.console.progress import Step
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob, in_question, table_name
 from pipelines.joint_plan import make_joint_plan
-from pipelines.joint_release import draft_joint_release
+from pipelines.joint_release import check_stored, draft_joint_release
 from pipelines.release import FILES
 from pipelines.run.check_run import check_apart, check_place
 from pipelines.run.delivery import Delivery, write_answers, write_one_answer
 from pipelines.run.progress import announced
 from pipelines.run.runners import check_options, make_options, open_pipeline
+from pipelines.storage.locate import open_folder
 from transforms.bound_together import BoundedReaderOfQuestions, BoundingOfQuestions, BoundTogether
 from transforms.bound_units import BoundedReader, Bounding
 from transforms.gather_parts import GATHERED
@@ -81,6 +82,7 @@ def prepare_questions(
     sources = {name: _source_of(name, question, opened) for name, question in job.jobs.items()}
     plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})
     prepared = PreparedQuestions(job, options, sources, plan, secret_salt())
+    check_stored(open_folder(job.output), draft_joint_release(job, plan))
     check_place(job, plan, clock)
     return prepared
 

@@ -19,7 +19,7 @@ from pipelines.errors import JobError
 from pipelines.job.job import check_job, check_several, load_job, schema
 from pipelines.job.questions import question_tasks
 from pipelines.joint_plan import check_joint_spend, make_joint_plan, questions_of
-from pipelines.joint_release import draft_joint_release, write_answer
+from pipelines.joint_release import check_stored, draft_joint_release, write_answer
 from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
 from pipelines.run import joint_run
 from pipelines.run.joint_run import prepare_questions, read_records
@@ -292,6 +292,9 @@ def test_a_stored_table_stays_and_other_noise_is_refused(bench: Bench, several: 
     noisier = draft_joint_release(other, less)
     with pytest.raises(JobError, match="is of another job"):
         write_answer(folder, noisier, "cells", states[0])
+    with pytest.raises(JobError, match="is of another job"):
+        check_stored(folder, noisier)
+    check_stored(folder, draft)
     noisier.whole["job"] = draft.whole["job"]
     with pytest.raises(JobError, match="planned other noise"):
         write_answer(folder, noisier, "cells", states[0])
@@ -373,7 +376,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         },
         "questions.cells.order is z, but questions.spot.order is t",
     ),
-    "parts": ({"questions.sparse.params.parts": 3}, "questions.sparse.params.parts is 3"),
+    "parts": ({"questions.sparse.params.parts": 3}, "questions.sparse asks for a table in parts"),
     "a policy": (
         {"privacy.neighbors": "replace_one", "privacy.policy": {"secrets": "full"}},
         "privacy.policy is given beside questions",

@@ -116,7 +116,7 @@ SHOWN = (
         12,
         _RELEASE,
         "a table of other noise is shown",
-        'if held["answer"]["mechanisms"] != finite(own)["mechanisms"]:',
+        'if answer["mechanisms"] != finite(draft.answers[name])["mechanisms"]:',
         "if False:",
         _JOB,
     ),
