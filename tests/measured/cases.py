@@ -106,7 +106,7 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
         case "quantiles":
             return lines, [{"probabilities": evenly(count)} for count in (1, 3, 9, 49, 99)], sizes
         case "median":
-            return lines, [{}, {"quantile": 0.9}], sizes
+            return [*lines, cube(1 << 12, 2)], [{}, {"quantile": 0.9}], sizes
         case "minimum":
             return lines, [{}, {"largest": True}], sizes
         case "cdf":

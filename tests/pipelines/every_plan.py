@@ -49,6 +49,7 @@ FIVE_COLUMNS = {
     "privacy.epsilon": 8.0,  # so that few records suffice for every axis and level
 }
 
+PLANE = {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1, 0.5]}
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
@@ -72,8 +73,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"params": {"interval_share": 0.0}},
         WIDE,
         NEAR,
+        PLANE,
+        {**PLANE, "domain.step": 2.0**-22, "params": {"scale_share": 0.2}},  # with a look
+        {**PLANE, **NEAR},
     ),
-    "minimum": ({"params": {"largest": False}}, WIDE, NEAR),
+    "minimum": ({"params": {"largest": False}}, WIDE, NEAR, PLANE),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
     "quantiles": (

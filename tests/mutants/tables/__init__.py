@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth
+from tests.mutants.tables import accounting, clusters, looks, ordered, parts, plane, samplers, smooth
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -8,6 +8,7 @@ MUTANTS = (
     *ordered.NOISE,
     *ordered.ARRIVAL,
     *looks.LOOKS,
+    *plane.COLUMNS,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,
