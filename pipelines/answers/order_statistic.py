@@ -14,7 +14,7 @@ _NOISE = {
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised, many = promises_of(Promises, release), counted(release).many
-    of_value = "of the value" if len(release["domain"]["columns"]) == 1 else "of every column's value"
+    of_value = "of the value" if len(release["domain"]["lower"]) == 1 else "of every column's value"
     sentences = []
     if promised.rank_error is not None:
         sentences.append(

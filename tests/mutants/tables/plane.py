@@ -21,7 +21,7 @@ COLUMNS = (
         "columns without records have no value",
         "return FoundColumns(tuple(found), self.errors)",
         "return FoundColumns(tuple(found) if len(aggregate) else (), self.errors)",
-        nothing_but_noise("median", "drawn and exponential"),
+        nothing_but_noise("median", "drawn and auto"),
     ),
     Mutant(
         12,
