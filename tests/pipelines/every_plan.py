@@ -90,6 +90,16 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"privacy.policy": {"distance": 2.0**-10}},
         CHECKED,
     ),
+    "ranges": (
+        CHECKED,
+        {"domain.step": 2.0**-3},
+        {
+            "input.columns": ["x", "y", "z"],
+            "domain.lower": [0] * 3,
+            "domain.upper": [1, 0.5, 2],
+            "params": {"records": 300},
+        },
+    ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
     ),
