@@ -23,6 +23,7 @@ from core.ranges.rounds import (
 from core.task import Accuracy, Method
 
 _SPREADS = (1.0, 1 / 16, 1 / 256)  # of each axis: where made-up records lie on which methods are compared
+_POINTS = 8  # on which made-up records lie on each axis, at least
 _UNEVEN = math.sqrt(2) / 10  # error of cells that a rectangle cuts, as a part of their records (c0 of UG)
 
 
@@ -73,16 +74,21 @@ class _BoxesAndCells(Method[Ranges]):
         """Return the expected error of half of the spread on each axis, with `records` evenly spread records.
 
         Whole boxes have the noise of their average, and the boxes at its sides that of half of their cells.
-        The cells that are cut hold a part of all records, which is spread unevenly in them.
+        The cells that are cut hold a part of all records, which is spread unevenly in them, unless a cell is
+        a grid point. Records lie on some points at least.
         """
+        point = 1 / min(self._sizes)
+        spread = min(1.0, max(spread, _POINTS * point))
         axes, made = self.setting.grid.dimension, self._made(spread, share)
         _, boxes, cells = self._laplaces(share)
         parts = parts_of_box(made.records, 1 / cells.scale, axes)
+        parts = max(1.0, min(parts, made.width / point))
         noise, number = variance(cells.scale), parts**axes
         average = 1 / (1 / variance(boxes.scale) + 1 / (number * noise))
         half = max(1.0, made.boxes / 2)
         noisy = half**axes * average + axes * half ** (axes - 1) * number / 2 * noise
-        cut = min(1.0, made.width / parts / spread) * self.setting.params.records
+        width = made.width / parts
+        cut = 0.0 if width <= point else min(1.0, width / spread) * self.setting.params.records
         return math.sqrt(noisy + (_UNEVEN * cut) ** 2)
 
     def _laplaces(self, share: float) -> tuple[Laplace, Laplace, Laplace]:

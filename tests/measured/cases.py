@@ -111,6 +111,8 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
             return lines, [{}, {"largest": True}], sizes
         case "cdf":
             return [line(100), line(1 << 12), line(1 << 16)], [{"ranges": RANGES}], sizes
+        case "ranges":
+            return [cube(1 << 12, 2), cube(1 << 6, 3), cube(30, 2)], [{}], [500, 2_000, 30_000]
         case "histogram":
             wide = [{"cells": cells} for cells in (16, 128)]
             return [cube(1 << 12, 2), line(1 << 14)], wide, sizes

@@ -146,6 +146,14 @@ def test_much_better_than_a_flat_noisy_grid(method: str) -> None:
     assert errors[0] < errors[1] / 2
 
 
+def test_the_splits_are_charged_for_the_relation() -> None:
+    """By the bounds that `Splits` proves for an added record and for a replaced one, of the same epsilon."""
+    for neighbors in (ADD, REPLACE):
+        (draw,) = plan_for("tree", neighbors=neighbors).rounds[0].draws()
+        assert draw.changes == neighbors.changes
+        assert draw.cost.epsilon <= 0.2 * 1.0001
+
+
 def test_auto_has_the_smaller_expected_error() -> None:
     plan = plan_for()
     assert plan.method == min(plan.chosen.errors, key=plan.chosen.errors.get)

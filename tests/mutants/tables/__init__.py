@@ -9,6 +9,7 @@ MUTANTS = (
     *ordered.ARRIVAL,
     *looks.LOOKS,
     *plane.COLUMNS,
+    *plane.RANGES,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,
