@@ -13,6 +13,7 @@ from pipelines.answers.plots import draw_map
 from pipelines.answers.text import confidence, counted, nothing_found, number
 
 _SIDE = 80  # fields of the map on each axis
+_MOST_FACTS = 5
 _AT_ONCE = 1 << 14  # cells that are spread over the map at once
 
 
@@ -54,6 +55,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         facts=(
             Fact(records.many, (f"{result.total:,}",), "sum of the released counts"),
             Fact("cells", (f"{result.cells:,}",), f"in {result.boxes:,} boxes"),
+            *(_fact(each, many, confidence(release)) for each in result.ranges[:_MOST_FACTS]),
         ),
         figures=figures,
         tables=(Table("Rectangles, sides included", headers, [_line(each) for each in result.ranges]),)
@@ -62,10 +64,19 @@ def answer(release: Release, rows: Rows) -> Answer:
     )
 
 
+def _fact(asked: Rectangle, many: str, sure: str) -> Fact:
+    note = f"at least {asked.low:,} and at most {asked.high:,} with probability {sure}"
+    return Fact(_sides(asked), (f"{number(asked.count)} {many}",), note)
+
+
+def _sides(asked: Rectangle) -> str:
+    pairs = zip(asked.lower, asked.upper, strict=True)
+    return " by ".join(f"{low:g} to {high:g}" for low, high in pairs)
+
+
 def _line(asked: Rectangle) -> tuple[str, ...]:
-    sides = (f"{low:g} to {high:g}" for low, high in zip(asked.lower, asked.upper, strict=True))
     return (
-        " by ".join(sides),
+        _sides(asked),
         number(asked.count),
         number(asked.standard_error),
         f"{asked.low:,}",
