@@ -55,10 +55,17 @@ class _BoxesAndCells(Method[Ranges]):
         return (self._boxes(share), CutBoxes(sizes, 1 / cells.scale), CountCells(boxes, cells, asked))
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`. A cell's estimate has at most the variance of its own noise."""
-        _, boxes, cells = self._laplaces(share)
+        """See `Method.accuracy`.
+
+        Let v be the variance of a cell's own noise and b that of its box. The estimate has at most the
+        variance v. Each term of its error has at most the variance v too, also that of the box: its weight in
+        a cell is at most v / (v + b), and v^2 b / (v + b)^2 <= v. So the bound of `largest_one` holds with
+        the scale of the cells: for a term c Z with c^2 b <= v and c <= 1,
+        b (cosh(c rate) - 1) <= (c^2 b / v) v (cosh(rate) - 1), and -ln(1 - x) is convex.
+        """
+        cells = self._laplaces(share)[2]
         own, failure = variance(cells.scale), self.setting.params.failure / MOST_CELLS
-        bound = largest_one(own, max(boxes.scale, cells.scale), failure)
+        bound = largest_one(own, cells.scale, failure)
         errors = [self._error(spread, share) for spread in _SPREADS]
         notes = (
             f"There are at most {MOST_BOXES:,} boxes and {MOST_CELLS:,} cells, so the private stage holds at "
