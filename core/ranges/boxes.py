@@ -125,8 +125,16 @@ class Halved:
         """See `Layout.codes`."""
         parts = part_of(points, np.array(self.sizes), self._parts)
         codes = np.zeros(len(points), dtype=np.int64)
+        for axis, number in enumerate(self._parts):  # by a table: an axis has few parts, and many points
+            codes |= self._spread(np.arange(number, dtype=np.int64), axis)[parts[:, axis]]
+        return codes
+
+    def _spread(self, parts: Ints, halved: int) -> Ints:
+        """Return the bits that parts of an axis have in a number, shape (k,)."""
+        codes = np.zeros(len(parts), dtype=np.int64)
         for place, axis, bit in self._bits:
-            codes |= (parts[:, axis] >> bit & 1) << place
+            if axis == halved:
+                codes |= (parts >> bit & 1) << place
         return codes
 
     def corners(self, edges: Ints) -> tuple[Ints, Ints]:
