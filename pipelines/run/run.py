@@ -113,7 +113,8 @@ def prepare_run(
     options = make_options(runner, job, beam_options)
     check_options(options)
     _check_apart(job)
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order)
+    preparation = job.input.preparation()
+    source = open_source(job.input.path, job.input.columns, job.unit, job.order, preparation)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()
@@ -132,12 +133,18 @@ def prepare_run(
 
 
 def _check_apart(job: Job) -> None:
-    """Check that input, output and ledger are apart.
+    """Check that input, joined table, output and ledger are apart.
 
-    A later run would read an output or a ledger in the input as rows. A ledger with the name of a file of the
-    output would be taken for that file.
+    A later run would read an output, a ledger or a joined table in the input as rows. A ledger with the name
+    of a file of the output would be taken for that file.
     """
-    for name, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
+    join = job.input.join
+    places = {
+        "output": job.output,
+        "privacy.ledger": job.privacy.ledger,
+        "input.join.path": None if join is None else join.path,
+    }
+    for name, place in places.items():
         if place is not None and lies_within(job.input.path, place):
             raise JobError(
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
@@ -267,7 +274,8 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     elements = pipeline | "Read" >> ReadBlocks(source)
     reader: Records
     if prepared.function is not None:
-        splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
+        blocks = job.task_params.blocks
+        splitting = Splitting(source.columns, source.unit, blocks, prepared.salt, source.preparation)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
     elif prepared.bounding is not None:
@@ -298,5 +306,5 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     if parts == 1:
         return None
     salt = prepared.salt if job.keep in ("one", "last") else b""
-    versions = (file.version.encode() for file in prepared.source.files)
+    versions = (file.version.encode() for file in prepared.source.every_file)
     return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)
