@@ -88,7 +88,7 @@ def _of_texts(node: Node, column: pa.DictionaryArray) -> pa.Array:
     """Evaluate an expression on each text of a dictionary and on null, once for all rows that have it."""
     texts = pa.concat_arrays([column.dictionary, pa.nulls(1, TEXT)])
     found = _of_rows(_value(node, lambda _: texts, len(texts)), len(texts))
-    return found.take(pc.fill_null(column.indices, len(texts) - 1))
+    return found.take(pc.fill_null(column.indices, pa.scalar(len(texts) - 1, column.indices.type)))
 
 
 def _of_rows(value: Value, rows: int) -> pa.Array:

@@ -149,7 +149,7 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
         for batch, kept in read:
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
-                batch, ids = batch.filter(kept), ids[kept.to_numpy(zero_copy_only=False)]
+                batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
             block = to_block(reader, batch, ids)
             if reader.checked:
                 counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)

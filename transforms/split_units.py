@@ -111,7 +111,7 @@ def _split(
     if keys is None:
         ids = row_ids(file, row, batch.num_rows)
         if kept is not None:
-            batch, ids = batch.filter(kept), ids[kept.to_numpy(zero_copy_only=False)]
+            batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
     else:
         valid = pc.is_valid(keys) if kept is None else pc.and_(pc.is_valid(keys), kept)
         batch, ids = batch.filter(valid), unit_ids(keys.filter(valid))

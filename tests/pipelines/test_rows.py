@@ -15,6 +15,7 @@ from pipelines.report.report import render
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import planted
 from tests.pipelines.jobs import changes
+from tests.pipelines.test_element_counts import elements
 
 N = 4000
 
@@ -129,6 +130,7 @@ WRONG = [
     ({"input.derive": {"z": "kind + 1"}}, "input.derive.z, for part.parquet: + takes numbers"),
     ({"input.derive": {"y": "raw_x"}}, "input.derive.y: part.parquet has a column y, too"),
     ({"input.derive": {"": "raw_x"}}, "input.derive has a column without a name"),
+    ({"input.derive": {"z": 5}}, "input.derive.z is 5: it must be text"),
     ({"input.derive": {}}, "input.derive has 0 columns: give 1 to 100"),
     ({"input.derive": "x"}, "input.derive is 'x': it must be a mapping"),
     ({"input.join": {"path": "", "on": "kind"}}, "input.join has an empty path or an empty key"),
@@ -204,6 +206,21 @@ def test_a_function_may_get_prepared_rows_under_replace_one(bench) -> None:
         "privacy.epsilon": 9.0,
     }
     assert bench.run(given).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "unit"), [("one_cluster", None), ("cdf", "who"), ("sample_and_aggregate", None)]
+)
+def test_the_number_of_elements_does_not_depend_on_what_is_kept(bench, task: str, unit: str | None) -> None:
+    """Engines publish how many elements pass between steps."""
+    given: dict[str, Any] = {"input.unit": unit} if unit else {}
+    if task == "sample_and_aggregate":
+        given["params.blocks"] = 20
+    seen = []
+    for least in (-1, 0.5, 2):
+        own = {"input.where": f"w > {least}", "output": str(bench.folder / f"above {least}")}
+        seen.append(elements(bench, task, 700, **given, **own))
+    assert seen[0] == seen[1] == seen[2]
 
 
 def test_a_joined_column_may_be_an_axis(bench) -> None:

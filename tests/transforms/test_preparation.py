@@ -88,6 +88,14 @@ def test_a_derived_column_is_an_axis(rows) -> None:
     assert source.inexact == ("later",)
 
 
+def test_a_condition_that_is_null_leaves_a_row_out(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1.0, 2.0, 3.0], y=[None, 5, 7])
+    source = open_source(str(tmp_path), ["x"], preparation=preparation("y > 6 or x < 0"))
+    assert records(source).points.ravel().tolist() == [3]
+    source = open_source(str(tmp_path), ["x"], preparation=preparation("not (y > 6)"))
+    assert records(source).points.ravel().tolist() == [2]
+
+
 def test_only_the_columns_that_are_needed_are_read(rows, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, _ = rows
     seen = []

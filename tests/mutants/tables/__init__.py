@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth
+from tests.mutants.tables import accounting, clusters, looks, ordered, parts, rows, samplers, smooth
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -16,5 +16,6 @@ MUTANTS = (
     *samplers.SAMPLERS,
     *parts.DRAWS,
     *parts.SHOWN,
+    *rows.READY,
 )
 """Every wrong version."""
