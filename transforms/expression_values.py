@@ -70,7 +70,8 @@ def column_values(name: str, column: pa.Array) -> pa.Array:
         values = column_values(name, column.dictionary)
         if values.type != TEXT:
             return values.take(column.indices)
-        return pa.DictionaryArray.from_arrays(column.indices, values)
+        indices = column.indices if column.indices.type == pa.int32() else pc.cast(column.indices, INTEGER)
+        return pa.DictionaryArray.from_arrays(indices, values)
     if pa.types.is_uint64(kind) or pa.types.is_boolean(kind):
         return column
     if pa.types.is_integer(kind):

@@ -14,6 +14,7 @@ from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.row_order import is_ordering
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
+_TIMES = f"{_NUMERIC}; make a number of it in input.derive, such as days(day) or seconds(time)"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
 _ORDERS = "give a column of integers, timestamps or dates"
 _FAULTS = {
@@ -141,7 +142,7 @@ def check_columns(
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind):
-            raise InputError(f"{where}; {_NUMERIC}.")
+            raise InputError(f"{where}; {_TIMES if pa.types.is_temporal(kind) else _NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")
         if field == "order" and not is_ordering(kind):

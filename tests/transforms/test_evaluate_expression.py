@@ -354,6 +354,15 @@ def test_columns_of_every_type_are_read() -> None:
     assert [run("x == '2013-01-01'", x=column) for column in days] == [[True, None]] * 2
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.int64()], ids=str)
+@pytest.mark.parametrize("size", [1, 127, 128])
+def test_a_dictionary_may_be_full(kind: pa.DataType, size: int) -> None:
+    indices = pa.array([None, size - 1, 0], kind)
+    column = pa.DictionaryArray.from_arrays(indices, [f"text {i}" for i in range(size)])
+    assert run(f"x == 'text {size - 1}'", x=column) == [None, True, size == 1]
+    assert run("is_null(x)", x=column) == [True, False, False]
+
+
 @pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
 @pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
 def test_times_of_every_unit_are_read_in_utc(unit: str, per_second: int, zone: str | None) -> None:

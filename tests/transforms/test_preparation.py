@@ -284,6 +284,12 @@ def test_a_text_as_an_axis_is_refused_like_a_column(rows) -> None:
         open_source(str(rows[0]), ["t"], preparation=preparation(t="lower(city)"))
 
 
+@pytest.mark.parametrize("made", [{}, {"day": "date(time)"}])
+def test_a_time_as_an_axis_is_refused_with_a_way_out(rows, made: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=r"; make a number of it in input\.derive, such as days\(day\) or"):
+        open_source(str(rows[0]), ["day" if made else "time"], preparation=preparation(**made))
+
+
 def test_files_that_differ_in_what_is_derived_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "rows" / "a.parquet", x=[1])
     write(tmp_path / "rows" / "b.parquet", x=[1.5])

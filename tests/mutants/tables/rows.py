@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Mutant, Selection
 
 _PREPARED = Selection(("tests/transforms/test_preparation.py",))
-_LANGUAGE = Selection(("tests/transforms/test_evaluate_expression.py",))
+_LANGUAGE = Selection(("tests/transforms/test_evaluate_expression.py",), "beyond_float64 or every_type")
 _JOBS = Selection(("tests/pipelines/test_rows.py",), "wrong")
 
 READY = (
