@@ -7,6 +7,7 @@ functions. Nothing of an expression is ever run as Python.
 import ast
 import math
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -127,8 +128,10 @@ def parse_expression(text: str) -> Node:
     if len(text) > _LONGEST:
         raise ExpressionError(f"it has {len(text):,} characters, and an expression may have {_LONGEST:,}")
     try:
-        tree = ast.parse(_as_python(text).strip(), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # such as 1or x, which Python reads with a warning
+            tree = ast.parse(_as_python(text).strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError, Warning) as error:
         if isinstance(error, ExpressionError):
             raise
         raise ExpressionError(

@@ -57,6 +57,8 @@ def test_what_an_expression_means(text: str, node: object) -> None:
         ("x; x", "cannot be read"),
         ("x) + (x", "cannot be read"),
         ("import os", "cannot be read"),
+        ("1or x", "cannot be read"),
+        ("x in [0x1for]", "cannot be read"),
         ("f'{x}'", "cannot be read"),
         ("x # 1", "has # at character 3"),
         ("x\\", "has \\ at character 2"),
