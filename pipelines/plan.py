@@ -102,7 +102,8 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },
-        "domain": job_values["domain"],
+        "domain": {"columns": list(job.input.columns), **job_values["domain"]},
+        **describe_groups(job),
         "params": job_values["params"],
         **describe_noise(job, plan),
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
@@ -160,6 +161,18 @@ def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
             "smallest_target": plan.smallest_target,
         },
     }
+
+
+def describe_groups(job: Job) -> dict[str, Any]:
+    """Return the groups of a job as JSON values, without public keys, of which there may be many."""
+    keys = job.group_keys
+    if keys is None:
+        return {}
+    public = None if keys.labels is None else len(keys.labels)
+    truncate = {
+        name: unit for name, unit in zip(keys.columns, keys.truncate, strict=True) if unit is not None
+    }
+    return {"group_by": {"columns": list(keys.columns), "public_keys": public, "truncate": truncate}}
 
 
 def describe_checks(job: Job, plan: Plan) -> dict[str, Any]:

@@ -20,7 +20,14 @@ from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.plan import describe_checks, describe_choice, describe_noise, hidden, notes
+from pipelines.plan import (
+    describe_checks,
+    describe_choice,
+    describe_groups,
+    describe_noise,
+    hidden,
+    notes,
+)
 from pipelines.storage.folder import Folder
 from pipelines.table import (
     ATTEMPT,
@@ -66,6 +73,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "accountant": plan.spend.accountant,
         },
         "domain": {"columns": list(job.input.columns), **values["domain"]},
+        **describe_groups(job),
         "params": values["params"],
         **describe_noise(job, plan),
         **({"checks": describe_checks(job, plan)} if job.checks else {}),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from transforms.group_keys import GroupKeys, check_keys
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
 from transforms.row_order import is_ordering
 
@@ -33,6 +34,7 @@ class Source:
         unit: column of the privacy unit, or None where each row is a unit of its own.
         inexact: used columns that are not integers and are read as float64.
         order: column that orders the rows of a unit, or None where their order does not matter.
+        groups: how rows become members of groups, or None without groups.
         row_groups: how many descriptors the files give, to show how far a run is; it enters no pipeline.
     """
 
@@ -41,11 +43,16 @@ class Source:
     unit: str | None = None
     inexact: tuple[str, ...] = ()
     order: str | None = None
+    groups: GroupKeys | None = None
     row_groups: int = dataclasses.field(default=0, compare=False)
 
 
 def open_source(
-    path: str, columns: Sequence[str], unit: str | None = None, order: str | None = None
+    path: str,
+    columns: Sequence[str],
+    unit: str | None = None,
+    order: str | None = None,
+    groups: GroupKeys | None = None,
 ) -> Source:
     """List the files at `path` and check the footer of each.
 
@@ -55,6 +62,7 @@ def open_source(
         columns: used columns, at least one, all different.
         unit: optional column of the privacy unit.
         order: optional column that orders the rows of a unit.
+        groups: optional key columns of groups.
 
     Returns:
         The source, files sorted by name.
@@ -63,7 +71,8 @@ def open_source(
         InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
             missing, not numeric, or of another type than in other files; or the column of the unit has a type
             that cannot identify units, or another kind than in other files; or the column of the order has a
-            type that cannot order rows, or another type than in other files.
+            type that cannot order rows, or another type than in other files; or see
+            `transforms.group_keys.check_keys`.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -73,8 +82,10 @@ def open_source(
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
+    if groups is not None:
+        check_keys(groups, files, schemas)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(files, tuple(columns), unit, inexact, order, sum(row_groups))
+    return Source(files, tuple(columns), unit, inexact, order, groups, sum(row_groups))
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:

@@ -38,6 +38,7 @@ def read_batches(
     unit: str | None = None,
     every: bool = False,
     order: str | None = None,
+    keys: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group in batches.
 
@@ -53,11 +54,12 @@ def read_batches(
         unit: optional column of the privacy unit.
         every: whether to read all columns; INT96 timestamps are then cut to microseconds.
         order: optional column that orders the rows of a unit.
+        keys: key columns of groups.
 
     Raises:
         InputError: the row group cannot be read, or lacks a column.
     """
-    batches = _read(file, row_group, used, most, unit, every, order)
+    batches = _read(file, row_group, used, most, unit, every, order, keys)
     while True:
         with _reading(file):
             batch = next(batches, None)
@@ -135,6 +137,7 @@ def _read(
     unit: str | None,
     every: bool,
     order: str | None,
+    keys: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     _check_version(file)
     system, path = filesystem(file.path)
@@ -144,7 +147,7 @@ def _read(
         check_columns(file, schema, used, unit, order)
         if unit is not None and pa.types.is_dictionary(schema.field(unit).type):
             footer = _as_stored(opened)
-        group, names = footer.row_group(row_group), {*used, *filter(None, (unit, order))}
+        group, names = footer.row_group(row_group), {*used, *filter(None, (unit, order)), *keys}
         row = group.total_byte_size / max(1, group.num_rows) if every else 1.0
         kept, fetched = False, 0
         if unit is not None:

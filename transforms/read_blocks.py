@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import numbers, outside
+from transforms.group_keys import GroupKeys
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -71,11 +72,13 @@ class Reader:
         columns: used columns, one per axis; no other column is read.
         grid: the universe that rows are clamped and rounded to.
         checked: whether blocks also count rows that are left out or moved to a bound.
+        groups: how rows become members of groups; rows without a group are left out. None without groups.
     """
 
     columns: tuple[str, ...]
     grid: Grid
     checked: bool = False
+    groups: GroupKeys | None = None
 
     @classmethod
     def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
@@ -89,7 +92,7 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid, checked)
+        return cls(source.columns, grid, checked, source.groups)
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
@@ -139,7 +142,9 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     row = descriptor.first_row
     if descriptor.row_group is not None:
         most = max(1, _BLOCK_VALUES // len(reader.columns))
-        for batch in read_batches(descriptor.file, descriptor.row_group, reader.columns, most):
+        keys = () if reader.groups is None else reader.groups.columns
+        read = read_batches(descriptor.file, descriptor.row_group, reader.columns, most, keys=keys)
+        for batch in read:
             block = to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
             if reader.checked:
                 counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
@@ -147,7 +152,11 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
             yield block
             row += batch.num_rows
     if row == descriptor.first_row:
-        yield Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+        block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+        if reader.groups is not None:
+            nothing = np.empty(0, np.int64), np.empty(0, "S1")
+            block = dataclasses.replace(block, groups=nothing[0], labels=nothing[1])
+        yield block
 
 
 def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:
@@ -159,7 +168,12 @@ def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:
 
 
 def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
-    """Return the records of `batch`: the rows without null, NaN or infinity, on the grid, with their ids."""
+    """Return the records of `batch`: the rows without null, NaN or infinity, on the grid, with their ids.
+
+    With groups, only rows that have one are records.
+    """
+    if reader.groups is not None:
+        return _grouped_block(reader, reader.groups, batch, ids)
     if reader.grid.wide:
         return _wide_block(reader, batch, ids)
     # Column-major order: numpy then iterates along the rows, and the points keep this order.
@@ -172,6 +186,17 @@ def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> 
     if not finite.all():
         values, ids = np.asfortranarray(values[finite]), ids[finite]
     return Block(reader.grid.quantize(values), ids)
+
+
+def _grouped_block(reader: Reader, keys: GroupKeys, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    groups, labels = keys.read(batch)
+    rows = np.arange(batch.num_rows, dtype=np.uint64)
+    if (groups < 0).any():
+        rows = rows[groups >= 0]
+        batch = batch.take(pa.array(rows))
+    block = to_block(dataclasses.replace(reader, groups=None), batch, rows)
+    kept = block.ids
+    return dataclasses.replace(block, ids=ids[kept], groups=groups[kept], labels=labels)
 
 
 def _wide_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:

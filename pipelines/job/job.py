@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -30,6 +30,9 @@ from pipelines.job.privacy import Privacy
 from pipelines.job.text import read_job_text
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
+
+if TYPE_CHECKING:
+    from transforms.group_keys import GroupKeys
 
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
@@ -132,6 +135,11 @@ class Job(JobPart):
     def checks(self) -> float:
         """Share of epsilon that pays for counts of what the input has outside of the domain; 0 for none."""
         return 0.0
+
+    @property
+    def group_keys(self) -> "GroupKeys | None":
+        """How rows become members of groups; None without groups."""
+        return None
 
     def check_records(self) -> None:
         """Check that the input fits the domain.
@@ -321,7 +329,7 @@ def _model(name: str) -> type[Job]:
     needed = any(field.is_required() for field in params.model_fields.values())
     return create_model(
         f"Job of {name}",
-        __base__=SubsamplesJob if task.subsamples else RowsJob,
+        __base__=task.job or (SubsamplesJob if task.subsamples else RowsJob),
         task=(cast(Any, Literal[name]), ...),
         params=(params, ... if needed else params()),
     )

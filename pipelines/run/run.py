@@ -113,7 +113,7 @@ def prepare_run(
     options = make_options(runner, job, beam_options)
     check_options(options)
     _check_apart(job)
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order)
+    source = open_source(job.input.path, job.input.columns, job.unit, job.order, job.group_keys)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()

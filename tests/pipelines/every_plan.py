@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, get_args, get_type_hints
 
@@ -15,7 +15,7 @@ from pipelines.errors import JobError
 from pipelines.job.job import Job, check_job
 from pipelines.plan import make_plan
 from pipelines.tasks import TASKS
-from tests.pipelines.jobs import changes
+from tests.pipelines.jobs import LINE, changes
 
 SALT = b"sixteen secrets!"
 
@@ -88,6 +88,16 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
+    ),
+    "statistics": (
+        CHECKED,
+        {**LINE, **NEAR},
+        {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]}},
+        {"group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}, **CHECKED},
+        {"params.parts": 3, "group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}},
+        {"group_by": {"columns": ["c"], "keys": "private"}},
+        {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": "private"}},
+        {"params.parts": 3, **CHECKED, "group_by": {"columns": ["c"], "keys": "private"}},
     ),
     "threshold": (
         {"privacy.policy": {"partition": [0.25, 0.5]}},
@@ -243,4 +253,29 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     ids = np.arange(len(points), dtype=np.uint64)
     half = len(points) // 2
     outside = rng.integers(0, 9, 2 * len(extents))  # counted by jobs with checks alone
-    return [Block(points[:half], ids[:half], outside), Block(points[half:], ids[half:])]
+    parts = [Block(points[:half], ids[:half], outside), Block(points[half:], ids[half:])]
+    return [with_groups(setting, part) for part in parts]
+
+
+_FEW = np.array([b'["a"]', b'["b"]', b'["longer"]'])
+_ALONE = np.array([b'["a"]', b'["alone"]'])
+
+
+def with_groups(setting: Setting, block: Block, alone: bool = False) -> Block:
+    """Return the records with groups that follow from their points, if the job has groups.
+
+    Args:
+        setting: see above.
+        block: the records.
+        alone: whether all of them are in a group that no other record is in, where keys are private.
+    """
+    keys = setting.job.group_keys
+    if keys is None:
+        return block
+    if keys.public is not None:
+        labels, groups = keys.public, block.points.sum(axis=1) % max(1, len(keys.public) - 1)  # one is empty
+    elif alone:
+        labels, groups = _ALONE, np.ones(len(block.points), np.int64)
+    else:
+        labels, groups = _FEW, block.points.sum(axis=1) % len(_FEW)
+    return replace(block, groups=groups.astype(np.int64), labels=labels)

@@ -43,7 +43,12 @@ def shuffled(data: list[Block], seed: int) -> list[Block]:
     order = np.random.default_rng(seed).permutation(len(ids))
     first, *others = np.array_split(order, 3)
     outside = sum(block.outside for block in data if block.outside is not None)
-    return [*(Block(points[part], ids[part]) for part in others), Block(points[first], ids[first], outside)]
+    if data[0].groups is None:
+        cut = [Block(points[part], ids[part]) for part in (*others, first)]
+    else:
+        groups = np.concatenate([block.groups for block in data])
+        cut = [Block(points[p], ids[p], None, groups[p], data[0].labels) for p in (*others, first)]
+    return [*cut[:-1], replace(cut[-1], outside=outside)]
 
 
 @pytest.mark.parametrize("name", different())
