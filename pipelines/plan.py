@@ -164,15 +164,17 @@ def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
 
 
 def describe_groups(job: Job) -> dict[str, Any]:
-    """Return the groups of a job as JSON values, without public keys, of which there may be many."""
-    keys = job.group_keys
+    """Return groups and contributions of a job as JSON values, without the public keys."""
+    keys, bounds = job.group_keys, job.bounds
+    contributions = {} if bounds is None else {"contributions": asdict(bounds)}
     if keys is None:
-        return {}
+        return contributions
     public = None if keys.labels is None else len(keys.labels)
     truncate = {
         name: unit for name, unit in zip(keys.columns, keys.truncate, strict=True) if unit is not None
     }
-    return {"group_by": {"columns": list(keys.columns), "public_keys": public, "truncate": truncate}}
+    groups = {"columns": list(keys.columns), "public_keys": public, "truncate": truncate}
+    return {"group_by": groups, **contributions}
 
 
 def describe_checks(job: Job, plan: Plan) -> dict[str, Any]:
@@ -247,7 +249,10 @@ def hidden(job: Job, plan: Plan) -> str:
 def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
-    made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
+    if job.bounds is not None:
+        made = "Its rows remain several records, of which it keeps as many as contributions says."
+    else:
+        made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
     return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
 
 

@@ -160,6 +160,7 @@ def read_keyed(
     salt: bytes,
     most: int,
     order: str | None = None,
+    groups: Sequence[str] = (),
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
     """Read a row group `most` rows at a time, and replace units by their keys.
 
@@ -172,6 +173,7 @@ def read_keyed(
         salt: 16 secret bytes.
         most: rows that are yielded at a time.
         order: optional column that orders the rows of a unit; it is yielded with the used columns.
+        groups: key columns of groups, which are yielded, too.
 
     Returns:
         Columns and keys of `most` rows each; the last ones may have fewer rows.
@@ -182,8 +184,9 @@ def read_keyed(
     if descriptor.row_group is None:
         return
     pieces: list[pa.RecordBatch] = []
-    names = list(dict.fromkeys((*columns, *filter(None, (order,)))))
-    for batch in read_batches(descriptor.file, descriptor.row_group, columns, most, unit, order=order):
+    names = list(dict.fromkeys((*columns, *filter(None, (order,)), *groups)))
+    read = read_batches(descriptor.file, descriptor.row_group, columns, most, unit, order=order, keys=groups)
+    for batch in read:
         keys = unit_keys(batch.column(unit), salt)
         arrays = [*(batch.column(name) for name in names), keys]
         pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, ""]))

@@ -68,7 +68,10 @@ class ReleaseTotals(Method[Statistics]):
 
     @cached_property
     def _weighted(self) -> list[Weighted]:
-        """The quantities. Of private keys, the number of units that finds them has twice its weight."""
+        """The quantities, of which one finds private keys.
+
+        A unit of a group that is not found stands for up to `rows` rows that are then missing.
+        """
         params, grid = self.setting.params, self.setting.grid
         found = weigh(params, grid, best_centers(params, grid, self.change, self.gaussian))
         if not self._private:
@@ -77,7 +80,7 @@ class ReleaseTotals(Method[Statistics]):
         units = [each for each in found if each.quantity.kind == kind]
         others = [each for each in found if each.quantity.kind != kind]
         counted = units[0] if units else Weighted(Quantity(kind), 0.0)  # type: ignore[arg-type]
-        return [replace(counted, found=1.0), *others]
+        return [replace(counted, found=float(self.change.rows) ** 2), *others]
 
     @property
     def _coin(self) -> bool:

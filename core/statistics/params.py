@@ -88,13 +88,13 @@ class Contributions:
         for name in ("groups", "rows"):
             value = getattr(self, name)
             if not 1 <= value < _LARGEST:
-                raise InvalidValue(f"contributions.{name}", value, "it must be from 1 to 2^31 - 1")
+                raise InvalidValue(name, value, "it must be from 1 to 2^31 - 1")
         if self.groups * self.rows >= _LARGEST:
             raise InvalidValue(
-                "contributions.groups",
+                "groups",
                 self.groups,
                 "their product must be below 2^31, so that totals fit into int64",
-                f"is {self.groups} and contributions.rows {self.rows}",
+                f"is {self.groups} and rows {self.rows}",
             )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.statistics.found import Promises, Result, Value
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
-from pipelines.answers.text import counted, nothing_found, number
+from pipelines.answers.text import Counted, counted, nothing_found, number
 
 _SHOWN = 12
 """Groups in the table of the report."""
@@ -15,7 +15,7 @@ _SHOWN = 12
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, records = promises_of(Promises, release), counted(release)
+    promised, records = promises_of(Promises, release), _records(release)
     groups = _grouped(release)
     each, sentences = " of each group" if groups else "", []
     if promised.count_error is not None:
@@ -36,7 +36,8 @@ def promises(release: Release) -> list[str]:
                 f"{records.many}, if that is above 0."
             )
     if promised.found_from is not None:
-        sentences.append(f"A group with at least {promised.found_from:,} units is released.")
+        units = "units" if release["privacy"]["unit"] is not None else "rows"
+        sentences.append(f"A group with at least {promised.found_from:,} {units} is released.")
     return sentences
 
 
@@ -49,7 +50,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, records = result_of(Result, release), counted(release)
+    result, records = result_of(Result, release), _records(release)
     if result is None:
         return nothing_found(
             "group",
@@ -78,6 +79,11 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead="Each number has noise; its standard error is given.",
         facts=facts,
     )
+
+
+def _records(release: Release) -> Counted:
+    """Return what is counted: rows also with a unit, where its rows remain several records."""
+    return counted(release) if release.get("contributions") is None else Counted()
 
 
 def _grouped(release: Release) -> bool:

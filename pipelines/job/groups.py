@@ -4,10 +4,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from core.statistics.params import MOST_KEYS, Grouping, Statistics
+from core.statistics.params import MOST_KEYS, Contributions, Grouping, Statistics
 from pipelines.job.job import RowsJob
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
+from pipelines.tasks import Keep
 from transforms.group_keys import LONGEST, UNITS, GroupKeys, Truncate, label_of
 from transforms.public_keys import product_of, read_keys
 
@@ -113,6 +114,22 @@ def _checked(labels: list[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
+class UnitContributions(JobPart):
+    """What one unit may contribute. Which groups and rows it keeps is chosen by a secret hash."""
+
+    groups: int = Field(default=1, description="Most groups that a unit is in.")
+    rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> Contributions:
+        """Return the bounds as core knows them."""
+        return Contributions(self.groups, self.rows)
+
+
 class StatisticsJob(RowsJob):
     """A job that asks for statistics, of all records or of groups."""
 
@@ -122,12 +139,29 @@ class StatisticsJob(RowsJob):
         description="Groups, each with its own measures.",
     )
 
+    contributions: UnitContributions | None = Field(
+        default=None,
+        exclude_if=lambda bounds: bounds is None,
+        description="With input.unit: how many groups a unit is in, and with how many rows, at most. Its "
+        "rows then remain several records.",
+    )
+
+    @property
+    def keep(self) -> Keep | None:
+        """See `Job.keep`."""
+        return super().keep if self.contributions is None else None
+
+    @property
+    def bounds(self) -> Contributions | None:
+        """See `Job.bounds`."""
+        return None if self.contributions is None else self.contributions.build()
+
     @property
     def task_params(self) -> Any:
         """See `Job.task_params`."""
         asked = self.params.build()
         grouping = None if self.group_by is None else self.group_by.grouping()
-        return Statistics(**vars(asked), grouping=grouping)
+        return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)
 
     @property
     def group_keys(self) -> GroupKeys | None:
@@ -138,10 +172,31 @@ class StatisticsJob(RowsJob):
     def check_records(self) -> None:
         """See `Job.check_records`."""
         super().check_records()
-        if self.group_by is not None and self.unit is not None:
-            raise ValueError(
-                f"input.unit is {self.unit} and group_by is given: what a unit may contribute to several "
-                "groups is not bounded, so leave out one of them."
-            )
+        self._check_contributions()
         if self.params.parts > 1 and self.group_by is None:
             raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
+
+    def _check_contributions(self) -> None:
+        bounds, unit = self.contributions, self.unit
+        if bounds is None:
+            if self.group_by is not None and unit is not None:
+                raise ValueError(
+                    f"input.unit is {unit} and group_by is given: give contributions, such as "
+                    "{groups: 4, rows: 2}, since a unit may be in several groups."
+                )
+            return
+        if unit is None:
+            raise ValueError(
+                "contributions is given, but there is no input.unit, so each row is one person: give that "
+                "column, or leave contributions out."
+            )
+        if "keep" in self.input.model_fields_set:
+            raise ValueError(
+                f"input.keep is {self.input.keep} and contributions is given: with contributions rows remain "
+                "records, so leave out one of them."
+            )
+        if self.group_by is None and bounds.groups > 1:
+            raise ValueError(
+                f"contributions.groups is {bounds.groups}, but there is no group_by: leave it out, or give "
+                "group_by."
+            )

@@ -32,6 +32,7 @@ from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 
 if TYPE_CHECKING:
+    from core.statistics.params import Contributions
     from transforms.group_keys import GroupKeys
 
 _PLACEHOLDER = "{run_id}"
@@ -135,6 +136,11 @@ class Job(JobPart):
     def checks(self) -> float:
         """Share of epsilon that pays for counts of what the input has outside of the domain; 0 for none."""
         return 0.0
+
+    @property
+    def bounds(self) -> "Contributions | None":
+        """What a unit may contribute where its rows remain several records; None where they do not."""
+        return None
 
     @property
     def group_keys(self) -> "GroupKeys | None":

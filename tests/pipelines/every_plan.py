@@ -51,6 +51,7 @@ FIVE_COLUMNS = {
 
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
+CONTRIBUTED = {"input.unit": "u", "contributions": {"groups": 2, "rows": 3}}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
@@ -98,6 +99,15 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"group_by": {"columns": ["c"], "keys": "private"}},
         {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": "private"}},
         {"params.parts": 3, **CHECKED, "group_by": {"columns": ["c"], "keys": "private"}},
+        {"input.unit": "u", "contributions": {"rows": 3}},
+        {**CONTRIBUTED, "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]}},
+        {**CONTRIBUTED, **CHECKED, "group_by": {"columns": ["c"], "keys": "private"}, "privacy.epsilon": 8.0},
+        {
+            **CONTRIBUTED,
+            "params.measures": ["mean"],
+            "group_by": {"columns": ["c"], "keys": "private"},
+            "privacy.epsilon": 8.0,
+        },
     ),
     "threshold": (
         {"privacy.policy": {"partition": [0.25, 0.5]}},
@@ -258,7 +268,7 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
 
 
 _FEW = np.array([b'["a"]', b'["b"]', b'["longer"]'])
-_ALONE = np.array([b'["a"]', b'["alone"]'])
+_ALONE = np.array([b'["a"]', b'["alone"]', b'["alone, too"]'])
 
 
 def with_groups(setting: Setting, block: Block, alone: bool = False) -> Block:
@@ -268,7 +278,32 @@ def with_groups(setting: Setting, block: Block, alone: bool = False) -> Block:
         setting: see above.
         block: the records.
         alone: whether all of them are in a group that no other record is in, where keys are private.
+
+    With contributions a single record becomes a unit that contributes as much as it may, and other records
+    are of units with several records in one group.
     """
+    block = _with_keys(setting, block, alone)
+    bounds = setting.job.bounds
+    if bounds is None or not len(block.ids):
+        return block
+    groups = np.zeros(len(block.ids), np.int64) if block.groups is None else block.groups
+    if len(groups) > 1:
+        place = np.zeros(len(groups), np.int64)
+        for group in np.unique(groups):
+            place[groups == group] = np.arange(np.count_nonzero(groups == group)) // bounds.rows
+        ids = (int(block.ids[0]) << 30) + (groups << 20) + place
+        return replace(block, ids=ids.astype(np.uint64))
+    every = groups[0] + np.arange(bounds.groups).repeat(bounds.rows)
+    many = len(every)
+    return replace(
+        block,
+        points=block.points.repeat(many, axis=0),
+        ids=block.ids.repeat(many),
+        groups=None if block.labels is None else every % len(block.labels),
+    )
+
+
+def _with_keys(setting: Setting, block: Block, alone: bool) -> Block:
     keys = setting.job.group_keys
     if keys is None:
         return block

@@ -16,6 +16,8 @@ from pipelines.run.delivery import delivery_of
 from pipelines.run.run import build_pipeline, prepare_run
 from tests.core.seeded import SeededNoise
 from tests.pipelines.jobs import LINE, changes
+from transforms.bound_units import Bounding
+from transforms.contributions import Contributing, contributions_in_memory
 from transforms.open_source import open_source
 from transforms.read_blocks import read_in_memory
 
@@ -166,7 +168,51 @@ def test_a_pipeline_releases_what_memory_does(bench, monkeypatch, options):
     assert np.abs(table.column("count").to_numpy() - wanted["count"]).max() < 20
 
 
+UNITS = {"input.unit": "code", "contributions": {"groups": 2, "rows": 50}}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
+    """Golden: counts of a pipeline are those of bounds in memory, by noise of epsilon 50 on 4 units."""
+    given = job_of(**by(["day"], "private", truncate={"day": "day"}), **UNITS)
+    given |= {"params.measures": ["count", "units", "mean"], "privacy.epsilon": 50.0}
+    rows = pq.read_table(bench.rows)
+    people = pa.array(np.random.default_rng(1).integers(0, 400, ROWS))
+    table = rows.set_column(rows.column_names.index("code"), "code", people)
+    pq.write_table(table, bench.rows, row_group_size=1000)
+    given |= {"contributions": {"groups": 2, "rows": 2}}
+    options = ["--runner", "FnApiRunner", "--", "--direct_running_mode=multi_processing"]
+    options += ["--direct_num_workers=2"]
+    result = bench.run(given, *(options if processes == 2 else []))
+    assert result.exit_code == 0, result.output
+    release = bench.release()
+    assert release["contributions"] == {"groups": 2, "rows": 2}
+    assert release["privacy"]["unit"] == "code" and release["privacy"]["keep"] is None
+    job = check_job(bench.changed(given))
+    source = open_source(job.input.path, job.input.columns, job.unit, groups=job.group_keys)
+    bounding = Bounding.of(source, job.grid, "one", bytes(16))
+    blocks = list(contributions_in_memory(source, Contributing.of(source, bounding, 2, 2)))
+    plan = make_plan(job, bytes(16))
+    wanted = run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(0, 0.0)).table(job.grid)
+    found = table_of(bench)
+    assert found.column("day").to_pylist() == wanted["day"].tolist() and found.num_rows == 3
+    # Another salt keeps other groups of each unit, but as many: 400 units in 2 of 3 days, 2 rows in each.
+    for name, total in (("units", 800), ("count", 1600)):
+        assert wanted[name].sum() == pytest.approx(total, abs=10)
+        assert sum(found.column(name).to_pylist()) == pytest.approx(total, abs=40)
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert "rows of each group is within" in page and "one unit more or one unit less" in page
+
+
 WRONG = [
+    ({"contributions": {"rows": 2}}, "contributions is given, but there is no input.unit"),
+    ({**UNITS, "contributions": {"rows": 0}}, "contributions.rows is 0: it must be from 1"),
+    ({**UNITS}, "contributions.groups is 2, but there is no group_by"),
+    (by(["city"], "private") | UNITS | {"input.keep": "one"}, "input.keep is one and contributions is given"),
+    (
+        by(["city"], "private") | UNITS | {"contributions": {"groups": 2**20, "rows": 2**20}},
+        "contributions.groups is 1048576 and rows 1048576: their product must be below 2^31",
+    ),
     (by([], "private"), "group_by.columns is []: give at least one column, each once"),
     (by(["city", "city"], "private"), "each once"),
     (by(["x"], "private"), "group_by.columns: x is double in part.parquet; keys are text"),

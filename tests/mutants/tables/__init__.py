@@ -1,4 +1,4 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth
+from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth, statistics
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -16,5 +16,8 @@ MUTANTS = (
     *samplers.SAMPLERS,
     *parts.DRAWS,
     *parts.SHOWN,
+    *statistics.TOTALS,
+    *statistics.CONTRIBUTIONS,
+    *statistics.KEYS,
 )
 """Every wrong version."""
