@@ -198,8 +198,8 @@ def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
     assert found.column("day").to_pylist() == wanted["day"].tolist() and found.num_rows == 3
     # Another salt keeps other groups of each unit, but as many: 400 units in 2 of 3 days, 2 rows in each.
     for name, total in (("units", 800), ("count", 1600)):
-        assert wanted[name].sum() == pytest.approx(total, abs=10)
-        assert sum(found.column(name).to_pylist()) == pytest.approx(total, abs=40)
+        assert wanted[name].sum() == pytest.approx(total, rel=0.03)  # few have one row in a day
+        assert sum(found.column(name).to_pylist()) == pytest.approx(wanted[name].sum(), abs=40)
     page = (bench.folder / "out" / "report.html").read_text()
     assert "rows of each group is within" in page and "one unit more or one unit less" in page
 
