@@ -216,7 +216,7 @@ def _left_out(job: Job, plan: Plan) -> str:
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     moved = "Values outside of the domain are moved to its edge, which belongs to it."
-    public = job.unit is None and job.neighbors.name == "replace_one"
+    public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:
         missing += " How many rows are not left out is public under replace_one."
     if job.checks:

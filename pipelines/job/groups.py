@@ -1,5 +1,6 @@
 """The groups of a job file: key columns, keys, and jobs that ask for statistics of groups."""
 
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -71,10 +72,11 @@ class GroupBy(JobPart):
             InputError: the file cannot be read.
         """
         times = tuple(None if time is None else UNITS[time] for time in self.times)
-        return Grouping(self.columns, self.labels(), times)
+        return Grouping(self.columns, self.labels, times)
 
+    @cached_property
     def labels(self) -> tuple[str, ...] | None:
-        """Return the public keys; None where they are private."""
+        """The public keys; None where they are private."""
         if self.keys == _PRIVATE:
             return None
         if isinstance(self.keys, str):
@@ -167,14 +169,27 @@ class StatisticsJob(RowsJob):
     def group_keys(self) -> GroupKeys | None:
         """See `Job.group_keys`."""
         groups = self.group_by
-        return None if groups is None else GroupKeys(groups.columns, groups.times, groups.labels())
+        return None if groups is None else GroupKeys(groups.columns, groups.times, groups.labels)
 
     def check_records(self) -> None:
         """See `Job.check_records`."""
         super().check_records()
         self._check_contributions()
+        self._check_names()
         if self.params.parts > 1 and self.group_by is None:
             raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
+
+    def _check_names(self) -> None:
+        """Check that no key column has the name of a column of measures in the table."""
+        made = {str(measure) for measure in self.params.measures}
+        made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}
+        made |= {f"{name}_error" for name in made}
+        for column in () if self.group_by is None else self.group_by.columns:
+            if column in made:
+                raise ValueError(
+                    f"group_by.columns has {column}, which is the name of a measure in the table: rename the "
+                    "column in the input."
+                )
 
     def _check_contributions(self) -> None:
         bounds, unit = self.contributions, self.unit

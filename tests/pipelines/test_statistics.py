@@ -228,6 +228,7 @@ WRONG = [
     (by(["city"], "nowhere.parquet"), "group_by.keys: nowhere.parquet cannot be read"),
     (by(["city"], "private") | {"input.unit": "code"}, "input.unit is code and group_by is given"),
     (by(["city"], "private") | {"privacy.delta": 0.0}, "privacy.delta is 0.0: private keys need one above 0"),
+    (by(["count"], "private"), "group_by.columns has count, which is the name of a measure in the table"),
     ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
     ({"params.measures": []}, "params.measures is []"),
     ({"params.parts": 2}, "params.parts is 2"),
