@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
 .PHONY: help install engines demo test test-engines audit mutants bench bench-start bench-one-cluster bench-pass bench-ordered \
-	bench-centers bench-analysis bench-sparse bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
+	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +55,7 @@ audit: install ## long statistical tests of privacy and accuracy
 mutants: install ## plant wrong versions of the code one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutants
 
-bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-sparse bench-auto bench-questions bench-scale bench-engines ## every benchmark
+bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines ## every benchmark
 
 bench-start: install ## processor time that a command takes before it reads a row
 	$(BIN)/python -m tests.benchmarks.start_up
@@ -85,6 +85,9 @@ bench-analysis: install ## medians, graphs and sample-and-aggregate against thei
 
 bench-sparse: install ## a histogram of up to a hundred million occupied cells: time beside numpy's unique, and memory
 	$(BIN)/python -m tests.benchmarks.sparse_table
+
+bench-groups: install ## statistics by group on real data, beside a baseline by hand and PipelineDP
+	$(BIN)/python -m tests.benchmarks.groups
 
 bench-auto: install ## what automatic choices cost, and whether promises hold, over a grid of settings and shapes of data
 	$(BIN)/python -m tests.benchmarks.auto

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from core.aggregate import Counts, Tally
+from core.aggregate import Tally
 from core.budget import Budget, Spend, spend
 from core.draws import Charged, Draw, Laplace, charged
 from core.noise import Noise
@@ -47,7 +47,7 @@ class Beside:
     def merged(cls, parts: Sequence["Beside"]) -> "Beside":
         """Add up any number at once, at least one, of sparse counts."""
         outside = reduce(lambda a, b: a + b, [part.outside for part in parts])
-        return cls(Counts.merged([part.aggregate for part in parts]), outside)
+        return cls(type(parts[0].aggregate).merged([part.aggregate for part in parts]), outside)
 
     def above(self, floor: int) -> "Beside":
         """Clip the aggregate alone; see `core.aggregate.Counts.above`."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,16 @@ class Block:
         outside: shape (2 d,), int64: how many rows were left out because of each column, then how many were
             moved to a bound of each column; with units, how many units have such a row. None where there are
             none, or where this is not counted.
+        groups: shape (n,), int64, the group of each record, as an index of `labels`; None where the job has
+            no groups. Where a unit may have several records, all of them are in one block.
+        labels: shape (groups,), bytes: the canonical JSON of the key values of each group, as UTF-8.
     """
 
     points: Points
     ids: NDArray[np.uint64]
     outside: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
+    labels: NDArray[np.bytes_] | None = None
 
 
 class Examination(Protocol):
@@ -81,7 +86,6 @@ class Round(Protocol):
         """Turn the merged aggregate into the next public state, privately; never raises on data."""
 
 
-@runtime_checkable
 class RoundInParts(Round, Protocol):
     """The last round of a task, whose release no process needs to hold as a whole.
 
@@ -99,10 +103,9 @@ class RoundInParts(Round, Protocol):
 
 def parts_of(round_: Round) -> int:
     """Return in how many parts a round is released: 1 unless it is a `RoundInParts`."""
-    return round_.parts if isinstance(round_, RoundInParts) else 1
+    return int(getattr(round_, "parts", 1))
 
 
-@runtime_checkable
 class Looking(Round, Protocol):
     """A round that passes over the data several times before it releases, to find where to count finely.
 
@@ -123,7 +126,7 @@ class Looking(Round, Protocol):
 
 def looks_of(round_: Round) -> int:
     """Return how often a round passes over the data before its last pass."""
-    return round_.looks if isinstance(round_, Looking) else 0
+    return int(getattr(round_, "looks", 0))
 
 
 def examination_of(round_: Round) -> Examination | None:

@@ -104,7 +104,8 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             "accountant": plan.spend.accountant,
         },
         **described(job.input),
-        "domain": job_values["domain"],
+        "domain": {"columns": list(job.input.columns), **job_values["domain"]},
+        **describe_groups(job),
         "params": job_values["params"],
         **describe_noise(job, plan),
         "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
@@ -164,6 +165,20 @@ def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
     }
 
 
+def describe_groups(job: Job) -> dict[str, Any]:
+    """Return groups and contributions of a job as JSON values, without the public keys."""
+    keys, bounds = job.group_keys, job.bounds
+    contributions = {} if bounds is None else {"contributions": asdict(bounds)}
+    if keys is None:
+        return contributions
+    public = None if keys.labels is None else len(keys.labels)
+    truncate = {
+        name: unit for name, unit in zip(keys.columns, keys.truncate, strict=True) if unit is not None
+    }
+    groups = {"columns": list(keys.columns), "public_keys": public, "truncate": truncate}
+    return {"group_by": groups, **contributions}
+
+
 def describe_checks(job: Job, plan: Plan) -> dict[str, Any]:
     """Return the checks of a release before their counts are known: the standard deviation of each count."""
     (count,) = (step.count for step in plan.rounds if isinstance(step, CheckedRound) and step.count)
@@ -204,7 +219,7 @@ def _left_out(job: Job, plan: Plan) -> str:
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     moved = "Values outside of the domain are moved to its edge, which belongs to it."
-    public = job.unit is None and job.neighbors.name == "replace_one"
+    public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:
         missing += " How many rows are not left out is public under replace_one."
     if job.checks:
@@ -237,7 +252,10 @@ def hidden(job: Job, plan: Plan) -> str:
 def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
-    made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
+    if job.bounds is not None:
+        made = "Its rows remain several records, of which it keeps as many as contributions says."
+    else:
+        made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
     return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
 
 

@@ -21,7 +21,14 @@ from pipelines.answers.answer import Rows
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.prepared import described
-from pipelines.plan import describe_checks, describe_choice, describe_noise, hidden, notes
+from pipelines.plan import (
+    describe_checks,
+    describe_choice,
+    describe_groups,
+    describe_noise,
+    hidden,
+    notes,
+)
 from pipelines.storage.folder import Folder
 from pipelines.table import (
     ATTEMPT,
@@ -67,6 +74,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
         },
         **described(job.input),
         "domain": {"columns": list(job.input.columns), **values["domain"]},
+        **describe_groups(job),
         "params": values["params"],
         **describe_noise(job, plan),
         **({"checks": describe_checks(job, plan)} if job.checks else {}),

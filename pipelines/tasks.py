@@ -19,6 +19,7 @@ class Task:
         answers_at: name of the module that explains its answers.
         params_at: `module:name` of its parameters, where they are more than core's.
         subsamples: whether its records are answers of a function to subsamples, not rows.
+        job_at: `module:name` of the model of its jobs, where they are more than those of other tasks.
         keeps: how the rows of a privacy unit may become one record; empty where units are not supported.
     """
 
@@ -26,6 +27,7 @@ class Task:
     answers_at: str
     params_at: str | None = None
     subsamples: bool = False
+    job_at: str | None = None
     keeps: tuple[Keep, ...] = get_args(Keep)
 
     @cached_property
@@ -37,6 +39,11 @@ class Task:
     def params(self) -> type[Any]:
         """The frozen dataclass of the task's own parameters, which checks its values."""
         return self.core.params if self.params_at is None else cast(type[Any], _load(self.params_at))
+
+    @cached_property
+    def job(self) -> Any:
+        """The model of its jobs; None where it is that of other tasks."""
+        return None if self.job_at is None else _load(self.job_at)
 
     @cached_property
     def answers(self) -> Answers:
@@ -68,10 +75,17 @@ TASKS = {
     "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
     "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", keeps=()),
     "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", keeps=()),
+    "statistics": _task(
+        "statistics.task:STATISTICS",
+        "statistics",
+        params_at="core.statistics.params:Asked",
+        job_at="pipelines.job.groups:StatisticsJob",
+    ),
     "sample_and_aggregate": _task(
         "sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
         "sample_and_aggregate",
         params_at="pipelines.job.subsamples:Analysis",
+        job_at="pipelines.job.subsamples_job:SubsamplesJob",
         subsamples=True,
     ),
 }

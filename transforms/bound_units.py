@@ -1,7 +1,7 @@
 """Bound the contribution of a privacy unit: all of its rows become at most one record."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -229,32 +229,39 @@ def split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> It
         order = order_keys(batch.column(bounding.order))
     if len(block.ids) < len(keys):
         kept, order = (None if each is None else each.take(pa.array(block.ids)) for each in (keys, order))
-    yield from _by_shard(bounding, kept, points, order)
+    yield from by_shard(bounding, kept, points, None if order is None else {"order": order})
     if bounding.checked:
-        found = outside(batch, bounding.columns, bounding.grid)
-        some = np.flatnonzero(found.any(axis=0))
-        for number, part in _by_shard(bounding, keys.take(pa.array(some)), found[:, some].T):
-            yield number + bounding.shards, part
+        yield from outside_by_shard(bounding, batch, keys)
 
 
-def _by_shard(
-    bounding: Bounding, keys: pa.Array, values: NDArray[Any], order: pa.Array | None = None
+def outside_by_shard(
+    bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield units with their values, shape (n, m), and their keys of `order_keys`, for every shard."""
+    """Yield the units that have a row left out or moved to a bound, for every shard of checks."""
+    found = outside(batch, bounding.columns, bounding.grid)
+    some = np.flatnonzero(found.any(axis=0))
+    for number, part in by_shard(bounding, keys.take(pa.array(some)), found[:, some].T):
+        yield number + bounding.shards, part
+
+
+def by_shard(
+    bounding: Bounding, keys: pa.Array, values: NDArray[Any], more: Mapping[str, pa.Array] | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield units with their values, shape (n, m), and more columns by name, for every shard."""
     spread = scramble(unit_ids(keys), bounding.salt, _SPLIT) >> np.uint64(32)
     shard = spread * np.uint64(bounding.shards) >> np.uint64(32)
-    by_shard = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
-    columns = {"unit": keys.take(pa.array(by_shard))}
-    columns |= {str(i): pa.array(values[:, i][by_shard]) for i in range(values.shape[1])}
-    if order is not None:
-        columns["order"] = order.take(pa.array(by_shard))
+    order = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
+    columns = {"unit": keys.take(pa.array(order))}
+    columns |= {str(i): pa.array(values[:, i][order]) for i in range(values.shape[1])}
+    for name, column in (more or {}).items():
+        columns[name] = column.take(pa.array(order))
     part = pa.record_batch(columns)
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         yield number, stream(part.slice(start, end - start))
 
 
-def _gathered(parts: Sequence[bytes]) -> tuple[pa.Table, NDArray[np.intp], NDArray[np.int64], U64] | None:
+def gathered_rows(parts: Sequence[bytes]) -> tuple[pa.Table, NDArray[np.intp], NDArray[np.int64], U64] | None:
     """Return all rows of a shard, and the order that puts the rows of a unit together; None without rows.
 
     Returns:
@@ -281,7 +288,7 @@ def _gathered(parts: Sequence[bytes]) -> tuple[pa.Table, NDArray[np.intp], NDArr
 
 def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
     """Return how many units have a row of each kind, shape (counts,): a unit is counted once for a kind."""
-    gathered = _gathered(parts)
+    gathered = gathered_rows(parts)
     if gathered is None:
         return np.zeros(counts, dtype=np.int64)
     rows, order, of_unit, ids = gathered
@@ -300,7 +307,7 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
         bounding: how the rows of a unit become its record.
         parts: Arrow streams of `split_points`, in any order.
     """
-    gathered = _gathered(parts)
+    gathered = gathered_rows(parts)
     if gathered is None:
         return b"", b"", b""
     rows, order, of_unit, ids = gathered

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from transforms.group_keys import GroupKeys, check_keys
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.row_order import is_ordering
@@ -36,6 +37,7 @@ class Source:
         inexact: used columns that are not integers and are read as float64.
         order: column that orders the rows of a unit, or None where their order does not matter.
         preparation: how rows of the files become those that a task sees; by default they are as they are.
+        groups: how rows become members of groups, or None without groups.
         row_groups: how many descriptors the files give, to show how far a run is; it enters no pipeline.
     """
 
@@ -45,6 +47,7 @@ class Source:
     inexact: tuple[str, ...] = ()
     order: str | None = None
     preparation: Preparation = AS_THEY_ARE
+    groups: GroupKeys | None = None
     row_groups: int = dataclasses.field(default=0, compare=False)
 
     @property
@@ -76,6 +79,7 @@ def open_source(
     order: str | None = None,
     opened: Opened | None = None,
     preparation: Preparation = AS_THEY_ARE,
+    groups: GroupKeys | None = None,
 ) -> Source:
     """List the files at `path` and check the footer of each.
 
@@ -87,6 +91,7 @@ def open_source(
         order: optional column that orders the rows of a unit.
         opened: what `open_files` gave for `path`, so that several sources have the same files.
         preparation: how rows are prepared; it may make some of these columns.
+        groups: optional key columns of groups.
 
     Returns:
         The source, files sorted by name.
@@ -95,7 +100,8 @@ def open_source(
         InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
             missing, not numeric, or of another type than in other files; or the column of the unit has a type
             that cannot identify units, or another kind than in other files; or the column of the order has a
-            type that cannot order rows, or another type than in other files; or an expression does not fit.
+            type that cannot order rows, or another type than in other files; or an expression does not fit;
+            or see `transforms.group_keys.check_keys`.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -105,8 +111,10 @@ def open_source(
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
+    if groups is not None:
+        check_keys(groups, files, schemas)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(tuple(files), tuple(columns), unit, inexact, order, preparation, sum(row_groups))
+    return Source(tuple(files), tuple(columns), unit, inexact, order, preparation, groups, sum(row_groups))
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import numbers, outside
+from transforms.group_keys import GroupKeys
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -81,12 +82,14 @@ class Reader:
         checked: whether blocks also count rows that are left out or moved to a bound, of those that the
             preparation keeps.
         preparation: how rows are prepared.
+        groups: how rows become members of groups; rows without a group are left out. None without groups.
     """
 
     columns: tuple[str, ...]
     grid: Grid
     checked: bool = False
     preparation: Preparation = AS_THEY_ARE
+    groups: GroupKeys | None = None
 
     @classmethod
     def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
@@ -100,7 +103,7 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid, checked, source.preparation)
+        return cls(source.columns, grid, checked, source.preparation, source.groups)
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
@@ -186,7 +189,9 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
         columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
         most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
         preparation = next(iter(readers.values())).preparation
-        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most)
+        groups = [reader.groups.columns for reader in readers.values() if reader.groups is not None]
+        keys = list(dict.fromkeys(name for names in groups for name in names))
+        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, groups=keys)
         for batch, kept in read:
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
@@ -199,7 +204,15 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
             row += rows
     if row == descriptor.first_row:
         for number, reader in readers.items():
-            yield number, Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+            yield number, _nothing(reader)
+
+
+def _nothing(reader: Reader) -> Block:
+    """Return a block without records."""
+    block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+    if reader.groups is None:
+        return block
+    return dataclasses.replace(block, groups=np.empty(0, np.int64), labels=np.empty(0, "S1"))
 
 
 def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
@@ -220,7 +233,12 @@ def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:
 
 
 def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
-    """Return the records of `batch`: the rows without null, NaN or infinity, on the grid, with their ids."""
+    """Return the records of `batch`: the rows without null, NaN or infinity, on the grid, with their ids.
+
+    With groups, only rows that have one are records.
+    """
+    if reader.groups is not None:
+        return _grouped_block(reader, reader.groups, batch, ids)
     if reader.grid.wide:
         return _wide_block(reader, batch, ids)
     # Column-major order: numpy then iterates along the rows, and the points keep this order.
@@ -233,6 +251,17 @@ def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> 
     if not finite.all():
         values, ids = np.asfortranarray(values[finite]), ids[finite]
     return Block(reader.grid.quantize(values), ids)
+
+
+def _grouped_block(reader: Reader, keys: GroupKeys, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    groups, labels = keys.read(batch)
+    rows = np.arange(batch.num_rows, dtype=np.uint64)
+    if (groups < 0).any():
+        rows = rows[groups >= 0]
+        batch = batch.take(pa.array(rows))
+    block = to_block(dataclasses.replace(reader, groups=None), batch, rows)
+    kept = block.ids
+    return dataclasses.replace(block, ids=ids[kept], groups=groups[kept], labels=labels)
 
 
 def _wide_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:

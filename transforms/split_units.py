@@ -174,6 +174,7 @@ def read_keyed(
     most: int,
     order: str | None = None,
     preparation: Preparation = AS_THEY_ARE,
+    groups: Sequence[str] = (),
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array | None]]:
     """Read a row group `most` rows at a time, and replace units by their keys.
 
@@ -187,6 +188,7 @@ def read_keyed(
         most: rows that are yielded at a time.
         order: optional column that orders the rows of a unit; it is yielded with the used columns.
         preparation: how rows are prepared.
+        groups: key columns of groups, which are yielded, too.
 
     Returns:
         Columns and keys of `most` rows each, and which of them to keep, or None for all; the last ones may
@@ -198,9 +200,9 @@ def read_keyed(
     if descriptor.row_group is None:
         return
     pieces: list[pa.RecordBatch] = []
-    names = list(dict.fromkeys((*columns, *filter(None, (order,)))))
+    names = list(dict.fromkeys((*columns, *filter(None, (order,)), *groups)))
     file, row_group = descriptor.file, descriptor.row_group
-    for batch, kept in read_prepared(preparation, file, row_group, columns, most, unit, order):
+    for batch, kept in read_prepared(preparation, file, row_group, columns, most, unit, order, groups):
         arrays = [*(batch.column(name) for name in names), unit_keys(batch.column(unit), salt)]
         if kept is not None:
             arrays.append(kept)

@@ -100,12 +100,7 @@ def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -
         ids: shape (units,), identity of each unit for the hash.
         salt: 16 secret bytes.
     """
-    race, words = scramble(ids, salt, _ROW)[of_unit], list(_words(points))
-    for word in words:
-        race = scramble(race ^ word, salt, _ROW)
-    ordered = np.sort(race)
-    if (ordered[1:] == ordered[:-1]).any():
-        race = _race_of_copies(race, words, of_unit, salt)
+    race, words = race_of(points, of_unit, ids, salt)
     least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(least, of_unit, race)
     won = np.flatnonzero(race == least[of_unit])
@@ -114,6 +109,30 @@ def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -
     kept = np.empty(len(ids), dtype=np.intp)
     kept[of_unit[won]] = won
     return kept
+
+
+def race_of(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> tuple[U64, list[U64]]:
+    """Return a hash of each row, by whose order rows of a unit are chosen, and the words of the points.
+
+    The hashes of a unit's rows follow from the unit and the multiset of its points. Copies of a point have
+    different hashes.
+
+    Args:
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
+        ids: shape (units,), identity of each unit for the hash.
+        salt: 16 secret bytes.
+
+    Returns:
+        Shape (n,); and shape (n,) each, of which equal hashes of different points are ordered by.
+    """
+    race, words = scramble(ids, salt, _ROW)[of_unit], list(_words(points))
+    for word in words:
+        race = scramble(race ^ word, salt, _ROW)
+    ordered = np.sort(race)
+    if (ordered[1:] == ordered[:-1]).any():
+        race = _race_of_copies(race, words, of_unit, salt)
+    return race, words
 
 
 def _words(points: Steps) -> Iterator[U64]:

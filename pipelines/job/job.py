@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -15,7 +14,6 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    computed_field,
     create_model,
     model_validator,
 )
@@ -23,7 +21,7 @@ from pydantic import (
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
-from pipelines.job.inputs import PreparedInput, RowsInput, SubsamplesInput
+from pipelines.job.inputs import PreparedInput, RowsInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
 from pipelines.job.prepared import check_prepared
@@ -32,6 +30,10 @@ from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, qu
 from pipelines.job.text import read_job_text
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
+
+if TYPE_CHECKING:
+    from core.statistics.params import Contributions
+    from transforms.group_keys import GroupKeys
 
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
@@ -134,6 +136,16 @@ class Job(JobPart):
     def checks(self) -> float:
         """Share of epsilon that pays for counts of what the input has outside of the domain; 0 for none."""
         return 0.0
+
+    @property
+    def bounds(self) -> "Contributions | None":
+        """What a unit may contribute where its rows remain several records; None where they do not."""
+        return None
+
+    @property
+    def group_keys(self) -> "GroupKeys | None":
+        """How rows become members of groups; None without groups."""
+        return None
 
     def check_records(self) -> None:
         """Check that the input fits the domain.
@@ -274,50 +286,6 @@ class RowsJob(Job):
             )
 
 
-class SubsamplesJob(Job):
-    """A job whose records are the answers of a function to disjoint subsamples."""
-
-    input: SubsamplesInput
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def domain(self) -> dict[str, Any]:
-        """The universe of the answers, with the keys of the release."""
-        outputs = self.task_params.outputs
-        names = [f"value_{axis}" for axis in range(len(outputs.lower))]
-        return {"columns": names, **outputs.model_dump(mode="json"), "ball": None}
-
-    @property
-    def grid(self) -> Grid:
-        """See `Job.grid`."""
-        return cast(Grid, self.task_params.outputs.grid())
-
-    @property
-    def unit(self) -> str | None:
-        """See `Job.unit`."""
-        return self.input.unit
-
-    def check_records(self) -> None:
-        """See `Job.check_records`."""
-        if self.privacy.policy is not None:
-            raise ValueError(
-                "privacy.policy is about points of a domain, but a function receives rows as they are: "
-                "leave it out."
-            )
-        check_prepared(self.input, self.privacy, self.unit, True)
-        bounds = self.input.bounds
-        if bounds is not None and len(bounds) != len(self.input.columns):
-            raise ValueError(
-                f"input.bounds has {len(bounds)} entries for {len(self.input.columns)} columns: "
-                "give one per column."
-            )
-        for low, high in bounds or ():
-            if not -math.inf < low < high < math.inf:
-                raise ValueError(
-                    f"input.bounds has [{low}, {high}]: give two finite numbers, the lower one first."
-                )
-
-
 @cache
 def _model(name: str) -> type[Job]:
     """Return the model of a task's jobs."""
@@ -326,7 +294,7 @@ def _model(name: str) -> type[Job]:
     needed = any(field.is_required() for field in params.model_fields.values())
     return create_model(
         f"Job of {name}",
-        __base__=SubsamplesJob if task.subsamples else RowsJob,
+        __base__=task.job or RowsJob,
         task=(cast(Any, Literal[name]), ...),
         params=(params, ... if needed else params()),
     )

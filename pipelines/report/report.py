@@ -178,6 +178,17 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Composed by", privacy["accountant"]),
         *_of_the_run(release),
     ]
+    if release.get("group_by"):
+        groups = release["group_by"]
+        cut = "".join(f"; {name} cut to its {unit}" for name, unit in groups["truncate"].items())
+        public = groups["public_keys"]
+        keys = "private" if public is None else f"{public:,} public ones"
+        settings.insert(2, ("Groups", f"by {' and '.join(groups['columns'])}{cut}; keys: {keys}"))
+    if release.get("contributions"):
+        bounds = release["contributions"]
+        settings.insert(
+            2, ("Contributions", f"at most {bounds['groups']:,} groups, {bounds['rows']:,} rows each")
+        )
     if domain.get("ball"):
         ball = domain["ball"]
         settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from pipelines.answers.text import number
 from pipelines.errors import JobError
-from pipelines.job.job import Job, SubsamplesJob
+from pipelines.job.job import Job
+from pipelines.job.subsamples_job import SubsamplesJob
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 

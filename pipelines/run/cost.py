@@ -31,10 +31,12 @@ from core.domain import Grid
 from core.rounds import looks_of
 from pipelines.answers.text import number
 from pipelines.errors import JobError
-from pipelines.job.job import Job, SubsamplesJob
+from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
+from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.plan import make_plan
 from pipelines.run.usage import Usage, run_command
+from transforms.group_keys import GroupKeys
 
 ROWS = (1_000_000, 10_000_000, 100_000_000)
 TRIALS = (1 << 21, 3 << 21)
@@ -42,6 +44,9 @@ TRIALS = (1 << 21, 3 << 21)
 
 PER_UNIT = 10
 """Rows of each made-up unit."""
+
+GROUPS = 1000
+"""Made-up private keys."""
 
 _ROW_GROUP = 1 << 20
 _SMALLEST_GROWTH = 2.0  # bytes a row; measurements differ by more than less would be
@@ -149,7 +154,8 @@ def _write_rows(job: Job, path: Path, rows: int) -> None:
 def made_up(job: Job, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
     """Make rows from `first` on: uniform over the domain, or for a function within `input.bounds`.
 
-    A unit has ten rows, one after the other. A column that orders rows is their number.
+    A unit has ten rows, one after the other. A column that orders rows is their number. Keys of groups are
+    the public ones, or a thousand private ones.
     """
     rng, names = np.random.default_rng(first), job.input.columns
     columns: dict[str, NDArray[Any]] = {}
@@ -163,6 +169,22 @@ def made_up(job: Job, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
         columns.setdefault(job.order, numbers)
     if job.unit is not None:
         columns.setdefault(job.unit, numbers // PER_UNIT)
+    if job.group_keys is not None:
+        columns = _made_up_keys(job.group_keys, rows, rng) | columns
+    return columns
+
+
+def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    """Make key columns: public keys, or as many private ones as `GROUPS`, each equally often."""
+    day = np.datetime64("2000-01-01")
+    if keys.labels is not None:
+        known = [json.loads(label) for label in keys.labels]
+    else:
+        known = [[str(day + i) if cut else f"key {i}" for cut in keys.truncate] for i in range(GROUPS)]
+    numbers, columns = rng.integers(0, len(known), rows), {}
+    for place, (column, cut) in enumerate(zip(keys.columns, keys.truncate, strict=True)):
+        values = np.array([key[place] for key in known])
+        columns[column] = (values.astype("datetime64[s]") if cut else values)[numbers]
     return columns
 
 

@@ -54,6 +54,7 @@ from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
+from transforms.contributions import BoundContributions, ContributedReader, Contributing
 from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
 from transforms.gather_parts import GATHERED
 from transforms.open_source import Source, open_source
@@ -95,6 +96,15 @@ class Prepared:
             return None
         return Bounding.of(self.source, job.grid, job.keep, self.salt, job.checks > 0)
 
+    @property
+    def contributing(self) -> Contributing | None:
+        """Which rows of a unit become records; None where its rows become one, or each row is a record."""
+        job, bounds = self.job, self.job.bounds
+        if bounds is None:
+            return None
+        bounding = Bounding.of(self.source, job.grid, "one", self.salt, job.checks > 0)
+        return Contributing.of(self.source, bounding, bounds.groups, bounds.rows)
+
 
 def prepare_run(
     job: Job | QuestionsJob,
@@ -124,7 +134,14 @@ def prepare_run(
     check_options(options)
     check_apart(job, FILES)
     preparation = job.input.preparation()
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order, preparation=preparation)
+    source = open_source(
+        job.input.path,
+        job.input.columns,
+        job.unit,
+        job.order,
+        preparation=preparation,
+        groups=job.group_keys,
+    )
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()
@@ -244,8 +261,9 @@ def steps_of(prepared: Prepared) -> list[Step]:
         blocks = prepared.job.task_params.blocks
         answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
         return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name, _ in passes)]
-    if prepared.bounding is not None:
-        parts = prepared.bounding.parts
+    gathered = prepared.bounding or prepared.contributing
+    if gathered is not None:
+        parts = gathered.parts
         return [gather, *(Step(name, parts * times, "parts", weight=0.2) for name, times in passes)]
     return [Step(name, source.row_groups * times, "row groups") for name, times in passes]
 
@@ -261,6 +279,9 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
         splitting = Splitting(source.columns, source.unit, blocks, prepared.salt, source.preparation)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
+    elif prepared.contributing is not None:
+        elements = elements | "Units" >> BoundContributions(prepared.contributing)
+        reader = ContributedReader(job.grid.dimension, source.groups)
     elif prepared.bounding is not None:
         elements = elements | "Units" >> BoundUnits(prepared.bounding)
         reader = BoundedReader(job.grid)
@@ -288,6 +309,7 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     parts = parts_of(plan.rounds[-1])
     if parts == 1:
         return None
-    salt = prepared.salt if job.keep in ("one", "last") else b""
+    chosen = job.keep in ("one", "last") or job.bounds is not None
+    salt = prepared.salt if chosen else b""
     versions = (file.version.encode() for file in prepared.source.every_file)
     return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)

@@ -202,6 +202,7 @@ CASES = {
     "minimum": Case(DISTINCT, ordered("minimum")),
     "interior_point": Case(DISTINCT, ordered("interior_point")),
     "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),
+    "statistics": Case(DISTINCT, ordered("statistics", measures=["count", "mean"])),
     "k_means": Case(piecewise(clumps(2)), plane("k_means", 2, k=10)),
     "k_means, 8 columns": Case(piecewise(clumps(8)), plane("k_means", 8, k=10)),
     "k_median": Case(piecewise(clumps(2)), plane("k_median", 2, k=10)),

@@ -116,6 +116,9 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
         case "histogram":
             wide = [{"cells": cells} for cells in (16, 128)]
             return [cube(1 << 12, 2), line(1 << 14)], wide, sizes
+        case "statistics":
+            every = {"measures": ("count", "sum", "mean", "variance")}
+            return [cube(100, 1), cube(1 << 20, 2)], [every, {"measures": ("sum",)}], sizes
         case "interior_point":
             return lines, [{}], [500, 2_000, 30_000]
         case "threshold":

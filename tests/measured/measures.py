@@ -172,6 +172,33 @@ class HistogramMeasure(Measure):
         return {"cell_error": float(errors.max(initial=0)), "released_from": missing.max(initial=0) + 1.0}
 
 
+class StatisticsMeasure(Measure):
+    """Root mean square error of counts, of sums and means in parts of their columns' ranges."""
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        grid, n, figures = self.case.grid, len(self.points), {}
+        result = found.result(grid)
+        released = next((max(v.value, 0) for v in result.values if v.measure == "count"), 0)
+        for value in result.values:
+            off = 0.0
+            if value.column is not None:
+                column = self.points[:, value.column].astype(np.float64)
+                half = grid.extents[value.column] / 2
+            if value.measure == "count":
+                off = abs(value.value - n)
+            elif value.measure == "sum":
+                off = abs(value.value - column.sum()) / (2 * half)
+            elif value.measure == "mean" and value.value is not None and n:
+                off = abs(value.value - column.mean()) * released / half
+            if value.measure != "variance":
+                name = f"{value.measure}_error"
+                figures[name] = max(figures.get(name, 0.0), off)
+        return figures
+
+    def error(self, found: Any) -> float:
+        return float(np.sqrt(np.mean(np.square(list(self.figures(found, {}).values())))))
+
+
 class InteriorPointMeasure(Measure):
     """Whether the point is between the smallest and the largest record."""
 
@@ -394,6 +421,7 @@ MEASURES: dict[str, type[Measure]] = {
     "cdf": CdfMeasure,
     "ranges": RangesMeasure,
     "histogram": HistogramMeasure,
+    "statistics": StatisticsMeasure,
     "interior_point": InteriorPointMeasure,
     "threshold": ThresholdMeasure,
     "k_means": CentersMeasure,
@@ -415,6 +443,8 @@ NOT_MEASURED: dict[str, str] = {
     "leftover": "the largest of errors",
     "spread_factor": "belongs to errors",
     "failed_most": "a limit that the noisy number of failed blocks is compared with",
+    "units_error": "that of rows, or of another total with noise of the same kind",
+    "found_from": "groups are not measured here; tests/core/statistics has them",
     "rows_error": "only where coverage is given",
 }
 """Figures of plans that are no promise about a release, or that are measured elsewhere."""

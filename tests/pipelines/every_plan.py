@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, get_args, get_type_hints
 
@@ -18,7 +18,7 @@ from pipelines.job.questions import QuestionsJob
 from pipelines.joint_plan import make_joint_plan, questions_of
 from pipelines.plan import make_plan
 from pipelines.tasks import TASKS
-from tests.pipelines.jobs import changes
+from tests.pipelines.jobs import LINE, changes
 
 SALT = b"sixteen secrets!"
 
@@ -55,6 +55,7 @@ FIVE_COLUMNS = {
 PLANE = {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1, 0.5]}
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
+CONTRIBUTED = {"input.unit": "u", "contributions": {"groups": 2, "rows": 3}}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
@@ -105,6 +106,25 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
+    ),
+    "statistics": (
+        CHECKED,
+        {**LINE, **NEAR},
+        {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]}},
+        {"group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}, **CHECKED},
+        {"params.parts": 3, "group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}},
+        {"group_by": {"columns": ["c"], "keys": "private"}},
+        {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": "private"}},
+        {"params.parts": 3, **CHECKED, "group_by": {"columns": ["c"], "keys": "private"}},
+        {"input.unit": "u", "contributions": {"rows": 3}},
+        {**CONTRIBUTED, "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]}},
+        {**CONTRIBUTED, **CHECKED, "group_by": {"columns": ["c"], "keys": "private"}, "privacy.epsilon": 8.0},
+        {
+            **CONTRIBUTED,
+            "params.measures": ["mean"],
+            "group_by": {"columns": ["c"], "keys": "private"},
+            "privacy.epsilon": 8.0,
+        },
     ),
     "threshold": (
         {"privacy.policy": {"partition": [0.25, 0.5]}},
@@ -313,4 +333,54 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     ids = np.arange(len(points), dtype=np.uint64)
     half = len(points) // 2
     outside = rng.integers(0, 9, 2 * len(extents))  # counted by jobs with checks alone
-    return [Block(points[:half], ids[:half], outside), Block(points[half:], ids[half:])]
+    parts = [Block(points[:half], ids[:half], outside), Block(points[half:], ids[half:])]
+    return [with_groups(setting, part) for part in parts]
+
+
+_FEW = np.array([b'["a"]', b'["b"]', b'["longer"]'])
+_ALONE = np.array([b'["a"]', b'["alone"]', b'["alone, too"]'])
+
+
+def with_groups(setting: Setting, block: Block, alone: bool = False) -> Block:
+    """Return the records with groups that follow from their points, if the job has groups.
+
+    Args:
+        setting: see above.
+        block: the records.
+        alone: whether all of them are in a group that no other record is in, where keys are private.
+
+    With contributions a single record becomes a unit that contributes as much as it may, and other records
+    are of units with several records in one group.
+    """
+    block = _with_keys(setting, block, alone)
+    bounds = setting.job.bounds
+    if bounds is None or not len(block.ids):
+        return block
+    groups = np.zeros(len(block.ids), np.int64) if block.groups is None else block.groups
+    if len(groups) > 1:
+        place = np.zeros(len(groups), np.int64)
+        for group in np.unique(groups):
+            place[groups == group] = np.arange(np.count_nonzero(groups == group)) // bounds.rows
+        ids = (int(block.ids[0]) << 30) + (groups << 20) + place
+        return replace(block, ids=ids.astype(np.uint64))
+    every = groups[0] + np.arange(bounds.groups).repeat(bounds.rows)
+    many = len(every)
+    return replace(
+        block,
+        points=block.points.repeat(many, axis=0),
+        ids=block.ids.repeat(many),
+        groups=None if block.labels is None else every % len(block.labels),
+    )
+
+
+def _with_keys(setting: Setting, block: Block, alone: bool) -> Block:
+    keys = setting.job.group_keys
+    if keys is None:
+        return block
+    if keys.public is not None:
+        labels, groups = keys.public, block.points.sum(axis=1) % max(1, len(keys.public) - 1)  # one is empty
+    elif alone:
+        labels, groups = _ALONE, np.ones(len(block.points), np.int64)
+    else:
+        labels, groups = _FEW, block.points.sum(axis=1) % len(_FEW)
+    return replace(block, groups=groups.astype(np.int64), labels=labels)

@@ -14,6 +14,7 @@ from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.mechanisms.heavy_path import HeavyPathWalk
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.mechanisms.splits import Splits
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
@@ -136,7 +137,7 @@ class Probe(Noise):
         return sample(), noise
 
     def _explore(self, draw: Draw, sample: Callable[[], Any]) -> list[Asked] | None:
-        if isinstance(draw, HeavyPathWalk | Splits | Stopping):
+        if isinstance(draw, HeavyPathWalk | OptimalSelection | Splits | Stopping):
             return None
         if isinstance(draw, AboveThreshold):
             _, noise = self._run(sample, _Queries())
@@ -148,7 +149,7 @@ class Probe(Noise):
                 Asked("threshold", {0: threshold[0]}, first),
                 Asked("queries", values, scales.pop() if scales else math.inf),
             ]
-        if isinstance(draw, StabilityHistogram | StabilityAxes):
+        if isinstance(draw, CountThreshold | StabilityHistogram | StabilityAxes):
             return self._cells(draw, sample)
         if isinstance(draw, ADist):
             best, noise = self._run(sample, _Exact(spike=_HUGE))
@@ -180,13 +181,16 @@ class Probe(Noise):
             for _, values, scale in calls
         ]
 
-    def _cells(self, draw: StabilityHistogram | StabilityAxes, sample: Callable[[], Any]) -> list[Asked]:
+    def _cells(
+        self, draw: CountThreshold | StabilityHistogram | StabilityAxes, sample: Callable[[], Any]
+    ) -> list[Asked]:
         found, noise = self._run(sample, _Exact(0, _HUGE))
         if isinstance(found, tuple) and isinstance(
             found[0], np.ndarray
         ):  # all cells that reach the threshold
             if not noise.calls and draw.scale and not len(found[0]):  # a part without cells draws nothing
-                return [Asked("laplace", {}, draw.scale)]
+                gaussian = isinstance(draw, CountThreshold) and draw.gaussian
+                return [Asked("gaussian" if gaussian else "laplace", {}, draw.scale)]
             if not noise.calls:
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls
@@ -200,13 +204,13 @@ class Probe(Noise):
             asked.append(Asked(kind, dict(zip(keys, values, strict=True)), scale))
         return asked
 
-    def _all_released(self, sample: Callable[[], Any]) -> list[int]:
+    def _all_released(self, sample: Callable[[], Any]) -> list[Any]:
         class Lifted(_Exact):
-            def laplace(self, values: Any, scale: float) -> Any:
+            def _added(self, kind: str, values: Any, scale: float) -> Any:
                 return np.asarray(values) + _HUGE
 
         keys, _ = self._run(sample, Lifted())[0]
-        return [int(key) for key in keys]
+        return list(keys.tolist())
 
     def laplace(self, values: Any, scale: float) -> Any:
         return self._now.laplace(values, scale)

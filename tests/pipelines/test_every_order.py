@@ -37,13 +37,20 @@ def total(step: Any, data: list[Block], state: Any) -> Any:
 
 
 def shuffled(data: list[Block], seed: int) -> list[Block]:
-    """Return the same records in another order, cut into other blocks."""
+    """Return the same records in another order, cut into other blocks between units."""
     points = np.concatenate([block.points for block in data])
     ids = np.concatenate([block.ids for block in data])
-    order = np.random.default_rng(seed).permutation(len(ids))
-    first, *others = np.array_split(order, 3)
+    rng = np.random.default_rng(seed)
+    units, unit_of = np.unique(ids, return_inverse=True)
+    part_of = rng.permutation(len(units))[unit_of] * 3 // len(units)
+    first, *others = (rng.permutation(np.flatnonzero(part_of == part)) for part in range(3))
     outside = sum(block.outside for block in data if block.outside is not None)
-    return [*(Block(points[part], ids[part]) for part in others), Block(points[first], ids[first], outside)]
+    if data[0].groups is None:
+        cut = [Block(points[part], ids[part]) for part in (*others, first)]
+    else:
+        groups = np.concatenate([block.groups for block in data])
+        cut = [Block(points[p], ids[p], None, groups[p], data[0].labels) for p in (*others, first)]
+    return [*cut[:-1], replace(cut[-1], outside=outside)]
 
 
 @pytest.mark.parametrize("name", different())

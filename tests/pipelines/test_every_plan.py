@@ -25,6 +25,7 @@ from core.mechanisms.a_dist import ADist
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.partition_selection import CountThreshold
 from core.mechanisms.random_path import RandomPath
 from core.mechanisms.splits import Splits
 from core.mechanisms.stability import StabilityHistogram
@@ -210,7 +211,15 @@ SCRIPTS: dict[str, Script] = {"drawn": drawn, "nothing": nothing, "first": first
 
 
 _OF_ONE_SCALE = (
-    ADist | Additive | Choosing | Exponential | Splits | StabilityAxes | StabilityHistogram | WithinCell
+    ADist
+    | Additive
+    | Choosing
+    | CountThreshold
+    | Exponential
+    | Splits
+    | StabilityAxes
+    | StabilityHistogram
+    | WithinCell
 )
 
 

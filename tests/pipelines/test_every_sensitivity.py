@@ -22,10 +22,11 @@ import pytest
 from core.draws import Draw
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.choosing import Choosing
+from core.mechanisms.partition_selection import CountThreshold
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.rounds import Block
-from tests.pipelines.every_plan import Setting, blocks
+from tests.pipelines.every_plan import Setting, blocks, with_groups
 from tests.pipelines.probing import Look, Probe, born, changes_of, loss
 from tests.pipelines.test_every_plan import aggregate, covered, named, released
 
@@ -103,7 +104,8 @@ def neighbors(setting: Setting, shape: str) -> Databases:
         return found, list(itertools.combinations(found, 2))
     ids = np.array([1 << 40], dtype=np.uint64)
     outside = np.eye(2, dtype=np.int64).repeat(len(more[0]), axis=1)  # left out, or moved, in every column
-    found = {i: [*data, Block(point[None, :], ids, outside[i % 2])] for i, point in enumerate(more)}
+    blocks_of = [Block(point[None, :], ids, outside[i % 2]) for i, point in enumerate(more)]
+    found = {i: [*data, with_groups(setting, block, alone=i % 3 == 0)] for i, block in enumerate(blocks_of)}
     if setting.job.privacy.neighbors == "add_or_remove_one":
         return {None: data} | found, [(None, i) for i in range(len(more))]
     pairs = itertools.combinations(range(len(more)), 2)
@@ -142,7 +144,10 @@ def check(step: Any, ours: list[Look], theirs: list[Look]) -> None:
         if one.asked is None:
             continue
         spent[one.draw].append(loss(one, other))
-        if isinstance(one.draw, Choosing | StabilityHistogram | StabilityAxes) and one.asked[0].scale:
+        if (
+            isinstance(one.draw, Choosing | CountThreshold | StabilityHistogram | StabilityAxes)
+            and one.asked[0].scale
+        ):
             assert max(born(one, other), default=0) <= one.draw.changes, f"{step.name}: {one.draw}"
         if isinstance(one.draw, Choosing):
             touched = np.count_nonzero(changes_of(one.asked[0], other.asked[0]))

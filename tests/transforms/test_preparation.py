@@ -125,7 +125,7 @@ def test_units_are_those_of_a_file_filtered_before(rows, tmp_path: Path, keep: K
     order = "when" if keep == "last" else None
     plain = open_source(str(tmp_path / "filtered"), ["amount"], "who", order)
     made = preparation("city != 'FR'", who="upper(user)", when="0 - floor(seconds(time) * 1000000)")
-    prepared = open_source(str(folder), ["amount"], "who", order, made)
+    prepared = open_source(str(folder), ["amount"], "who", order, preparation=made)
     found = [
         list(bound_in_memory(source, Bounding.of(source, LINE, keep, SALT, True)))
         for source in (prepared, plain)

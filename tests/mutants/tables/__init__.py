@@ -9,6 +9,7 @@ from tests.mutants.tables import (
     rows,
     samplers,
     smooth,
+    statistics,
 )
 
 MUTANTS = (
@@ -33,5 +34,8 @@ MUTANTS = (
     *questions.STRANDS,
     *questions.SHOWN,
     *rows.READY,
+    *statistics.TOTALS,
+    *statistics.CONTRIBUTIONS,
+    *statistics.KEYS,
 )
 """Every wrong version."""

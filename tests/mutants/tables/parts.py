@@ -82,7 +82,7 @@ SHOWN = (
         12,
         "pipelines/run/run.py",
         "attempts that keep other rows of a unit count as one",
-        'salt = prepared.salt if job.keep in ("one", "last") else b""',
+        'salt = prepared.salt if chosen else b""',
         'salt = b""',
         Selection(_DRAWN_ONCE.nodes, "random_row"),
     ),

@@ -2,8 +2,10 @@
 
 import json
 import shutil
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pipelines.job.job import check_job
@@ -43,6 +45,18 @@ def test_units_have_ten_rows(bench: Bench) -> None:
     rows = made_up(check_job(bench.changed({**changes("median"), **last})), 0, 95)
     assert np.bincount(rows["who"]).tolist() == [10] * 9 + [5]
     assert (np.diff(rows["when"]) == 1).all()
+
+
+@pytest.mark.parametrize("keys", ["private", [["a", "2013-01-05"], ["b", "2013-01-06"]]])
+def test_keys_of_groups(bench: Bench, keys: Any) -> None:
+    """A run on them finds the public keys, or private ones of two columns."""
+    groups = {"columns": ["city", "day"], "keys": keys, "truncate": {"day": "day"}}
+    job = check_job(bench.changed({**changes("statistics"), "group_by": groups}))
+    rows = made_up(job, 0, 500)
+    assert {"x", "y", "city", "day"} == set(rows) and rows["day"].dtype.kind == "M"
+    assert job.group_keys is not None
+    found, labels = job.group_keys.read(pa.record_batch({k: pa.array(v) for k, v in rows.items()}))
+    assert (found >= 0).all() and (len(labels) == 2 or keys == "private")
 
 
 @pytest.mark.parametrize("task", ["histogram", "sample_and_aggregate"])

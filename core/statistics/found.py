@@ -1,0 +1,250 @@
+"""What statistics promise and answer: measures of all records, or a table of the measures of groups."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid
+from core.statistics.params import Grouping
+from core.statistics.quantities import Quantity
+from core.statistics.totals import Keys
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Estimate = tuple[Floats, Floats]
+"""Values, and their standard errors."""
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What statistics promise of each group. With public keys or none, all groups keep them at once.
+
+    Args:
+        count_error: the number of rows is off by at most this.
+        units_error: the number of units is off by at most this.
+        sum_error: a sum is off by at most this times the largest absolute value of its column's bounds.
+        mean_error: a mean, times the released number of rows, is off by at most this times half of the
+            column's range.
+        found_from: with private keys, a group with at least this many units is released.
+    """
+
+    count_error: int | None
+    units_error: int | None
+    sum_error: float | None
+    mean_error: float | None
+    found_from: int | None
+
+
+@dataclass(frozen=True)
+class Value:
+    """A measure in data units, and its standard error; both None where too few rows were counted.
+
+    Args:
+        measure: its name.
+        column: number of its column, from 0 on; None for a number of rows or units.
+        value: data units, or squared data units for a variance.
+        error: its standard error from the noise, the same unit.
+    """
+
+    measure: str
+    column: int | None
+    value: float | None
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer.
+
+    Args:
+        groups: number of released groups; None without groups.
+        values: the measures, in the order of `params.measures`, column by column; empty with groups.
+    """
+
+    groups: int | None
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How noisy totals become measures; public.
+
+    Let n be the noisy number of rows, S the noisy sum of a column's steps from its center c, and Q the noisy
+    sum of the squares about its middle. Then in steps
+
+        sum = S + (lower / step + c) n,    mean = c + S / n,    variance = E[(x - m)^2] - (mean - m)^2,
+
+    where m is the middle of the column and E[(x - m)^2] = 2^shift (Q / n + middle). With z and w the noise of
+    S and n, the mean is off by exactly (z - (true mean - c) w) / n. So its standard error is computed with
+    the released mean for the true one, and in the same way that of a mean square.
+
+    Args:
+        measures: the names.
+        quantities: what was summed up.
+        deviations: standard deviation of the noise of each quantity.
+        columns: number of columns.
+    """
+
+    measures: tuple[str, ...]
+    quantities: tuple[Quantity, ...]
+    deviations: tuple[float, ...]
+    columns: int
+
+    def _of(self, kind: str, axis: int = 0) -> int | None:
+        """Return which quantity it is, or None."""
+        for i, quantity in enumerate(self.quantities):
+            if quantity.kind == kind and quantity.axis == axis:
+                return i
+        return None
+
+    def _noisy(self, kind: str, totals: Ints, axis: int = 0) -> tuple[Floats, float]:
+        i = self._of(kind, axis)
+        if i is None:
+            return np.zeros(len(totals)), 0.0
+        return totals[:, i].astype(np.float64), self.deviations[i]
+
+    def names(self) -> list[tuple[str, int | None]]:
+        """Return each measure with its column; None for a number of rows or units."""
+        found: list[tuple[str, int | None]] = []
+        for measure in self.measures:
+            counts = measure in ("count", "units")
+            found += [(measure, axis) for axis in ([None] if counts else range(self.columns))]
+        return found
+
+    def estimate(self, measure: str, axis: int | None, totals: Ints, grid: Grid) -> Estimate:
+        """Return a measure of each group and its standard error, data units; NaN where n is below 1."""
+        if measure in ("count", "units"):
+            kind = "units" if measure == "units" and self._of("units") is not None else "rows"
+            counts, deviation = self._noisy(kind, totals)
+            return counts, np.full(len(totals), deviation)
+        column = axis or 0
+        if measure == "sum":
+            return self._sum(column, totals, grid)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._moment(measure, column, totals, grid)
+
+    def _sum(self, axis: int, totals: Ints, grid: Grid) -> Estimate:
+        (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
+        center = grid.lower[axis] + self._center(axis) * grid.step
+        error = math.hypot(of_sums * grid.step, center * of_rows)
+        return sums * grid.step + center * rows, np.full(len(totals), error)
+
+    def _moment(self, measure: str, axis: int, totals: Ints, grid: Grid) -> Estimate:
+        (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
+        n, center, extent = np.where(rows >= 1, rows, np.nan), self._center(axis), grid.extents[axis]
+        mean = np.clip(sums / n, -center, extent - center)
+        mean_error = np.hypot(of_sums, mean * of_rows) / n
+        if measure == "mean":
+            return grid.lower[axis] + (center + mean) * grid.step, mean_error * grid.step
+        i = self._of("squares", axis)
+        squared = self.quantities[0 if i is None else i]
+        squares, of_squares = self._noisy("squares", totals, axis)
+        middled, about = squares / n, mean + center - squared.center
+        square = np.clip((middled + squared.middle) * 2.0**squared.shift, 0, None)
+        variance = np.clip(square - about**2, 0, extent**2 / 4)
+        # The noise of n enters the mean square and the square of the mean with opposite signs.
+        scale = 2.0**squared.shift
+        by_rows = (2 * about * mean - scale * middled) * of_rows
+        error = np.sqrt(by_rows**2 + (scale * of_squares) ** 2 + (2 * about * of_sums) ** 2) / n
+        return variance * grid.step**2, error * grid.step**2
+
+    def _center(self, axis: int) -> int:
+        i = self._of("sum", axis)
+        return 0 if i is None else self.quantities[i].center
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """The released totals of all records.
+
+    Args:
+        totals: noisy, shape (1, q).
+        reading: how they become measures.
+    """
+
+    totals: Ints
+    reading: Reading
+
+    def result(self, grid: Grid) -> Result:
+        """Return the measures in data units."""
+        values = []
+        for measure, axis in self.reading.names():
+            value, error = (
+                float(each[0]) for each in self.reading.estimate(measure, axis, self.totals, grid)
+            )
+            known = not math.isnan(value)
+            value = value if axis is not None else int(value)
+            values.append(Value(measure, axis, value if known else None, error if known else None))
+        return Result(None, tuple(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The released groups and their totals.
+
+    Args:
+        labels: shape (m,), bytes.
+        totals: noisy, shape (m, q).
+        reading: how totals become measures.
+        grouping: the key columns.
+    """
+
+    labels: Keys
+    totals: Ints
+    reading: Reading
+    grouping: Grouping
+
+    @classmethod
+    def joined(cls, parts: Sequence["Groups"]) -> "Groups":
+        """Join tables that have no group in common, at least one."""
+        labels: Any = np.concatenate([part.labels for part in parts])
+        order = np.argsort(labels, kind="stable")
+        totals = np.concatenate([part.totals for part in parts])
+        return cls(labels[order], totals[order], parts[0].reading, parts[0].grouping)
+
+    def result(self, grid: Grid) -> Result | None:
+        """Return the number of released groups; None where there are none."""
+        return Result(len(self.labels), ()) if len(self.labels) else None
+
+    def table(self, grid: Grid) -> dict[str, NDArray[Any]] | None:
+        """Return one row per released group; see `columns`."""
+        return self.columns(grid) if len(self.labels) else None
+
+    def columns(self, grid: Grid) -> dict[str, NDArray[Any]]:
+        """Return the key columns, then for each measure its value and `..._error`, its standard error.
+
+        A measure of the i-th column has the name `mean_i`, and without i where there is one column.
+        """
+        found = self._keys()
+        for measure, axis in self.reading.names():
+            name = measure if axis is None or self.reading.columns == 1 else f"{measure}_{axis}"
+            value, error = self.reading.estimate(measure, axis, self.totals, grid)
+            if axis is None:
+                found[name] = value.astype(np.int64)
+            else:
+                found[name] = value
+            found[f"{name}_error"] = error
+        return found
+
+    def _keys(self) -> dict[str, NDArray[Any]]:
+        """Return the values of the key columns: integers, booleans, text, or times where truncated."""
+        keys = [json.loads(label) for label in self.labels]
+        found: dict[str, NDArray[Any]] = {}
+        for place, (name, time) in enumerate(zip(self.grouping.columns, self.grouping.times, strict=True)):
+            values = [key[place] for key in keys]
+            if time is not None:
+                found[name] = np.array(values, dtype=f"datetime64[{time}]").astype(
+                    "datetime64[s]" if time == "h" else "datetime64[D]"
+                )
+            elif values and all(isinstance(value, bool) for value in values):
+                found[name] = np.array(values, dtype=np.bool_)
+            elif values and all(type(value) is int for value in values):
+                found[name] = np.array(values)
+            else:
+                found[name] = np.array(values, dtype=object)
+        return found

@@ -1,0 +1,171 @@
+"""What is summed up for statistics, in whole numbers, and how much a neighbor may change it."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Points
+
+Ints = NDArray[np.int64]
+
+_SQUARES = 30
+"""Binary logarithm of the largest square that is summed up; sums of 2^32 of them fit into int64."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A whole number of each row, to be summed over the rows of a group.
+
+    - `rows`: 1, so that the sum is the number of rows.
+    - `units`: the sum is the number of distinct units in the group instead.
+    - `sum`: the steps x - center of one column.
+    - `squares`: (x - center)^2 / 2^shift of one column, rounded to whole numbers, minus `middle`.
+
+    Sums and squares are taken from a public center, and squares from a middle, because the noise must hide
+    the largest absolute value of one row.
+
+    Args:
+        kind: see above.
+        axis: the column.
+        extent: of the column, grid steps.
+        center: grid steps; it may lie outside of the column.
+        shift: see above.
+        middle: see above.
+    """
+
+    kind: Literal["rows", "units", "sum", "squares"]
+    axis: int = 0
+    extent: int = 0
+    center: int = 0
+    shift: int = 0
+    middle: int = 0
+
+    @classmethod
+    def squares(cls, axis: int, extent: int) -> "Quantity":
+        """Return the squares of a column about its middle, which are as fine as int64 allows."""
+        center = extent // 2
+        shift = max(0, (max(center, extent - center) ** 2).bit_length() - _SQUARES)
+        whole = cls("squares", axis, extent, center, shift)
+        return replace(whole, middle=(whole._largest + 1) // 2)
+
+    @property
+    def what(self) -> str:
+        """Name for the draws of a round."""
+        return {
+            "rows": "number of records",
+            "units": "number of units",
+            "sum": f"sum of column {self.axis + 1} about its center",
+            "squares": f"sum of squares of column {self.axis + 1} about its center",
+        }[self.kind]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts rows or units."""
+        return self.kind in ("rows", "units")
+
+    def values(self, points: Points) -> Ints:
+        """Return the number of each row, shape (n,); of `rows` and `units` it is 1."""
+        if self.counts:
+            return np.ones(len(points), dtype=np.int64)
+        steps = points[:, self.axis] - self.center
+        if self.kind == "sum":
+            return np.asarray(steps)
+        return np.asarray(((steps * steps + self._half) >> self.shift) - self.middle)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The smallest and the largest number of a row."""
+        if self.counts:
+            return 1, 1
+        if self.kind == "sum":
+            return -self.center, self.extent - self.center
+        return -self.middle, self._largest - self.middle
+
+    @property
+    def _half(self) -> int:
+        """Half of the unit of squares, which rounds them."""
+        return 1 << self.shift >> 1
+
+    @property
+    def _largest(self) -> int:
+        """The largest rounded square."""
+        return (max(self.center, self.extent - self.center) ** 2 + self._half) >> self.shift
+
+    @property
+    def bound(self) -> int:
+        """The largest absolute value of a row's number."""
+        return max(map(abs, self.ends))
+
+    def spread(self, reach: int) -> int:
+        """Return the largest difference between the numbers of two rows at most `reach` steps apart.
+
+        Squares: x^2 - y^2 = (x - y) (x + y). For |x|, |y| <= m and |x - y| = r <= m this is at most
+        r (2 m - r), which grows with r. Each of the two rounded squares is off by at most 1/2.
+        """
+        low, high = self.ends
+        if self.kind == "sum":
+            return min(high - low, reach)
+        far = max(self.center, self.extent - self.center)
+        near = min(reach, far)
+        return min(high - low, -(-near * (2 * far - near) // (1 << self.shift)) + 1)
+
+    @property
+    def width(self) -> int:
+        """The largest difference between the numbers of two rows, or of a row and no row."""
+        low, high = self.ends
+        return max(high, 0) - min(low, 0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How much neighbors may differ in the totals of the groups.
+
+    Let a unit be in at most L groups, with at most M rows in each. Without units L and M are 1: a row is in
+    one group.
+
+    - A unit more or less changes the totals of at most L groups. In each of them `rows` change by at most M,
+      `units` by 1, and a sum by at most M times the largest absolute value of a row's number.
+    - A replaced unit may leave L groups and appear in L other ones. So under `replace_one` the L1 norm of the
+      change is twice as large. The L2 norm of 2 L changed groups is sqrt(2) times as large. If the unit
+      stays in its groups, a sum may change by M times the largest difference of two numbers, or of a
+      number and 0, in L groups. The larger of both counts.
+    - Only if there are no groups, and if each record stays one record, is the number of records public under
+      `replace_one`. Then a sum changes by the difference of two records, which a policy may limit.
+
+    Args:
+        groups: L.
+        rows: M.
+        changes: 1, or 2 under `replace_one`.
+        fixed: whether the number of records is public.
+        reach: largest L1 distance of a secret pair, grid steps, where `fixed`.
+    """
+
+    groups: int
+    rows: int
+    changes: int
+    fixed: bool
+    reach: int
+
+    def _each(self, quantity: Quantity) -> int:
+        return (1 if quantity.kind == "units" else self.rows) * quantity.bound
+
+    def l1(self, quantity: Quantity) -> float:
+        """Return the L1 sensitivity of a quantity's totals of all groups."""
+        if self.fixed:
+            return self._replaced(quantity)
+        return self.changes * self.groups * self._each(quantity)
+
+    def l2(self, quantity: Quantity) -> float:
+        """Return the L2 sensitivity of a quantity's totals of all groups."""
+        if self.fixed:
+            return self._replaced(quantity)
+        moved = math.sqrt(self.changes * self.groups) * self._each(quantity)
+        if self.changes == 1 or quantity.counts:
+            return moved
+        return max(moved, math.sqrt(self.groups) * self.rows * quantity.width)
+
+    def _replaced(self, quantity: Quantity) -> int:
+        return 0 if quantity.counts else quantity.spread(self.reach)

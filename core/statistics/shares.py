@@ -1,0 +1,146 @@
+"""What to sum up, from which centers, and how much of the budget each sum gets: all of it public."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.domain import Grid
+from core.statistics.params import Statistics
+from core.statistics.quantities import Change, Quantity
+
+_CENTERS = 8  # parts of the way from a column's middle to 0, at which a center may lie
+_FARTHEST = 1 << 30  # steps of a center from the middle of its column
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A quantity and its weight in the mean squared error of the measures.
+
+    Args:
+        quantity: the quantity.
+        weight: by which the variance of its noise enters.
+        found: added to the weight where the quantity also decides which groups are found.
+    """
+
+    quantity: Quantity
+    weight: float
+    found: float = 0.0
+
+
+def weigh(asked: Statistics, grid: Grid, centers: Sequence[int]) -> list[Weighted]:
+    """Return the quantities that the measures need, with weights.
+
+    Errors are made comparable: that of a count is in rows, of a sum in largest absolute values of the column,
+    of a mean in halves of the range h over the number of rows, of a variance in squares of h over that
+    number. An unknown mean is taken to be anywhere in the range with the same probability, and so is an
+    unknown mean square. See `core.statistics.found.Reading` for the errors.
+
+    Args:
+        asked: the measures.
+        grid: the universe.
+        centers: of each column's sum, grid steps.
+    """
+    rows, columns = float("count" in asked.measures), []
+    units = float("units" in asked.measures)
+    for axis, center in enumerate(centers):
+        extent, of_sum, of_squares = grid.extents[axis], 0.0, 0.0
+        half, largest = extent / 2, max(abs(grid.lower[axis]), abs(grid.upper[axis])) / grid.step
+        from_center = 1 / 3 + ((extent // 2 - center) / half) ** 2
+        squares = Quantity.squares(axis, extent)
+        if "sum" in asked.measures:
+            of_sum += largest**-2
+            rows += ((grid.lower[axis] / grid.step + center) / largest) ** 2
+        if "mean" in asked.measures:
+            of_sum += half**-2
+            rows += from_center
+        if "variance" in asked.measures:
+            of_sum += 4 / 3 * half**-2
+            of_squares += (2.0**squares.shift / half**2) ** 2
+            rows += 1 / 12 + 4 / 3 * from_center
+        if of_sum:
+            columns.append(Weighted(Quantity("sum", axis, extent, center), of_sum))
+        if of_squares:
+            columns.append(Weighted(squares, of_squares))
+    if asked.several:
+        counts = [Weighted(Quantity("rows"), rows), Weighted(Quantity("units"), units)]
+    else:
+        counts = [Weighted(Quantity("rows"), rows + units)]
+    return [*(each for each in counts if each.weight), *columns]
+
+
+def split(variances: Sequence[float], gaussian: bool) -> list[float]:
+    """Return the shares that quantities get of epsilon, or of rho for Gaussian noise.
+
+    Noise of a share s has a variance of c / s^2 (Laplace) or c / s (Gaussian). The sum of these is least
+    where s is proportional to the third or the second root of c.
+
+    Args:
+        variances: the c of each quantity, in the unit of the error.
+        gaussian: whether noise is Gaussian.
+    """
+    roots = [c ** (1 / 2 if gaussian else 1 / 3) for c in variances]
+    whole = sum(roots) or 1.0
+    return [root / whole for root in roots]
+
+
+def constants(weighted: Sequence[Weighted], change: Change, gaussian: bool) -> list[float]:
+    """Return for each quantity the c of `split`."""
+    norm = change.l2 if gaussian else change.l1
+    return [(each.weight + each.found) * norm(each.quantity) ** 2 for each in weighted]
+
+
+def best_centers(asked: Statistics, grid: Grid, change: Change, gaussian: bool) -> list[int]:
+    """Return for each column the center of its sum that gives the smallest error.
+
+    The middle of the column makes the noise of the sum smallest, but the error of the number of rows then
+    enters the sum of values. From 0 it does not enter.
+    """
+    centers = [extent // 2 for extent in grid.extents]
+    if change.fixed:
+        return centers
+
+    def error(tried: list[int]) -> float:
+        found = constants(weigh(asked, grid, tried), change, gaussian)
+        power = 1 / 2 if gaussian else 1 / 3
+        return float(sum(c**power for c in found))
+
+    for axis, middle in enumerate(list(centers)):
+        zero = round(-grid.lower[axis] / grid.step)
+        if abs(zero - middle) > _FARTHEST:
+            continue
+        ways = {middle + (zero - middle) * part // _CENTERS for part in range(_CENTERS + 1)}
+        centers[axis] = min(
+            sorted(ways, key=lambda center: abs(center - middle)),
+            key=lambda center: error([*centers[:axis], center, *centers[axis + 1 :]]),
+        )
+    return centers
+
+
+def laplace_bound(scales: Sequence[float], failure: float) -> float:
+    """Return a bound on a weighted sum of two discrete Laplace noises, but for probability `failure`.
+
+    Pr[|X + Y| > t] = (a^2 exp(-t / a) - b^2 exp(-t / b)) / (a^2 - b^2) for continuous noise of scales a, b.
+    Discrete noise is symmetric, unimodal and at most 1 larger than continuous noise of its scale; the caller
+    adds this.
+
+    Args:
+        scales: of both noises, times their weights; 0 where there is none.
+        failure: probability that the bound is exceeded.
+    """
+    b, a = sorted(scales)
+    if a == 0:
+        return 0.0
+    if b > 0.999 * a:  # scales that are nearly equal: the limit of the formula, with the larger one
+        b = 0.999 * a
+
+    def exceeded(t: float) -> float:
+        small = 0.0 if b == 0 else b * b * math.exp(-t / b)
+        return (a * a * math.exp(-t / a) - small) / (a * a - b * b)
+
+    low, high = 0.0, a
+    while exceeded(high) > failure:
+        low, high = high, 2 * high
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if exceeded(middle) <= failure else (middle, high)
+    return high / 0.999

@@ -1,0 +1,140 @@
+"""Answers of statistics: counts, sums, means and variances, of all records or of groups."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from core.statistics.found import Promises, Result, Value
+from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.text import Counted, counted, nothing_found, number
+
+_SHOWN = 12
+"""Groups in the table of the report."""
+
+
+def promises(release: Release) -> list[str]:
+    """See `Answers.promises`."""
+    promised, records = promises_of(Promises, release), _records(release)
+    groups = _grouped(release)
+    each, sentences = " of each group" if groups else "", []
+    if promised.count_error is not None:
+        sentences.append(
+            f"The number of {records.many}{each} is within {promised.count_error:,} of the truth."
+        )
+    if promised.units_error is not None:
+        sentences.append(f"The number of units{each} is within {promised.units_error:,} of the truth.")
+    columns = zip(*(release["domain"][key] for key in ("columns", "lower", "upper")), strict=True)
+    for column, low, high in columns:
+        if promised.sum_error is not None:
+            most = promised.sum_error * max(abs(low), abs(high))
+            sentences.append(f"The sum of {column}{each} is within {number(most)} of the truth.")
+        if promised.mean_error is not None:
+            most = promised.mean_error * (high - low) / 2
+            sentences.append(
+                f"The mean of {column}{each} is within {number(most)} over the released number of "
+                f"{records.many}, if that is above 0."
+            )
+    if promised.found_from is not None:
+        units = "units" if release["privacy"]["unit"] is not None else "rows"
+        sentences.append(f"A group with at least {promised.found_from:,} {units} is released.")
+    return sentences
+
+
+def unpromised(release: Release) -> str | None:
+    """See `Answers.unpromised`."""
+    if "variance" not in release["params"]["measures"]:
+        return None
+    return "The error of a variance is not promised; the release states its standard error."
+
+
+def answer(release: Release, rows: Rows) -> Answer:
+    """See `Answers.answer`."""
+    result, records = result_of(Result, release), _records(release)
+    if result is None:
+        return nothing_found(
+            "group",
+            "No group has enough units for its key to be released.",
+            advice=(
+                ("Fewer, larger groups.", "A day instead of an hour, or fewer key columns."),
+                ("Public keys.", "If the keys are known without the data, list them: all are released then."),
+                ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
+            ),
+        )
+    columns, measures = release["domain"]["columns"], release["params"]["measures"]
+    if result.groups is not None:
+        named = _measures(measures, len(columns))
+        return Answer(
+            headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
+            lead="Each number has its standard error beside it, in the table of the release.",
+            facts=(Fact("groups", (f"{result.groups:,}",)),),
+            tables=() if rows is None else (_largest(release, rows, named),),
+        )
+    facts = tuple(
+        Fact(_name(value, columns), (_shown(value, records.many),), _off(value)) for value in result.values
+    )
+    first = result.values[0]
+    return Answer(
+        headline=f"The {_name(first, columns)} is {_shown(first, records.many)}{records.by}",
+        lead="Each number has noise; its standard error is given.",
+        facts=facts,
+    )
+
+
+def _records(release: Release) -> Counted:
+    """Return what is counted: rows also with a unit, where its rows remain several records."""
+    return counted(release) if release.get("contributions") is None else Counted()
+
+
+def _grouped(release: Release) -> bool:
+    return release.get("group_by") is not None
+
+
+def _listed(measures: list[str]) -> str:
+    plural = {"variance": "variances", "units": "numbers of units"}
+    names = [plural.get(measure, f"{measure}s") for measure in measures]
+    return ", ".join(names[:-1]) + (" and " if names[:-1] else "") + names[-1]
+
+
+def _name(value: Value, columns: list[str]) -> str:
+    if value.column is None:
+        return "number of units" if value.measure == "units" else "count"
+    return f"{value.measure} of {columns[value.column]}"
+
+
+def _shown(value: Value, many: str) -> str:
+    if value.value is None:
+        return f"not known, since the noisy number of {many} is not above 0"
+    if value.column is None:
+        return f"{value.value:,.0f} {'units' if value.measure == 'units' else many}"
+    return number(value.value, 6)
+
+
+def _off(value: Value) -> str:
+    return "" if value.error is None else f"standard error {number(value.error, 3)}"
+
+
+def _measures(measures: list[str], columns: int) -> list[str]:
+    found = []
+    for measure in measures:
+        single = measure in ("count", "units") or columns == 1
+        found += [measure] if single else [f"{measure}_{axis}" for axis in range(columns)]
+    return found
+
+
+def _largest(release: Release, rows: Any, named: list[str]) -> Table:
+    """Return the groups with the largest first measure."""
+    keys = [name for name in rows if name not in named and not name.endswith("_error")]
+    values = np.nan_to_num(np.asarray(rows[named[0]], dtype=np.float64), nan=-math.inf)
+    order = np.argsort(-values, kind="stable")[:_SHOWN]
+    shown = []
+    for i in order:
+        key = ", ".join(str(rows[name][i]) for name in keys)
+        cells = (
+            f"{number(float(rows[name][i]), 6)} ± {number(float(rows[f'{name}_error'][i]), 3)}"
+            for name in named
+        )
+        shown.append((key, *cells))
+    place = "the folder result" if release.get("table") is not None else "result.parquet"
+    title = f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place}"
+    return Table(title, (", ".join(keys), *named), shown)

@@ -1,0 +1,217 @@
+"""The groups of a job file: key columns, keys, and jobs that ask for statistics of groups."""
+
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from core.statistics.params import MOST_KEYS, Contributions, Grouping, Statistics
+from pipelines.job.job import RowsJob
+from pipelines.job.policy import JobPart
+from pipelines.storage.locate import absolute
+from pipelines.tasks import Keep
+from transforms.group_keys import LONGEST, UNITS, GroupKeys, Truncate, label_of
+from transforms.public_keys import product_of, read_keys
+
+Key = bool | int | str
+_PRIVATE = "private"
+
+
+def _place(value: str) -> str:
+    return value if value == _PRIVATE else absolute(value)
+
+
+Keys = (
+    Annotated[str, AfterValidator(_place)]
+    | dict[str, tuple[Key, ...]]
+    | tuple[tuple[Key, ...], ...]
+    | tuple[Key, ...]
+)
+
+
+class GroupBy(JobPart):
+    """Groups of rows: those that have the same values in the key columns."""
+
+    columns: tuple[str, ...] = Field(
+        description="Key columns: text, integers, booleans, dates, or timestamps with `truncate`. Rows where "
+        "one is null are left out."
+    )
+    keys: Keys = Field(
+        description="private: a group is released only where enough units are in it. Or the public keys, all "
+        "of which are released: a list for each column (all combinations of their values), a list of keys, "
+        "or a Parquet file with the key columns. Rows of other keys are left out."
+    )
+    truncate: dict[str, Truncate] = Field(
+        default={},
+        description="For key columns with timestamps (in UTC) or dates: day, hour or month. Keys are then "
+        "2013-01-31, 2013-01-31T23 or 2013-01.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        columns = self.columns
+        if not columns or len(set(columns)) < len(columns):
+            raise ValueError(f"group_by.columns is {list(columns)}: give at least one column, each once.")
+        unknown = [column for column in self.truncate if column not in columns]
+        if unknown:
+            raise ValueError(f"group_by.truncate has {unknown[0]}, which is not in group_by.columns.")
+        if not isinstance(self.keys, str):
+            _checked(self._listed())
+        return self
+
+    @property
+    def times(self) -> tuple[Truncate | None, ...]:
+        """What the times of each key column are cut to."""
+        return tuple(self.truncate.get(column) for column in self.columns)
+
+    def grouping(self) -> Grouping:
+        """Return the groups as core knows them. It reads the file of the public keys, if there is one.
+
+        Raises:
+            ValueError: one sentence; the keys cannot be used.
+            InputError: the file cannot be read.
+        """
+        times = tuple(None if time is None else UNITS[time] for time in self.times)
+        return Grouping(self.columns, self.labels, times)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...] | None:
+        """The public keys; None where they are private."""
+        if self.keys == _PRIVATE:
+            return None
+        if isinstance(self.keys, str):
+            return _checked(read_keys(self.keys, self.columns, self.times))
+        return _checked(self._listed())
+
+    def _listed(self) -> list[str]:
+        if isinstance(self.keys, dict):
+            if set(self.keys) != set(self.columns):
+                raise ValueError(
+                    f"group_by.keys has lists for {', '.join(self.keys) or 'no column'}: give one for each "
+                    f"of group_by.columns, {', '.join(self.columns)}."
+                )
+            return product_of([self.keys[column] for column in self.columns], MOST_KEYS)
+        keys = [key if isinstance(key, tuple) else (key,) for key in self.keys]
+        wrong = next((key for key in keys if len(key) != len(self.columns)), None)
+        if wrong is not None:
+            raise ValueError(
+                f"group_by.keys has {list(wrong)}: a key has one value for each of group_by.columns, "
+                f"{', '.join(self.columns)}."
+            )
+        return list(map(label_of, keys))
+
+
+def _checked(labels: list[str]) -> tuple[str, ...]:
+    if not 1 <= len(labels) <= MOST_KEYS:
+        raise ValueError(
+            f"group_by.keys has {len(labels):,} keys: give 1 to {MOST_KEYS:,} of them, or private."
+        )
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            raise ValueError(f"group_by.keys has {label[:60]} twice: give each key once.")
+        seen.add(label)
+        if len(label.encode("utf-8", "surrogatepass")) > LONGEST:
+            raise ValueError(f"group_by.keys has a key of more than {LONGEST} bytes: {label[:40]}....")
+    return tuple(labels)
+
+
+class UnitContributions(JobPart):
+    """What one unit may contribute. Which groups and rows it keeps is chosen by a secret hash."""
+
+    groups: int = Field(default=1, description="Most groups that a unit is in.")
+    rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> Contributions:
+        """Return the bounds as core knows them."""
+        return Contributions(self.groups, self.rows)
+
+
+class StatisticsJob(RowsJob):
+    """A job that asks for statistics, of all records or of groups."""
+
+    group_by: GroupBy | None = Field(
+        default=None,
+        exclude_if=lambda groups: groups is None,
+        description="Groups, each with its own measures.",
+    )
+
+    contributions: UnitContributions | None = Field(
+        default=None,
+        exclude_if=lambda bounds: bounds is None,
+        description="With input.unit: how many groups a unit is in, and with how many rows, at most. Its "
+        "rows then remain several records.",
+    )
+
+    @property
+    def keep(self) -> Keep | None:
+        """See `Job.keep`."""
+        return super().keep if self.contributions is None else None
+
+    @property
+    def bounds(self) -> Contributions | None:
+        """See `Job.bounds`."""
+        return None if self.contributions is None else self.contributions.build()
+
+    @property
+    def task_params(self) -> Any:
+        """See `Job.task_params`."""
+        asked = self.params.build()
+        grouping = None if self.group_by is None else self.group_by.grouping()
+        return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)
+
+    @property
+    def group_keys(self) -> GroupKeys | None:
+        """See `Job.group_keys`."""
+        groups = self.group_by
+        return None if groups is None else GroupKeys(groups.columns, groups.times, groups.labels)
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        super().check_records()
+        self._check_contributions()
+        self._check_names()
+        if self.params.parts > 1 and self.group_by is None:
+            raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
+
+    def _check_names(self) -> None:
+        """Check that no key column has the name of a column of measures in the table."""
+        made = {str(measure) for measure in self.params.measures}
+        made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}
+        made |= {f"{name}_error" for name in made}
+        for column in () if self.group_by is None else self.group_by.columns:
+            if column in made:
+                raise ValueError(
+                    f"group_by.columns has {column}, which is the name of a measure in the table: rename the "
+                    "column in the input."
+                )
+
+    def _check_contributions(self) -> None:
+        bounds, unit = self.contributions, self.unit
+        if bounds is None:
+            if self.group_by is not None and unit is not None:
+                raise ValueError(
+                    f"input.unit is {unit} and group_by is given: give contributions, such as "
+                    "{groups: 4, rows: 2}, since a unit may be in several groups."
+                )
+            return
+        if unit is None:
+            raise ValueError(
+                "contributions is given, but there is no input.unit, so each row is one person: give that "
+                "column, or leave contributions out."
+            )
+        if "keep" in self.input.model_fields_set:
+            raise ValueError(
+                f"input.keep is {self.input.keep} and contributions is given: with contributions rows remain "
+                "records, so leave out one of them."
+            )
+        if self.group_by is None and bounds.groups > 1:
+            raise ValueError(
+                f"contributions.groups is {bounds.groups}, but there is no group_by: leave it out, or give "
+                "group_by."
+            )

@@ -1,0 +1,55 @@
+"""A job whose records are the answers of a function to disjoint subsamples of the rows."""
+
+import math
+from typing import Any, cast
+
+from pydantic import computed_field
+
+from core.domain import Grid
+from pipelines.job.inputs import SubsamplesInput
+from pipelines.job.job import Job
+from pipelines.job.prepared import check_prepared
+
+
+class SubsamplesJob(Job):
+    """A job whose records are the answers of a function to disjoint subsamples."""
+
+    input: SubsamplesInput
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def domain(self) -> dict[str, Any]:
+        """The universe of the answers, with the keys of the release."""
+        outputs = self.task_params.outputs
+        names = [f"value_{axis}" for axis in range(len(outputs.lower))]
+        return {"columns": names, **outputs.model_dump(mode="json"), "ball": None}
+
+    @property
+    def grid(self) -> Grid:
+        """See `Job.grid`."""
+        return cast(Grid, self.task_params.outputs.grid())
+
+    @property
+    def unit(self) -> str | None:
+        """See `Job.unit`."""
+        return self.input.unit
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        if self.privacy.policy is not None:
+            raise ValueError(
+                "privacy.policy is about points of a domain, but a function receives rows as they are: "
+                "leave it out."
+            )
+        check_prepared(self.input, self.privacy, self.unit, True)
+        bounds = self.input.bounds
+        if bounds is not None and len(bounds) != len(self.input.columns):
+            raise ValueError(
+                f"input.bounds has {len(bounds)} entries for {len(self.input.columns)} columns: "
+                "give one per column."
+            )
+        for low, high in bounds or ():
+            if not -math.inf < low < high < math.inf:
+                raise ValueError(
+                    f"input.bounds has [{low}, {high}]: give two finite numbers, the lower one first."
+                )

@@ -1,0 +1,254 @@
+"""Statistics by group on real data, beside a baseline by hand and PipelineDP at the same budget and bounds.
+
+The baseline splits epsilon evenly between count and sum, gives each Laplace noise, and divides them. Errors
+are medians over runs of the median over the released groups: of a count in rows, of a sum and a mean in parts
+of the column's largest value. What bounds on contributions leave out is part of an error. Run by
+`make bench-groups`; SHOAL_DATA names the folder of the datasets, and PIPELINEDP a Python that has PipelineDP
+0.3.1. Rows a second are of one process, with the bounds on contributions.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from core.rounds import run_in_memory
+from core.secure_noise import SecureNoise
+from pipelines.job.job import check_job
+from pipelines.plan import make_plan
+from tests.benchmarks.pipelinedp_peer import NotThere, aggregate
+from transforms.bound_units import Bounding
+from transforms.contributions import Contributing, contributions_in_memory
+from transforms.open_source import open_source
+from transforms.read_blocks import read_in_memory
+
+RUNS, PEER_RUNS = 20, 3
+EPSILON, DELTA = 1.0, 1e-6
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question: rows with a key and a value, and who they belong to.
+
+    Args:
+        name: of the row.
+        file: of the dataset.
+        keys: key columns.
+        value: column.
+        high: its upper bound; the lower one is 0.
+        private: whether keys are private.
+        unit: column, or None.
+        groups: of a unit.
+        rows: of a unit in a group.
+    """
+
+    name: str
+    file: str
+    keys: tuple[str, ...]
+    value: str
+    high: float
+    private: bool = False
+    unit: str | None = None
+    groups: int = 1
+    rows: int = 1
+
+
+CASES = (
+    Case("flights by origin", "flights_nyc13", ("origin",), "distance", 5000.0),
+    Case("flights by carrier and day", "flights_nyc13", ("carrier", "day"), "distance", 5000.0, True),
+    Case("adult by education", "adult", ("education_num",), "hours_per_week", 100.0),
+    Case("adult by age, private", "adult", ("age",), "hours_per_week", 100.0, True),
+    Case(
+        "planes by carrier and day",
+        "flights_nyc13",
+        ("carrier", "day"),
+        "distance",
+        5000.0,
+        True,
+        "tailnum",
+        30,
+        2,
+    ),
+    Case("visitors by place of 1 degree", "visits", ("cell",), "visits", 20.0, True, "user", 5, 10),
+)
+
+
+def load(case: Case, folder: Path) -> tuple[Path, pa.Table]:
+    """Write the rows of a case, without nulls, and return them."""
+    data = Path(os.environ.get("SHOAL_DATA", "/data"))
+    if case.file == "visits":
+        rows = pq.read_table(data / "visits_gowalla.parquet")
+        lat, lon = (np.floor(rows.column(name).to_numpy()).astype(np.int64) for name in ("lat", "lon"))
+        rows = rows.append_column("cell", pa.array(lat * 360 + lon))
+    else:
+        rows = pq.read_table(data / f"{case.file}.parquet")
+    names = [*case.keys, case.value, *([case.unit] if case.unit else [])]
+    rows = rows.select(list(dict.fromkeys(names))).drop_null()
+    path = folder / "rows.parquet"
+    pq.write_table(rows, path, row_group_size=1 << 17)
+    return path, rows
+
+
+def labels(case: Case, rows: pa.Table) -> NDArray[np.str_]:
+    """Return the key of each row as JSON."""
+    columns = [rows.column(name).to_pylist() for name in case.keys]
+    return np.array([json.dumps(list(key), separators=(",", ":")) for key in zip(*columns, strict=True)])
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Exact count and sum of each key."""
+
+    keys: NDArray[np.str_]
+    counts: Floats
+    sums: Floats
+    high: float
+
+    def errors(self, keys: Any, counts: Any, sums: Any, means: Any) -> tuple[float, float, float]:
+        """Return the median errors of the released groups."""
+        place = np.searchsorted(self.keys, keys)
+        true_counts, true_sums = self.counts[place], self.sums[place]
+        off = (
+            np.abs(counts - true_counts),
+            np.abs(sums - true_sums) / self.high,
+            np.abs(means - true_sums / true_counts) / self.high,
+        )
+        return tuple(float(np.median(each)) for each in off)  # type: ignore[return-value]
+
+
+def shoal(case: Case, path: Path, truth: Truth) -> tuple[list[Any], float]:
+    """Return the errors and found keys of each run, and the processor seconds of one pass and release."""
+    grid = {"lower": [0.0], "upper": [case.high], "step": case.high / 10_000}
+    keys: Any = "private" if case.private else [json.loads(label) for label in truth.keys.tolist()]
+    raw: dict[str, Any] = {
+        "task": "statistics",
+        "input": {"path": str(path), "columns": [case.value], "checks": 0.0},
+        "domain": grid,
+        "privacy": {"epsilon": EPSILON, "delta": DELTA},
+        "params": {"measures": ["count", "sum", "mean"]},
+        "group_by": {"columns": list(case.keys), "keys": keys},
+        "output": "/nowhere/out",
+    }
+    if case.unit:
+        raw["input"]["unit"] = case.unit
+        raw["contributions"] = {"groups": case.groups, "rows": case.rows}
+    job = check_job(raw)
+    plan = make_plan(job, bytes(16))
+    source = open_source(str(path), job.input.columns, job.unit, groups=job.group_keys)
+    started = time.process_time()
+    if case.unit:
+        bounding = Bounding.of(source, job.grid, "one", bytes(16))
+        contributing = Contributing.of(source, bounding, case.groups, case.rows)
+        blocks = list(contributions_in_memory(source, contributing))
+    else:
+        blocks = list(read_in_memory(source, job.grid))
+    found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise())
+    seconds = time.process_time() - started
+    runs = []
+    for _ in range(RUNS):
+        found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise())
+        table, keys_found = found.table(job.grid), np.char.decode(found.labels)
+        if table is None:
+            runs.append((0, math_nan()))
+            continue
+        known = np.nan_to_num(table["mean"])
+        runs.append((len(keys_found), truth.errors(keys_found, table["count"], table["sum"], known)))
+    return runs, seconds
+
+
+def math_nan() -> tuple[float, float, float]:
+    """Return errors of no group."""
+    return (np.nan, np.nan, np.nan)
+
+
+def by_hand(case: Case, truth: Truth) -> list[Any]:
+    """Return the errors of the baseline on bounded totals, whose bias it is not charged with."""
+    rng = np.random.default_rng(0)
+    scale = 2 * case.groups * case.rows / EPSILON
+    runs = []
+    for _ in range(RUNS):
+        counts = truth.counts + rng.laplace(0, scale, len(truth.keys))
+        sums = truth.sums + rng.laplace(0, scale * case.high, len(truth.keys))
+        means = np.clip(sums / np.maximum(counts, 1), 0, case.high)
+        runs.append((len(truth.keys), truth.errors(truth.keys, counts, sums, means)))
+    return runs
+
+
+def peer(
+    case: Case, rows: pa.Table, keys: NDArray[np.str_], truth: Truth, noise: str
+) -> tuple[list[Any], float]:
+    """Return the errors and found keys of PipelineDP, and its processor seconds of one run."""
+    unit = rows.column(case.unit).to_pylist() if case.unit else list(range(len(rows)))
+    asked = {
+        "metrics": ["COUNT", "SUM", "MEAN"],
+        "noise": noise,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "groups": case.groups,
+        "rows": case.rows,
+        "low": 0.0,
+        "high": case.high,
+        "public": None if case.private else truth.keys.tolist(),
+        "runs": PEER_RUNS,
+    }
+    python = os.environ.get("PIPELINEDP")
+    columns = {"unit": unit, "key": keys.tolist(), "value": rows.column(case.value).to_pylist()}
+    done = aggregate(columns, asked, None if python is None else Path(python))
+    found = []
+    for run in done:
+        released = sorted(run["groups"])
+        values = np.array([run["groups"][key] for key in released]).reshape(-1, 3)
+        errors = truth.errors(np.array(released, dtype=str), *values.T) if released else math_nan()
+        found.append((len(released), errors))
+    return found, min(run["seconds"] for run in done)
+
+
+def show(name: str, how: str, runs: list[Any], rate: float | None) -> None:
+    """Print one row of the table."""
+    errors = np.median([errors for _, errors in runs], axis=0)
+    found = np.median([found for found, _ in runs])
+    shown = "" if rate is None else f"{rate:,.0f}"
+    print(
+        f"| {name} | {how} | {found:.0f} | {errors[0]:.3g} | {errors[1]:.3g} | {errors[2]:.2g} | {shown} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Print a table; arguments name cases."""
+    print("| data | by | keys found | count | sum / largest | mean / largest | rows a second |")
+    print("|---|---|---|---|---|---|---|")
+    for case in CASES:
+        if sys.argv[1:] and not any(word in case.name for word in sys.argv[1:]):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path, rows = load(case, Path(folder))
+            keys = labels(case, rows)
+            values = np.clip(rows.column(case.value).to_numpy().astype(float), 0, case.high)
+            there, place = np.unique(keys, return_inverse=True)
+            truth = Truth(there, np.bincount(place).astype(float), np.bincount(place, values), case.high)
+            runs, seconds = shoal(case, path, truth)
+            show(case.name, "Shoal", runs, len(rows) / seconds)
+            if not case.private and not case.unit:
+                show(case.name, "even split by hand", by_hand(case, truth), None)
+            for noise in ("laplace", "gaussian"):
+                try:
+                    runs, seconds = peer(case, rows, keys, truth, noise)
+                except NotThere as error:
+                    print(error, file=sys.stderr)
+                    continue
+                show(case.name, f"PipelineDP, {noise}", runs, len(rows) / seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Run PipelineDP live, in an environment of its own, on the rows that Shoal's statistics get.
+
+It wants older packages than Shoal, so it is installed into `.engines/pipelinedp`, once, and rows and results
+travel as files. It runs on its local backend, one Python object for each row.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+VERSION = "0.3.1"
+HOME = Path(__file__).parents[2] / ".engines" / "pipelinedp"
+_PACKAGES = (f"pipeline-dp=={VERSION}", "pyarrow")
+_SCRIPT = """
+import json, sys, time
+import pipeline_dp
+import pyarrow.parquet as pq
+
+folder = sys.argv[1]
+asked = json.load(open(folder + "/asked.json"))
+rows = pq.read_table(folder + "/rows.parquet").to_pydict()
+data = list(zip(rows["unit"], rows["key"], rows["value"]))
+metrics = [getattr(pipeline_dp.Metrics, name) for name in asked["metrics"]]
+kinds = {"laplace": pipeline_dp.NoiseKind.LAPLACE, "gaussian": pipeline_dp.NoiseKind.GAUSSIAN}
+runs = []
+for _ in range(asked["runs"]):
+    started = time.process_time()
+    budget = pipeline_dp.NaiveBudgetAccountant(total_epsilon=asked["epsilon"], total_delta=asked["delta"])
+    engine = pipeline_dp.DPEngine(budget, pipeline_dp.LocalBackend())
+    params = pipeline_dp.AggregateParams(
+        metrics=metrics, noise_kind=kinds[asked["noise"]], max_partitions_contributed=asked["groups"],
+        max_contributions_per_partition=asked["rows"], min_value=asked["low"], max_value=asked["high"])
+    extractors = pipeline_dp.DataExtractors(
+        privacy_id_extractor=lambda r: r[0], partition_extractor=lambda r: r[1],
+        value_extractor=lambda r: r[2])
+    found = engine.aggregate(data, params, extractors, asked["public"])
+    budget.compute_budgets()
+    groups = {str(key): [float(getattr(m, name.lower())) for name in asked["metrics"]] for key, m in found}
+    runs.append({"seconds": time.process_time() - started, "groups": groups})
+json.dump(runs, open(folder + "/runs.json", "w"))
+"""
+
+
+class NotThere(Exception):
+    """PipelineDP cannot be installed here."""
+
+
+def _python() -> Path:
+    python = HOME / "bin" / "python"
+    if not python.exists():
+        venv.create(HOME, with_pip=True)
+        done = subprocess.run([python, "-m", "pip", "install", "--quiet", *_PACKAGES], check=False)
+        if done.returncode:
+            raise NotThere(f"PipelineDP {VERSION} cannot be installed.")
+    return python
+
+
+def aggregate(
+    rows: Mapping[str, Sequence[Any]], asked: Mapping[str, Any], python: Path | None = None
+) -> list[dict[str, Any]]:
+    """Return for each run its processor seconds and the metrics of each released key.
+
+    Args:
+        rows: columns `unit`, `key` and `value`.
+        asked: metrics, noise, epsilon, delta, groups, rows, low, high, public (keys, or None) and runs.
+        python: of an environment that has PipelineDP; None installs it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(pa.table(dict(rows)), f"{folder}/rows.parquet")
+        Path(folder, "asked.json").write_text(json.dumps(asked))
+        run = [str(python or _python()), "-c", _SCRIPT, folder]
+        done = subprocess.run(run, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(done.stderr[-2000:], file=sys.stderr)
+            raise NotThere("PipelineDP failed.")
+        found: list[dict[str, Any]] = json.loads(Path(folder, "runs.json").read_text())
+        return found

@@ -1,0 +1,162 @@
+"""Which private groups are released: exact odds, the (epsilon, delta) bound by enumeration, and power."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from core.errors import InvalidValue
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
+from core.secure_noise import SecureNoise
+from tests.core.exact import excess, fits
+from tests.core.seeded import SeededNoise
+
+WHOLE = 2.0**63
+SETTINGS = [(1.0, 1e-3), (0.1, 1e-2), (3.0, 1e-6), (0.5, 0.2)]
+
+
+def coin(epsilon, delta, groups=1):
+    return OptimalSelection(what="groups", epsilon=epsilon, delta=delta, groups=groups)
+
+
+def published(epsilon, delta, n):
+    """The recursion of Desfontaines, Voss, Gipson and Mandayam (2022), Theorem 1, in floating point."""
+    odds = [0.0]
+    for _ in range(n):
+        last = odds[-1]
+        odds.append(min(math.exp(epsilon) * last + delta, 1 - math.exp(-epsilon) * (1 - last - delta), 1.0))
+    return odds
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+def test_the_odds_are_those_of_the_paper(epsilon, delta):
+    odds = [q / WHOLE for q in coin(epsilon, delta).odds]
+    assert odds == pytest.approx(published(epsilon, delta, len(odds) - 1), rel=1e-9)
+    assert odds[0] == 0 and odds[1] == pytest.approx(delta) and odds[-1] == 1
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+def test_neighboring_counts_are_indistinguishable(epsilon, delta):
+    """Every pair of neighboring counts, in both directions, and no smaller delta would do."""
+    odds = [q / WHOLE for q in coin(epsilon, delta).odds]
+    losses = []
+    for q, p in itertools.pairwise([*odds, 1.0]):
+        one, other = np.array([q, 1 - q]), np.array([p, 1 - p])
+        losses += [excess(one, other, epsilon), excess(other, one, epsilon)]
+    assert max(losses) <= delta * (1 + 1e-9)
+    assert max(losses) >= delta * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+def test_no_odds_are_larger(epsilon, delta):
+    """One more in any place breaks the bound: what is released is optimal."""
+    odds = [q / WHOLE for q in coin(epsilon, delta).odds]
+    for n in range(1, len(odds) - 1):
+        more = odds[n] * 1.001 + 1e-6
+        before = np.array([odds[n - 1], 1 - odds[n - 1]])
+        assert excess(np.array([more, 1 - more]), before, epsilon) > delta or (
+            excess(before, np.array([more, 1 - more]), epsilon) > delta
+        )
+
+
+def test_a_coin_is_drawn_with_its_odds():
+    """40,000 groups of each of three counts, by the real noise; flake rate 3e-6."""
+    draw = coin(1.0, 1e-2)
+    for n in (2, 4, 5):
+        counts = np.full(40_000, n)
+        labels = np.arange(40_000)
+        found = len(draw.released(labels, counts, SecureNoise()))
+        chance = draw.odds[n] / WHOLE
+        assert fits(np.array([found, 40_000 - found]), np.array([chance, 1 - chance]))
+
+
+def test_empty_and_full_groups_are_certain():
+    draw = coin(1.0, 1e-2)
+    counts = np.array([0] * 1000 + [10**12] * 1000)
+    assert draw.released(np.arange(2000), counts, SecureNoise()).tolist() == list(range(1000, 2000))
+    assert len(draw.released(np.arange(0), np.arange(0), SecureNoise())) == 0
+
+
+def test_more_groups_compose():
+    assert coin(0.25, 1e-4, groups=4).cost.epsilon == 1.0
+    assert coin(0.25, 1e-4, groups=4).cost.delta == pytest.approx(4e-4)
+
+
+def test_a_tiny_epsilon_is_refused():
+    with pytest.raises(InvalidValue, match="larger epsilon"):
+        coin(1e-9, 1e-12)
+
+
+def threshold(scale, delta, groups=1, gaussian=False):
+    return CountThreshold.of("groups", scale, 1.0, delta, groups, gaussian)
+
+
+def masses(scale, gaussian, reach):
+    support = np.arange(-reach, reach + 1)
+    weights = np.exp(-(support**2) / (2 * scale**2) if gaussian else -np.abs(support) / scale)
+    return support, weights / weights.sum()
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(("scale", "delta", "groups"), [(1.0, 1e-4, 1), (5.0, 1e-6, 3), (20.0, 0.01, 100)])
+def test_a_group_of_one_unit_is_released_with_delta_at_most(gaussian, scale, delta, groups):
+    """All groups of a unit alone, from the probabilities of the noise; a threshold less would be too much."""
+    draw = threshold(scale, delta, groups, gaussian)
+    support, mass = masses(scale, gaussian, round(40 * scale) + 200)
+
+    def some(least):
+        return 1 - (1 - mass[support >= least - 1].sum()) ** groups
+
+    assert some(draw.threshold) <= delta < some(draw.threshold - 1) * (1 + 1e-6)
+    assert draw.cost.delta == pytest.approx(some(draw.threshold), rel=1e-6)
+
+
+def test_a_large_scale_has_a_sound_bound():
+    draw = threshold(5000.0, 1e-5, 2, gaussian=True)
+    support, mass = masses(5000.0, True, 60_000)
+    exact = 1 - (1 - mass[support >= draw.threshold - 1].sum()) ** 2
+    assert exact <= draw.cost.delta <= 1.01 * exact
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_joint_release_is_private(gaussian):
+    """A group with its noisy count, before and after one unit more, against epsilon and delta."""
+    scale, delta = 2.0, 1e-3
+    draw = threshold(scale, delta, gaussian=gaussian)
+    support, mass = masses(scale, gaussian, 300)
+
+    def output(count):
+        seen = np.zeros(800)
+        if count:
+            seen[support + count + 350] = mass
+            seen[: draw.threshold + 350] = 0
+        seen[0] = 1 - seen.sum()
+        return seen
+
+    epsilon = 1 / scale if not gaussian else None
+    for a, b in ((1, 0), (0, 1), (2, 1), (1, 2), (9, 8)):
+        if epsilon is not None:
+            assert excess(output(a), output(b), epsilon) <= delta
+    assert excess(output(1), output(0), 5.0) == pytest.approx(draw.cost.delta, rel=0.01)
+    assert excess(output(20), output(19), 0.1) > delta  # without noise of this size it would show
+
+
+def test_a_threshold_finds_large_groups_and_no_empty_ones():
+    draw = threshold(3.0, 1e-6, groups=2)
+    counts = np.array([0, 1, draw.found_from(1e-9)] * 500)
+    labels, noisy = draw.released(np.arange(1500), counts, SeededNoise(1))
+    assert labels.tolist() == list(range(2, 1500, 3))
+    assert noisy.min() >= draw.threshold
+
+
+@pytest.mark.parametrize("make", [lambda: coin(0.5, 1e-5), lambda: threshold(2.0, 1e-5)])
+def test_a_group_is_found_as_promised(make):
+    """At a failure of 10%; 4,000 groups, flake rate 1e-6."""
+    draw = make()
+    counts = np.full(4000, draw.found_from(0.1))
+    found = draw.released(np.arange(4000), counts, SeededNoise(3))
+    number = len(found[0] if isinstance(found, tuple) else found)
+    assert number > 3600 - 5 * math.sqrt(360)
+    fewer = draw.released(np.arange(4000), counts - 3, SeededNoise(3))
+    assert len(fewer[0] if isinstance(fewer, tuple) else fewer) < 3600

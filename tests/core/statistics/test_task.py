@@ -1,0 +1,331 @@
+"""Statistics: exhaustive sensitivity, exact totals, errors as stated, and which method is better."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from core.budget import Budget
+from core.domain import Grid
+from core.errors import InvalidValue
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
+from core.neighbors import Neighbors
+from core.policy import Distance, Policy
+from core.rounds import Block, run_in_memory
+from core.statistics.params import Contributions, Grouping, Statistics
+from core.statistics.quantities import Change, Quantity
+from core.statistics.task import STATISTICS
+from core.statistics.totals import GroupTotals, shard_of
+from tests.core.seeded import SeededNoise
+
+GRID = Grid((10.0, -3.0), (20.0, 5.0), 0.5)
+ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
+BUDGET = Budget(1.0, 1e-6)
+EVERY = ("count", "units", "sum", "mean", "variance")
+PUBLIC = Grouping(("city",), ('["a"]', '["b"]', '["nobody"]'), (None,))
+PRIVATE = Grouping(("city",), None, (None,))
+
+
+def plan(measures=EVERY, budget=BUDGET, neighbors=ONE, grid=GRID, **more):
+    return STATISTICS.plan(grid, Statistics(tuple(measures), **more), budget, neighbors, bytes(16))
+
+
+def rows(n, groups=None, seed=0, grid=GRID):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, np.asarray(grid.extents) + 1, (n, grid.dimension))
+    labels = np.array([b'["a"]', b'["b"]', b'["nobody"]'])
+    members = None if groups is None else rng.integers(0, groups, n)
+    return Block(points, np.arange(n, dtype=np.uint64), None, members, None if groups is None else labels)
+
+
+def split(block, at):
+    parts = (slice(None, at), slice(at, None))
+    return [
+        Block(
+            block.points[p],
+            block.ids[p],
+            None,
+            None if block.groups is None else block.groups[p],
+            block.labels,
+        )
+        for p in parts
+    ]
+
+
+LINE_EXTENT = 3
+LINE_QUANTITIES = (
+    Quantity("rows"),
+    Quantity("units"),
+    Quantity("sum", 0, LINE_EXTENT, LINE_EXTENT // 2),
+    Quantity("sum", 0, LINE_EXTENT, 0),
+    Quantity("sum", 0, LINE_EXTENT, -2),
+    Quantity.squares(0, LINE_EXTENT),
+)
+
+
+def contributions(groups, most_groups, most_rows):
+    """Every way in which one unit can contribute: rows by group, as sorted values."""
+    ways = [()]
+    for count in range(1, most_rows + 1):
+        ways += itertools.combinations_with_replacement(range(LINE_EXTENT + 1), count)
+    for chosen in itertools.product(ways, repeat=groups):
+        if sum(1 for way in chosen if way) <= most_groups:
+            yield chosen
+
+
+def totals_of(contribution, quantity):
+    found = []
+    for way in contribution:
+        points = np.array(way, dtype=np.int64).reshape(-1, 1)
+        found.append(min(1, len(way)) if quantity.kind == "units" else int(quantity.values(points).sum()))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("most_groups", "most_rows"), [(1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize("quantity", LINE_QUANTITIES, ids=lambda q: f"{q.kind}{q.center}")
+def test_sensitivity_by_exhaustive_search(quantity, most_groups, most_rows):
+    """Largest change of the totals of three groups by one unit more, or one replaced: bound, and tight."""
+    every = [totals_of(each, quantity) for each in contributions(3, most_groups, most_rows)]
+    added = np.unique(np.array(every), axis=0)
+    one = Change(most_groups, most_rows, 1, False, 0)
+    two = Change(most_groups, most_rows, 2, False, 0)
+    l1, l2 = np.abs(added).sum(axis=1).max(), np.sqrt((added**2).sum(axis=1).max())
+    assert one.l1(quantity) == l1 and one.l2(quantity) == pytest.approx(l2)
+    moved = added[:, None, :] - added[None, :, :]
+    l1, l2 = np.abs(moved).sum(axis=2).max(), np.sqrt((moved**2).sum(axis=2).max())
+    if 2 * most_groups <= 3:
+        assert two.l1(quantity) == l1
+    assert l1 <= two.l1(quantity) and l2 <= two.l2(quantity) * (1 + 1e-12) <= 1.5 * l2
+
+
+@pytest.mark.parametrize("reach", [1, 2, 5, 20])
+def test_a_policy_limits_a_replaced_record(reach):
+    extent = 20
+    for quantity in (Quantity("sum", 0, extent, 10), Quantity("squares", 0, extent, 7, 2, 10)):
+        numbers = quantity.values(np.arange(extent + 1)[:, None])
+        pairs = itertools.product(range(extent + 1), repeat=2)
+        most = max(abs(int(numbers[a] - numbers[b])) for a, b in pairs if abs(a - b) <= reach)
+        change = Change(1, 1, 2, True, reach)
+        assert most <= change.l1(quantity) <= most + 2
+        assert change.l1(Quantity("rows")) == 0
+
+
+def test_squares_of_wide_columns_fit():
+    quantity = Quantity.squares(0, 2**31 - 1)
+    low, high = quantity.ends
+    assert quantity.bound <= 2**30 and quantity.width <= 2**31
+    ends = quantity.values(np.array([[0], [2**31 - 1], [2**30 - 1]]))
+    assert ends.min() >= low and ends.max() <= high
+
+
+@pytest.mark.parametrize("groups", [None, PUBLIC, PRIVATE])
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+def test_without_noise_the_measures_are_exact(groups, method):
+    block = rows(900, None if groups is None else 2)
+    plan_ = plan(grouping=groups, method=method)
+    found = run_in_memory(plan_.rounds, split(block, 400), None, SeededNoise(0, 0.0))
+    values = GRID.restore(block.points)
+    if groups is None:
+        released = {(v.measure, v.column): v.value for v in found.result(GRID).values}
+        assert released["count", None] == released["units", None] == 900
+        for axis in range(2):
+            column = values[:, axis]
+            assert released["sum", axis] == pytest.approx(column.sum())
+            assert released["mean", axis] == pytest.approx(column.mean())
+            assert released["variance", axis] == pytest.approx(column.var())
+        return
+    table = found.table(GRID)
+    assert table["city"].tolist() == (["a", "b", "nobody"] if groups is PUBLIC else ["a", "b"])
+    for place, number in enumerate(range(2)):
+        column = values[block.groups == number, 1]
+        assert table["count"][place] == len(column)
+        assert table["mean_1"][place] == pytest.approx(column.mean())
+        assert table["variance_1"][place] == pytest.approx(column.var())
+    if groups is PUBLIC:
+        assert table["count"][2] == 0 and np.isnan(table["mean_0"][2])
+
+
+@pytest.mark.parametrize("neighbors", [ONE, REPLACE])
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+def test_standard_errors_are_those_of_many_runs(neighbors, method):
+    """600 runs; each root mean square is within 15% of what is stated (5 deviations)."""
+    block = rows(5000)
+    plan_ = plan(neighbors=neighbors, method=method)
+    values, truth = GRID.restore(block.points), {}
+    for axis in range(2):
+        column = values[:, axis]
+        truth |= {
+            ("sum", axis): column.sum(),
+            ("mean", axis): column.mean(),
+            ("variance", axis): column.var(),
+        }
+    truth |= {("count", None): 5000, ("units", None): 5000}
+    aggregate = plan_.rounds[0].summarize(block, None)
+    off, stated = {}, {}
+    for seed in range(600):
+        for v in plan_.rounds[0].release(aggregate, None, SeededNoise(seed)).result(GRID).values:
+            off.setdefault((v.measure, v.column), []).append(v.value - truth[v.measure, v.column])
+            stated[v.measure, v.column] = v.error
+    for name, errors in off.items():
+        assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(stated[name], rel=0.15, abs=1e-9), name
+
+
+def test_halved_noise_is_noticed():
+    """The test above has the power to see it."""
+    block, plan_ = rows(5000), plan(("count", "mean"))
+    aggregate = plan_.rounds[0].summarize(block, None)
+    runs = [
+        plan_.rounds[0].release(aggregate, None, SeededNoise(seed, 0.5)).result(GRID).values[0]
+        for seed in range(600)
+    ]
+    assert np.std([v.value for v in runs]) < 0.6 * runs[0].error
+
+
+def test_counts_are_public_only_without_groups_under_replace_one():
+    scales = {m.mechanism: m.scale for m in plan(("count", "sum"), neighbors=REPLACE).mechanisms}
+    assert not any("number of records" in name for name in scales)
+    grouped = plan(("count", "sum"), neighbors=REPLACE, grouping=PUBLIC).mechanisms
+    (count,) = (m for m in grouped if "number of records" in m.mechanism)
+    assert count.sensitivity == 2  # a row may change its group
+
+
+def test_a_policy_makes_sums_less_noisy_but_not_those_of_groups():
+    line = Grid((0.0,), (100.0,), 1.0)
+    near = Neighbors("replace_one", Policy(Distance(5)))
+    full, less = (plan(("sum",), neighbors=n, grid=line).mechanisms[0].scale for n in (REPLACE, near))
+    assert less == pytest.approx(full * 5 / 100)
+    grouped = plan(("sum",), neighbors=near, grid=line, grouping=PUBLIC)
+    assert grouped.policy is None
+    assert grouped.mechanisms == plan(("sum",), neighbors=REPLACE, grid=line, grouping=PUBLIC).mechanisms
+
+
+def test_what_finds_private_groups():
+    kinds = {
+        ("count",): CountThreshold,
+        ("sum",): OptimalSelection,  # no number of rows is released
+    }
+    zero = Grid((0.0,), (100.0,), 1.0)
+    for measures, kind in kinds.items():
+        assert isinstance(plan(measures, grouping=PRIVATE, grid=zero).rounds[0].selection, kind)
+    several = Contributions(groups=2, rows=3)
+    made = plan(("count",), grouping=PRIVATE, contributions=several, method="laplace").rounds[0]
+    assert isinstance(made.selection, OptimalSelection)
+    many = plan(("count",), grouping=PRIVATE, contributions=Contributions(groups=200)).rounds[0]
+    assert isinstance(many.selection, CountThreshold) and many.selection.gaussian
+
+
+def test_a_group_of_one_unit_does_not_show():
+    """10,000 private groups of one row: at delta 1e-6 none is released, but for probability 0.01."""
+    block = Block(
+        np.zeros((10_000, 2), np.int64),
+        np.arange(10_000, dtype=np.uint64),
+        None,
+        np.arange(10_000),
+        np.array([f'["{i}"]'.encode() for i in range(10_000)]),
+    )
+    plan_ = plan(grouping=PRIVATE)
+    assert run_in_memory(plan_.rounds, [block], None, SeededNoise(0)).result(GRID) is None
+
+
+def test_gaussian_is_better_for_many_groups_and_laplace_for_few():
+    few, many = (plan(("count", "sum"), grouping=PUBLIC, contributions=Contributions(g)) for g in (1, 100))
+    assert (few.method, many.method) == ("laplace", "gaussian")
+    assert few.spend.epsilon <= 1 + 1e-9 and many.spend.epsilon <= 1 + 1e-9
+    assert many.chosen.errors["gaussian"] < 0.5 * many.chosen.errors["laplace"]
+
+
+def test_sums_are_centered_where_that_is_better():
+    """A sum alone needs no count, so its center is 0; a mean's is the middle."""
+    line = Grid((0.0,), (100.0,), 1.0)
+    (alone,) = plan(("sum",), grid=line).mechanisms
+    assert alone.sensitivity == 100
+    with_mean = plan(("mean",), grid=line).mechanisms
+    assert [m.sensitivity for m in with_mean] == [1, 50]
+
+
+def test_units_are_counted_once_in_each_group():
+    block = Block(
+        np.zeros((6, 2), np.int64),
+        np.array([7, 7, 7, 8, 8, 9], dtype=np.uint64),
+        None,
+        np.array([0, 0, 1, 0, 1, 1]),
+        np.array([b'["a"]', b'["b"]']),
+    )
+    totals = GroupTotals.of(block, (Quantity("rows"), Quantity("units")), labeled=True)
+    assert totals.totals.tolist() == [[3, 2], [3, 3]]
+
+
+def test_totals_merge_and_split():
+    rng = np.random.default_rng(0)
+    names = np.array([f'["{"x" * (i % 9)}{i}"]'.encode() for i in range(500)])
+    blocks = [
+        Block(
+            rng.integers(0, 9, (3000, 2)),
+            np.arange(3000, dtype=np.uint64),
+            None,
+            rng.integers(0, 400 + 50 * i, 3000),
+            names,
+        )
+        for i in range(3)
+    ]
+    quantities = (Quantity("rows"), Quantity("sum", 1, 16, 8))
+    parts = [GroupTotals.of(block, quantities, labeled=True) for block in blocks]
+    whole = GroupTotals.merged(parts)
+    assert whole == parts[2] + (parts[0] + parts[1])
+    assert whole.totals[:, 0].sum() == 9000 and (np.diff(whole.totals[:, 0] >= 0) == 0).all()
+    shards = whole.split(7)
+    assert sum(map(len, shards)) == len(whole) and min(map(len, shards)) > 20
+    joined = GroupTotals.merged(shards)
+    assert joined == whole
+    padded = whole.keys.astype("S99")
+    assert (shard_of(padded, 7) == shard_of(whole.keys, 7)).all()
+    assert (whole.at(whole.keys[::5]) == whole.totals[::5]).all()
+    assert (whole.at(np.array([b"none"])) == 0).all()
+
+
+def test_parts_release_every_public_key_once():
+    labels = tuple(f'["{i}"]' for i in range(100))
+    plan_ = plan(("count",), grouping=Grouping(("c",), labels, (None,)), parts=7)
+    empty = Block(
+        np.zeros((0, 2), np.int64), np.zeros(0, np.uint64), None, np.zeros(0, np.int64), np.zeros(0, "S1")
+    )
+    table = run_in_memory(plan_.rounds, [empty], None, SeededNoise(0)).table(GRID)
+    assert sorted(table["c"].tolist(), key=int) == [str(i) for i in range(100)]
+    assert len(plan_.mechanisms) == 1  # parts see disjoint groups
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"measures": ()}, "measures is []"),
+        ({"measures": ("count", "count")}, "each once"),
+        ({"measures": ("average",)}, "measures has 'average'"),
+        ({"measures": ("count",), "parts": 0}, "parts is 0"),
+        ({"measures": ("count",), "parts": 2}, "parts is 2"),
+    ],
+)
+def test_wrong_parameters(given, says):
+    with pytest.raises(InvalidValue, match=says.replace("[", r"\[")):
+        Statistics(**given)
+
+
+@pytest.mark.parametrize(("groups", "rows_"), [(0, 1), (1, 0), (2**31, 1), (2**16, 2**16)])
+def test_wrong_contributions(groups, rows_):
+    with pytest.raises(InvalidValue, match=r"groups is|rows is"):
+        Contributions(groups, rows_)
+
+
+def test_delta_is_needed_for_private_keys_and_for_gaussian_noise():
+    with pytest.raises(InvalidValue, match="private keys need"):
+        plan(grouping=PRIVATE, budget=Budget(1.0, 0.0))
+    with pytest.raises(InvalidValue, match="gaussian needs"):
+        plan(method="gaussian", budget=Budget(1.0, 0.0))
+    assert plan(budget=Budget(1.0, 0.0)).method == "laplace"
+
+
+def test_a_mean_is_not_known_without_rows():
+    empty = Block(np.zeros((0, 2), np.int64), np.zeros(0, np.uint64))
+    values = run_in_memory(plan(("mean",)).rounds, [empty], None, SeededNoise(0, 0.0)).result(GRID).values
+    assert [v.value for v in values] == [None, None]
+    assert all(math.isfinite(v.error or 0) for v in values)

@@ -1,0 +1,174 @@
+"""Wrong versions of statistics: of the totals of groups, of their sensitivity, and of private keys."""
+
+from tests.mutants.mutant import Mutant, Selection
+from tests.mutants.tables.selections import charged, nothing_but_noise, spent
+
+_ROUND = "core/statistics/by_group.py"
+_CHANGE = "core/statistics/quantities.py"
+_METHODS = "core/statistics/methods.py"
+_KEYS = "core/mechanisms/partition_selection.py"
+_SELECTION = Selection(("tests/core/mechanisms/test_partition_selection.py",))
+_KEPT = "transforms/contributions.py"
+_BOUNDS = Selection(("tests/transforms/test_contributions.py",))
+_TASK = Selection(("tests/core/statistics/test_task.py",))
+
+TOTALS = (
+    Mutant(
+        1,
+        _ROUND,
+        "the totals of a quantity are exact",
+        "noisy[:, i] = added.add(exact[:, i], noise)",
+        "added.add(exact[:, i], noise)\n                noisy[:, i] = exact[:, i]",
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        2,
+        _ROUND,
+        "of public keys only those that have rows are released",
+        "keys = self._public[number]",
+        "keys = aggregate.keys",
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        1,
+        _ROUND,
+        "private keys are released with exact numbers of units",
+        "found, self._noisy(aggregate, found, {units: noisy}, noise)",
+        "found, self._noisy(aggregate, found, {units: aggregate.at(found)[:, units]}, noise)",
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        8,
+        _ROUND,
+        "what finds private keys is not charged",
+        "return added if self.selection is None else (self.selection, *added)",
+        "return added",
+        charged("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a replaced row that changes its group counts as one change, in L1",
+        "return self.changes * self.groups * self._each(quantity)",
+        "return self.groups * self._each(quantity)",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a replaced row that changes its group counts as one change, in L2",
+        "moved = math.sqrt(self.changes * self.groups) * self._each(quantity)",
+        "moved = math.sqrt(self.groups) * self._each(quantity)",
+        spent("statistics"),
+    ),
+    Mutant(
+        12,
+        _METHODS,
+        "numbers of rows are public under replace_one also in groups",
+        "fixed = neighbors.changes == 2 and params.grouping is None and params.contributions is None",
+        "fixed = neighbors.changes == 2 and params.contributions is None",
+        Selection(_TASK.nodes, "counts_are_public_only"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a sum counts as from the middle of its column wherever its center is",
+        "return max(map(abs, self.ends))",
+        "low, high = self.ends\n        return -(-(high - low) // 2) if high > low else high",
+        Selection(_TASK.nodes, "exhaustive"),
+    ),
+)
+
+CONTRIBUTIONS = (
+    Mutant(
+        7,
+        _CHANGE,
+        "a unit counts with one row in each of its groups",
+        'return (1 if quantity.kind == "units" else self.rows) * quantity.bound',
+        "return quantity.bound",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a replaced unit that stays in its groups moves a sum by the L2 norm of two units in others",
+        "if self.changes == 1 or quantity.counts:",
+        "if self.changes:",
+        Selection(_TASK.nodes, "exhaustive"),
+    ),
+    Mutant(
+        12,
+        _KEPT,
+        "a unit keeps one group more",
+        "_rank(unit_of[order]) < contributing.groups",
+        "_rank(unit_of[order]) <= contributing.groups",
+        _BOUNDS,
+    ),
+    Mutant(
+        12,
+        _KEPT,
+        "a unit keeps all rows of its groups",
+        "return np.flatnonzero(kept & keeps[of_pair])",
+        "return np.flatnonzero(keeps[of_pair])",
+        _BOUNDS,
+    ),
+    Mutant(
+        11,
+        _KEPT,
+        "of the rows of a unit in a group the first ones are kept",
+        "order = np.lexsort((*words, race, of_pair))",
+        'order = np.argsort(of_pair, kind="stable")',
+        _BOUNDS,
+    ),
+    Mutant(
+        12,
+        _KEPT,
+        "a block may end within a unit",
+        "starts[np.searchsorted(starts, wanted)]",
+        "wanted",
+        _BOUNDS,
+    ),
+)
+
+KEYS = (
+    Mutant(
+        6,
+        _KEYS,
+        "the delta of a threshold is not charged",
+        "Cost(spent, self.alone)",
+        "Cost(spent)",
+        Selection(_SELECTION.nodes, "with_delta_at_most"),
+    ),
+    Mutant(
+        6,
+        _KEYS,
+        "the threshold is as if a group of one unit were empty",
+        "beyond = self.threshold - 1",
+        "beyond = self.threshold",
+        Selection(_SELECTION.nodes, "with_delta_at_most"),
+    ),
+    Mutant(
+        6,
+        _KEYS,
+        "the groups in which a unit may be alone count as one",
+        "-math.expm1(self.groups * math.log1p(-each))",
+        "-math.expm1(math.log1p(-each))",
+        Selection(_SELECTION.nodes, "with_delta_at_most"),
+    ),
+    Mutant(
+        12,
+        _KEYS,
+        "the odds of a large group rise to 1 too soon",
+        "following = max(last, min(whole, grown, kept))",
+        "following = max(last, min(whole, grown))",
+        Selection(_SELECTION.nodes, "indistinguishable"),
+    ),
+    Mutant(
+        12,
+        _KEYS,
+        "the odds are one unit late, so that an empty group may be released",
+        "odds = self._table[np.clip(counts, 0, last)]",
+        "odds = self._table[np.clip(counts + 1, 0, last)]",
+        Selection(_SELECTION.nodes, "with_its_odds or certain"),
+    ),
+)

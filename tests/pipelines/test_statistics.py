@@ -1,0 +1,257 @@
+"""Statistics from the job file to the table: groups, keys, parts, and what is refused."""
+
+import datetime
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.rounds import examined, run_in_memory
+from pipelines.job.job import check_job
+from pipelines.plan import make_plan
+from pipelines.run.delivery import delivery_of
+from pipelines.run.run import build_pipeline, prepare_run
+from tests.core.seeded import SeededNoise
+from tests.pipelines.jobs import LINE, changes
+from transforms.bound_units import Bounding
+from transforms.contributions import Contributing, contributions_in_memory
+from transforms.open_source import open_source
+from transforms.read_blocks import read_in_memory
+
+CITIES = ["a", "b", "c", "d"]
+ROWS = 6000
+
+
+def job_of(**given):
+    """Return changes that make the bench's job one of statistics; later ones win."""
+    return {**changes("statistics"), **LINE, "params": {"measures": ["count", "sum", "mean"]}, **given}
+
+
+@pytest.fixture
+def bench(bench):
+    """6,000 rows: three cities of 2,000, 1,900 and 2,099 rows, and one row of a city of its own."""
+    rng = np.random.default_rng(0)
+    city = np.repeat(CITIES, [2000, 1900, 2099, 1])
+    when = rng.integers(0, 3 * 86_400, ROWS)
+    table = pa.table(
+        {
+            "x": rng.uniform(size=ROWS),
+            "city": city,
+            "code": np.repeat(range(4), [2000, 1900, 2099, 1]),
+            "large": city < "c",
+            "when": pa.array(when, pa.timestamp("s")),
+            "day": pa.array(when // 86_400, pa.int32()).cast(pa.date32()),
+        }
+    )
+    order = rng.permutation(ROWS)
+    pq.write_table(table.take(pa.array(order)), bench.rows, row_group_size=1000)
+    return bench
+
+
+def table_of(bench, output="out"):
+    return pq.read_table(bench.folder / output / "result.parquet")
+
+
+def by(columns, keys, **more):
+    return {"group_by": {"columns": columns, "keys": keys, **more}}
+
+
+def released(bench, *arguments, output="out", **given):
+    spoiled = job_of(**{"privacy.epsilon": 20.0, "output": str(bench.folder / output), **given})
+    result = bench.run(spoiled, *arguments)
+    assert result.exit_code == 0, result.output
+    return bench.release(output)
+
+
+def test_public_keys_are_all_released(bench):
+    """Noise of epsilon 20 on counts strays by more than 20 with probability below 1e-50."""
+    release = released(bench, **by(["city"], ["a", "nobody", "c"]))
+    assert release["result"]["groups"] == 3
+    assert release["group_by"] == {"columns": ["city"], "public_keys": 3, "truncate": {}}
+    table = table_of(bench)
+    names = ["count", "sum", "mean"]
+    assert table.column_names == ["city", *itertools.chain(*((name, f"{name}_error") for name in names))]
+    assert table.column("city").to_pylist() == ["a", "c", "nobody"] or table.num_rows == 3
+    counts = dict(zip(*(table.column(name).to_pylist() for name in ("city", "count")), strict=True))
+    assert counts == {key: pytest.approx(n, abs=20) for key, n in (("a", 2000), ("nobody", 0), ("c", 2099))}
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert "3 groups" in page and "nobody" in page
+
+
+def test_private_keys_show_no_city_of_one_row(bench):
+    for number in range(3):
+        release = released(bench, output=f"out{number}", **by(["city"], "private"))
+        assert release["result"]["groups"] == 3
+        assert table_of(bench, f"out{number}").column("city").to_pylist() == ["a", "b", "c"]
+
+
+def test_key_columns_have_their_own_types(bench):
+    given = by(["code", "large", "day", "when"], "private", truncate={"when": "hour", "day": "day"})
+    released(bench, **given, **{"privacy.epsilon": 50.0})
+    schema = table_of(bench).schema
+    types = {name: schema.field(name).type for name in ("code", "large", "day", "when")}
+    assert types == {
+        "code": pa.int64(),
+        "large": pa.bool_(),
+        "day": pa.date32(),
+        "when": pa.timestamp("ms"),
+    }
+    days = by(["when"], ["1970-01-01", "1970-01-02", "1970-01-03"], truncate={"when": "day"})
+    released(bench, output="days", **days)
+    table = table_of(bench, "days")
+    assert table.column("when").to_pylist() == [datetime.date(1970, 1, day) for day in (1, 2, 3)]
+    assert sum(table.column("count").to_pylist()) == pytest.approx(ROWS, abs=60)
+
+
+def test_keys_of_a_file_and_combinations(bench):
+    path = str(bench.folder / "keys.parquet")
+    pq.write_table(pa.table({"large": [True, False], "city": ["a", "c"]}), path)
+    assert released(bench, **by(["city", "large"], path))["result"]["groups"] == 2
+    product = {"city": ["a", "b"], "large": [True, False]}
+    assert released(bench, output="all", **by(["city", "large"], product))["result"]["groups"] == 4
+    counts = table_of(bench, "all").column("count").to_pylist()
+    assert sorted(counts) == [pytest.approx(n, abs=20) for n in (0, 0, 1900, 2000)]
+
+
+@pytest.mark.parametrize("keys", ["private", CITIES])
+def test_a_table_in_parts_has_the_same_groups(bench, keys):
+    whole = released(bench, **by(["city"], keys))
+    parts = released(bench, output="parts", **by(["city"], keys), **{"params.parts": 3})
+    assert whole["result"]["groups"] == parts["result"]["groups"] == (3 if keys == "private" else 4)
+    assert len(parts["table"]) == 3
+    tables = [pq.read_table(bench.folder / "parts" / part["name"]) for part in parts["table"]]
+    assert sum(table.num_rows for table in tables) == whole["result"]["groups"]
+    page = (bench.folder / "parts" / "report.html").read_text()
+    assert "all groups are in the folder result" in page
+
+
+@pytest.mark.parametrize("keys", ["private", CITIES])
+def test_the_totals_of_a_group_are_those_of_the_filtered_file(bench, keys):
+    """Aggregate for aggregate: what a run without groups would sum up on the rows of one city."""
+    job = check_job(bench.changed(job_of(**by(["city"], keys))))
+    source = open_source(job.input.path, job.input.columns, groups=job.group_keys)
+    plan, rows = make_plan(job, bytes(16)), pq.read_table(bench.rows)
+    (step,) = (getattr(each, "round_", each) for each in plan.rounds)
+    parts = [step.summarize(block, None) for block in read_in_memory(source, job.grid)]
+    whole = examined(step, type(parts[0]).merged(parts))
+    assert len(whole) == 4 and len(parts) > 3
+    for place, city in enumerate(CITIES):
+        filtered = rows.filter(pa.compute.equal(rows.column("city"), city))
+        path = bench.folder / "filtered" / f"{city}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(filtered, path)
+        alone = check_job(bench.changed(job_of(**{"input.path": str(path)})))
+        blocks = list(read_in_memory(open_source(str(path), job.input.columns), alone.grid))
+        without = replace(step, grouping=None, selection=None)
+        total = [without.summarize(block, None) for block in blocks]
+        assert (type(total[0]).merged(total).totals == whole.totals[place]).all()
+
+
+@pytest.mark.parametrize("options", [(), ("--", "--direct_running_mode=multi_processing")])
+def test_a_pipeline_releases_what_memory_does(bench, monkeypatch, options):
+    """Golden: without noise the table of a pipeline is that of `run_in_memory`, in one process and in two."""
+    given = job_of(**by(["city", "day"], "private"), **{"privacy.epsilon": 50.0})
+    job = check_job(bench.changed(given))
+    source = open_source(job.input.path, job.input.columns, groups=job.group_keys)
+    plan = make_plan(job, bytes(16))
+    blocks = list(read_in_memory(source, job.grid))
+    wanted = run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(0, 0.0)).table(job.grid)
+    result = bench.run(given, *(["--runner", "FnApiRunner"] if options else []), *options)
+    if result.exit_code == 2:
+        pytest.skip("this runner is refused")
+    assert result.exit_code == 0, result.output
+    table = table_of(bench)
+    assert table.column("city").to_pylist() == list(wanted["city"])
+    assert np.abs(table.column("count").to_numpy() - wanted["count"]).max() < 20
+
+
+UNITS = {"input.unit": "code", "contributions": {"groups": 2, "rows": 50}}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
+    """Golden: counts of a pipeline are those of bounds in memory, by noise of epsilon 50 on 4 units."""
+    given = job_of(**by(["day"], "private", truncate={"day": "day"}), **UNITS)
+    given |= {"params.measures": ["count", "units", "mean"], "privacy.epsilon": 50.0}
+    rows = pq.read_table(bench.rows)
+    people = pa.array(np.random.default_rng(1).integers(0, 400, ROWS))
+    table = rows.set_column(rows.column_names.index("code"), "code", people)
+    pq.write_table(table, bench.rows, row_group_size=1000)
+    given |= {"contributions": {"groups": 2, "rows": 2}}
+    options = ["--runner", "FnApiRunner", "--", "--direct_running_mode=multi_processing"]
+    options += ["--direct_num_workers=2"]
+    result = bench.run(given, *(options if processes == 2 else []))
+    assert result.exit_code == 0, result.output
+    release = bench.release()
+    assert release["contributions"] == {"groups": 2, "rows": 2}
+    assert release["privacy"]["unit"] == "code" and release["privacy"]["keep"] is None
+    job = check_job(bench.changed(given))
+    source = open_source(job.input.path, job.input.columns, job.unit, groups=job.group_keys)
+    bounding = Bounding.of(source, job.grid, "one", bytes(16))
+    blocks = list(contributions_in_memory(source, Contributing.of(source, bounding, 2, 2)))
+    plan = make_plan(job, bytes(16))
+    wanted = run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(0, 0.0)).table(job.grid)
+    found = table_of(bench)
+    assert found.column("day").to_pylist() == wanted["day"].tolist() and found.num_rows == 3
+    # Another salt keeps other groups of each unit, but as many: 400 units in 2 of 3 days, 2 rows in each.
+    for name, total in (("units", 800), ("count", 1600)):
+        assert wanted[name].sum() == pytest.approx(total, rel=0.03)  # few have one row in a day
+        assert sum(found.column(name).to_pylist()) == pytest.approx(wanted[name].sum(), abs=40)
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert "rows of each group is within" in page and "one unit more or one unit less" in page
+
+
+WRONG = [
+    ({"contributions": {"rows": 2}}, "contributions is given, but there is no input.unit"),
+    ({**UNITS, "contributions": {"rows": 0}}, "contributions.rows is 0: it must be from 1"),
+    ({**UNITS}, "contributions.groups is 2, but there is no group_by"),
+    (by(["city"], "private") | UNITS | {"input.keep": "one"}, "input.keep is one and contributions is given"),
+    (
+        by(["city"], "private") | UNITS | {"contributions": {"groups": 2**20, "rows": 2**20}},
+        "contributions.groups is 1048576 and rows 1048576: their product must be below 2^31",
+    ),
+    (by([], "private"), "group_by.columns is []: give at least one column, each once"),
+    (by(["city", "city"], "private"), "each once"),
+    (by(["x"], "private"), "group_by.columns: x is double in part.parquet; keys are text"),
+    (by(["when"], "private"), "give group_by.truncate with day, hour or month"),
+    (by(["nowhere"], "private"), "group_by.columns: nowhere occurs not in part.parquet"),
+    (by(["city"], "private", truncate={"city": "day"}), "group_by.truncate is for timestamps and dates"),
+    (by(["city"], "private", truncate={"day": "day"}), "group_by.truncate has day"),
+    (by(["city"], ["a", "a"]), 'group_by.keys has ["a"] twice'),
+    (by(["city"], []), "group_by.keys has 0 keys"),
+    (by(["city"], [["a", 1]]), "a key has one value for each of group_by.columns"),
+    (by(["city"], {"town": ["a"]}), "group_by.keys has lists for town"),
+    (by(["city"], ["x" * 300]), "a key of more than 256 bytes"),
+    (by(["city"], "nowhere.parquet"), "group_by.keys: nowhere.parquet cannot be read"),
+    (by(["city"], "private") | {"input.unit": "code"}, "input.unit is code and group_by is given"),
+    (by(["city"], "private") | {"privacy.delta": 0.0}, "privacy.delta is 0.0: private keys need one above 0"),
+    (by(["count"], "private"), "group_by.columns has count, which is the name of a measure in the table"),
+    ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
+    ({"params.measures": []}, "params.measures is []"),
+    ({"params.parts": 2}, "params.parts is 2"),
+    ({"privacy.delta": 0.0, "params.method": "gaussian"}, "gaussian needs one above 0"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "says"), WRONG)
+def test_wrong_jobs_are_one_sentence(bench, refused, wrong, says):
+    assert says in refused(bench.run(job_of(**wrong)))
+
+
+def test_group_by_is_for_statistics(bench, refused):
+    assert "group_by is not a known key" in refused(bench.run(by(["city"], "private")))
+
+
+def test_a_job_without_groups_has_no_key_for_them(bench):
+    assert "group_by" not in check_job(bench.changed(job_of())).model_dump(mode="json")
+
+
+def test_names_of_elements_hold_no_key(bench):
+    """What an engine shows of a pipeline's graph has public keys alone."""
+    job = check_job(bench.changed(job_of(**by(["city"], "private"))))
+    prepared = prepare_run(job)
+    graph = build_pipeline(prepared, delivery_of(job), prepared.plan.rounds).to_runner_api()
+    assert b"nobody" not in graph.SerializeToString()

@@ -1,0 +1,176 @@
+"""What a unit contributes: within its bounds, by its own rows alone, and every choice equally likely."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.domain import Grid
+from tests.core.exact import fits
+from transforms.bound_units import Bounding
+from transforms.contributions import (
+    ContributedReader,
+    Contributing,
+    bound_shard,
+    contributions_in_memory,
+    split_rows,
+)
+from transforms.group_keys import GroupKeys
+from transforms.open_source import open_source
+from transforms.read_blocks import list_row_groups
+
+GRID, SALT = Grid((0.0,), (1000.0,), 1.0), b"sixteen secrets!"
+PRIVATE = GroupKeys(("city",), (None,))
+PUBLIC = GroupKeys(("city",), (None,), tuple(f'["c{i}"]' for i in range(7)))
+
+
+def write(path, units, cities, values, row_group_size=100):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.table({"u": units, "city": cities, "x": np.asarray(values, dtype=float)})
+    pq.write_table(table, path, row_group_size=row_group_size)
+
+
+def contributing(path, groups=2, rows=3, keys=PRIVATE, salt=SALT, checked=False):
+    source = open_source(str(path), ["x"], "u", groups=keys)
+    return source, Contributing.of(source, Bounding.of(source, GRID, "one", salt, checked), groups, rows)
+
+
+def kept(path, **bounds):
+    """Return the records as (identity, city, value), sorted."""
+    source, how = contributing(path, **bounds)
+    found = []
+    for block in contributions_in_memory(source, how):
+        cities = [None] * len(block.ids) if how.keys is None else block.labels[block.groups].tolist()
+        found += zip(block.ids.tolist(), cities, block.points[:, 0].tolist(), strict=True)
+    return sorted(found)
+
+
+def rows(n=3000, units=120, cities=10, seed=0, text=True):
+    rng = np.random.default_rng(seed)
+    names = [f"person {i}" if text else i for i in rng.integers(0, units, n).tolist()]
+    return names, [f"c{i}" for i in rng.integers(0, cities, n)], rng.integers(0, 20, n)
+
+
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize(("keys", "cities"), [(PRIVATE, 10), (PUBLIC, 7)])
+def test_bounds_hold_and_are_used(tmp_path, keys, cities, text):
+    """Every unit keeps as many groups and rows as it has, up to the bounds; rows of other keys are none."""
+    units, city, values = rows(text=text)
+    write(tmp_path / "rows.parquet", units, city, values)
+    found = kept(tmp_path / "rows.parquet", keys=keys)
+    by_unit: dict = {}
+    for unit, where, _ in found:
+        by_unit.setdefault(unit, Counter())[where] += 1
+    there: dict = {}
+    for unit, where in zip(units, city, strict=True):
+        if int(where[1:]) < cities:
+            there.setdefault(unit, Counter())[where] += 1
+    assert len(by_unit) == len(there) == 120
+    assert sorted(len(c) for c in by_unit.values()) == sorted(min(2, len(c)) for c in there.values())
+    assert max(max(c.values()) for c in by_unit.values()) == 3
+    everything = kept(tmp_path / "rows.parquet", keys=keys, groups=10, rows=100)
+    assert len(everything) == sum(sum(c.values()) for c in there.values())
+    assert not Counter(found) - Counter(everything)
+
+
+def test_the_records_of_a_unit_follow_from_its_own_rows(tmp_path):
+    """Not from other units, places, files or the division into row groups."""
+    units, city, values = rows()
+    order = np.random.default_rng(1).permutation(len(units))
+    write(tmp_path / "one" / "rows.parquet", units, city, values)
+    for part, (number, size) in zip(np.array_split(order, 3), ((0, 7), (1, 50), (2, 1000)), strict=True):
+        chosen = [[column[i] for i in part] for column in (units, city, values)]
+        write(tmp_path / "three" / f"{number}.parquet", *chosen, row_group_size=size)
+    whole = kept(tmp_path / "one" / "rows.parquet")
+    assert kept(tmp_path / "three") == whole
+    fewer = [i for i in range(len(units)) if units[i] != "person 7"]
+    write(tmp_path / "fewer.parquet", *([column[i] for i in fewer] for column in (units, city, values)))
+    without = kept(tmp_path / "fewer.parquet")
+    assert len({unit for unit, _, _ in whole} - {unit for unit, _, _ in without}) == 1
+    assert not Counter(without) - Counter(whole) and len(whole) - len(without) <= 6
+    assert kept(tmp_path / "one" / "rows.parquet", salt=b"another 16 bytes") != whole
+
+
+def test_every_choice_is_equally_likely(tmp_path):
+    """2 of 3 groups, and 1 of the rows 5, 5, 9 of each; 3,000 units; flake rate 3e-6."""
+    n = 3000
+    units = np.repeat(np.arange(n), 9)
+    write(tmp_path / "rows.parquet", units, np.tile(list("aaabbbccc"), n), np.tile([5, 5, 9], 3 * n), 9000)
+    found = kept(tmp_path / "rows.parquet", groups=2, rows=1)
+    assert len(found) == 2 * n
+    pairs = Counter(
+        tuple(where for _, where, _ in some) for _, some in itertools.groupby(found, lambda r: r[0])
+    )
+    assert len(pairs) == 3 and fits(np.array(list(pairs.values())), np.ones(3))
+    values = Counter(value for _, _, value in found)
+    assert fits(np.array([values[5], values[9]]), np.array([2.0, 1.0]))
+    first = Counter(value for i, (_, _, value) in enumerate(found) if i % 2)
+    assert fits(np.array([first[5], first[9]]), np.array([2.0, 1.0]))
+
+
+def test_two_of_three_rows_are_a_uniform_subset(tmp_path):
+    n = 3000
+    write(tmp_path / "rows.parquet", np.repeat(np.arange(n), 3), ["a"] * 3 * n, np.tile([1, 2, 3], n), 9000)
+    found = kept(tmp_path / "rows.parquet", groups=1, rows=2)
+    pairs = Counter(tuple(v for *_, v in some) for _, some in itertools.groupby(found, lambda r: r[0]))
+    assert set(pairs) == {(1, 2), (1, 3), (2, 3)} and fits(np.array(list(pairs.values())), np.ones(3))
+
+
+def test_a_unit_is_whole_in_one_block(tmp_path, monkeypatch):
+    monkeypatch.setattr("transforms.contributions._BLOCK_VALUES", 10)
+    units, city, values = rows()
+    write(tmp_path / "rows.parquet", units, city, values)
+    source, how = contributing(tmp_path / "rows.parquet", groups=10, rows=100)
+    seen: Counter = Counter()
+    blocks = list(contributions_in_memory(source, how))
+    for block in blocks:
+        seen.update(set(block.ids.tolist()))
+    assert len(blocks) > 100 and set(seen.values()) == {1}
+    assert sum(len(block.ids) for block in blocks) == 3000
+
+
+def test_parts_arrive_in_any_order(tmp_path):
+    units, city, values = rows()
+    write(tmp_path / "rows.parquet", units, city, values)
+    source, how = contributing(tmp_path / "rows.parquet")
+    groups = [group for file in source.files for group in list_row_groups(file)]
+    reader, seen = ContributedReader(1, how.keys), []
+    for order in (groups, groups[::-1]):
+        shards: dict = {}
+        for group in order:
+            for number, part in split_rows(how, group):
+                shards.setdefault(number, []).append(part)
+        found = []
+        for number, parts in sorted(shards.items()):
+            for block in reader.blocks(bound_shard(how, number, parts)):
+                cities = block.labels[block.groups].tolist()
+                found += sorted(zip(block.ids.tolist(), cities, block.points[:, 0].tolist(), strict=True))
+        seen.append(found)
+    assert seen[0] == seen[1] and len(seen[0]) > 500
+
+
+def test_without_groups_a_unit_keeps_some_rows(tmp_path):
+    units, city, values = rows()
+    write(tmp_path / "rows.parquet", units, city, values)
+    found = kept(tmp_path / "rows.parquet", keys=None, groups=1, rows=4)
+    assert set(Counter(unit for unit, _, _ in found).values()) == {4}
+
+
+def test_rows_of_nobody_or_of_no_group_are_left_out_and_units_with_odd_rows_are_counted(tmp_path):
+    units = pa.array(["a", None, "b", "b", "c"])
+    city = pa.array(["x", "x", None, "x", "x"])
+    write(tmp_path / "rows.parquet", units, city, [1, 1, 1, np.nan, 2000])
+    source, how = contributing(tmp_path / "rows.parquet", checked=True)
+    blocks = list(contributions_in_memory(source, how))
+    assert sorted(value for block in blocks for value in block.points[:, 0].tolist()) == [1, 1000]
+    assert sum(block.outside for block in blocks if block.outside is not None).tolist() == [1, 1]
+
+
+def test_an_empty_input_has_every_shard(tmp_path):
+    write(tmp_path / "rows.parquet", pa.array([], pa.string()), pa.array([], pa.string()), [])
+    source, how = contributing(tmp_path / "rows.parquet")
+    blocks = list(contributions_in_memory(source, how))
+    assert len(blocks) == how.parts and not any(len(block.ids) for block in blocks)

@@ -1,0 +1,141 @@
+"""Key columns become groups: the same key in every batch, no error that rows could cause."""
+
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.group_keys import LONGEST, GroupKeys, label_of
+from transforms.list_files import InputError
+from transforms.open_source import open_source
+from transforms.public_keys import product_of, read_keys
+
+
+def keys_of(batch, columns, truncate=None, labels=None):
+    """Return the key of each row as a list, or None."""
+    cut = tuple((truncate or {}).get(column) for column in columns)
+    groups, found = GroupKeys(tuple(columns), cut, labels).read(batch)
+    assert groups.dtype == np.int64 and len(groups) == batch.num_rows
+    return [None if group < 0 else json.loads(found[group]) for group in groups]
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.text(max_size=5), st.sampled_from(["a", "b", 'quote"', "\\", "\0"])),
+        st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(0, 2)),
+        st.one_of(st.none(), st.booleans()),
+    ),
+    max_size=30,
+)
+
+
+@given(ROWS, st.booleans(), st.randoms(use_true_random=False))
+def test_keys_are_the_values_of_the_row(rows, encoded, shuffle):
+    """Under any order of rows and columns, with dictionaries and without."""
+    texts, numbers, flags = ([row[i] for row in rows] for i in range(3))
+    text = pa.array(texts, pa.string())
+    batch = pa.record_batch(
+        {
+            "t": text.dictionary_encode() if encoded else text,
+            "n": pa.array(numbers, pa.int64()),
+            "f": pa.array(flags, pa.bool_()),
+        }
+    )
+    columns = ["t", "n", "f"]
+    shuffle.shuffle(columns)
+    place = ["tnf".index(column) for column in columns]
+    wanted = [None if None in row else [row[i] for i in place] for row in rows]
+    assert keys_of(batch, columns) == wanted
+    if len(rows) > 1:
+        assert keys_of(batch.slice(1), columns) == wanted[1:]
+    public = tuple(sorted({label_of(key) for key in wanted[::2] if key is not None}))
+    listed = [key if key is not None and label_of(key) in public else None for key in wanted]
+    assert keys_of(batch, columns, labels=public) == listed
+
+
+SECONDS = st.integers(-(10**10), 10**10)
+
+
+@given(st.lists(st.one_of(st.none(), SECONDS), max_size=20), st.sampled_from(["s", "ms", "us"]))
+def test_times_are_cut_in_utc(seconds, unit):
+    factor = {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    ticks = [None if s is None else s * factor + factor - 1 for s in seconds]
+    column = pa.array(ticks, pa.timestamp(unit, "Europe/Berlin"))
+    batch = pa.record_batch({"t": column})
+    start = datetime.datetime(1970, 1, 1)
+    for cut, form in (("day", "%Y-%m-%d"), ("hour", "%Y-%m-%dT%H"), ("month", "%Y-%m")):
+        wanted = [
+            None if s is None else [(start + datetime.timedelta(seconds=s)).strftime(form)] for s in seconds
+        ]
+        assert keys_of(batch, ["t"], {"t": cut}) == wanted
+
+
+def test_dates_and_extreme_times_are_no_error():
+    days = pa.array([0, 1, None, -(2**31), 2**31 - 1], pa.int32()).view(pa.date32())
+    batch = pa.record_batch({"d": days})
+    assert keys_of(batch, ["d"])[:3] == [["1970-01-01"], ["1970-01-02"], None]
+    ends = pa.array([-(2**63), 2**63 - 1, 0], pa.int64())
+    for unit in ("s", "ms", "us", "ns"):
+        batch = pa.record_batch({"t": ends.view(pa.timestamp(unit))})
+        for cut in ("day", "hour", "month"):
+            found = keys_of(batch, ["t"], {"t": cut})
+            assert found[2][0].startswith("1970-01") and None not in found
+
+
+def test_odd_texts_are_no_error():
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, *pa.array([b"\xff\xfe", b"a"]).buffers()[1:]])
+    assert keys_of(pa.record_batch({"t": broken}), ["t"]) == [["\ufffd\ufffd"], ["a"]]
+    long = pa.record_batch({"t": pa.array(["x" * LONGEST, "x" * (LONGEST - 4)])})
+    assert keys_of(long, ["t"]) == [None, ["x" * (LONGEST - 4)]]
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["a", "a", None]))
+    assert keys_of(pa.record_batch({"t": twice}), ["t"]) == [["a"], ["a"], None, None]
+    nothing = pa.record_batch({"t": pa.array([None, None], pa.string()), "n": pa.array([1, 2])})
+    assert keys_of(nothing, ["t", "n"]) == keys_of(nothing, ["n", "t"]) == [None, None]
+
+
+KINDS = [
+    ("f", pa.array([1.0]), None, "f is double in rows.parquet; keys are text"),
+    ("t", pa.array([1], pa.timestamp("s")), None, "give group_by.truncate"),
+    ("n", pa.array([1]), "day", "group_by.truncate is for timestamps"),
+    ("l", pa.array([[1]]), None, "keys are text"),
+    ("missing", None, None, "missing occurs not in rows.parquet"),
+]
+
+
+@pytest.mark.parametrize(("name", "column", "cut", "says"), KINDS)
+def test_wrong_key_columns_are_one_sentence(tmp_path, name, column, cut, says):
+    columns = {"x": pa.array([1.0])} | ({} if column is None else {name: column})
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match=says) as caught:
+        open_source(str(tmp_path / "rows.parquet"), ["x"], groups=GroupKeys((name,), (cut,)))
+    assert str(caught.value).startswith("group_by.columns: ") and str(caught.value).endswith(".")
+
+
+def test_a_key_column_has_one_type_in_all_files(tmp_path):
+    for number, value in enumerate((1, "a")):
+        pq.write_table(pa.table({"x": [1.0], "k": [value]}), tmp_path / f"{number}.parquet")
+    with pytest.raises(InputError, match=r"k is string in 1\.parquet but int64 in 0\.parquet"):
+        open_source(str(tmp_path), ["x"], groups=GroupKeys(("k",), (None,)))
+
+
+def test_public_keys_of_a_file(tmp_path):
+    path = str(tmp_path / "keys.parquet")
+    pq.write_table(pa.table({"d": pa.array([0, 40], pa.date32()), "c": ["a", "b"], "other": [1, 2]}), path)
+    assert read_keys(path, ["c", "d"], [None, "month"]) == ['["a","1970-01"]', '["b","1970-02"]']
+    pq.write_table(pa.table({"c": ["a", None]}), path)
+    with pytest.raises(InputError, match="a row with a null"):
+        read_keys(path, ["c"], [None])
+    (tmp_path / "keys.parquet").write_text("no Parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_keys(path, ["c"], [None])
+
+
+def test_combinations():
+    assert product_of([["a", "b"], [1, 2]], 4) == ['["a",1]', '["a",2]', '["b",1]', '["b",2]']
+    with pytest.raises(InputError, match="10,000 combinations: there may be at most 99"):
+        product_of([range(100), range(100)], 99)

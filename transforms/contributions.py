@@ -1,0 +1,273 @@
+"""Bound what a privacy unit contributes to groups: it keeps some of its groups, and some rows in each."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from apache_beam.typehints.decorators import no_annotations
+from numpy.typing import NDArray
+
+from core.rounds import Block
+from core.sampling import scramble
+from transforms.bound_units import (
+    Bounding,
+    by_shard,
+    count_units,
+    gathered_rows,
+    outside_by_shard,
+)
+from transforms.gather_parts import GatherParts
+from transforms.group_keys import GroupKeys, Ints
+from transforms.open_source import Source
+from transforms.plain_errors import plain_errors
+from transforms.read_blocks import Descriptor, Reader, list_row_groups, to_block
+from transforms.split_units import read_keyed
+from transforms.unit_keys import unit_ids, unit_keys
+from transforms.unit_records import race_of
+
+Contributed = tuple[bytes, bytes, bytes, bytes, bytes]
+"""Of one shard: points axis by axis as int64, identities, counts of `Block.outside`, groups, and labels."""
+
+_LABEL = "Bounding units"
+_GROUP = 0x67726F7570
+"""Tweak of the hash that chooses groups. No sampling of records uses it."""
+_SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
+"""Values that are split at a time, and coordinates per block, but for those of the last unit of a block."""
+
+
+@dataclass(frozen=True)
+class Contributing:
+    """Which rows of a unit become records.
+
+    A unit keeps at most `groups` of its groups: those with the smallest hashes of the unit and the group. In
+    each of them it keeps at most `rows` of its rows: those with the smallest hashes of the unit, the group
+    and the row's own values, where copies of a row have hashes of their own. So every subset is equally
+    likely, up to the quality of the hash.
+
+    Privacy, for every salt, even a known one. What a unit keeps is a function of the multiset of its own
+    rows: it depends neither on their places nor on other units. So if two databases differ in all rows of
+    one unit, their records differ in the records of this unit, which are at most `rows` in each of at most
+    `groups` groups.
+
+    Units are told apart as by `transforms.bound_units.Bounding`.
+
+    Args:
+        bounding: columns, grid, unit, salt and shards; `keep` has no meaning here.
+        keys: how rows become members of groups; None for all rows together.
+        groups: see above.
+        rows: see above.
+    """
+
+    bounding: Bounding
+    keys: GroupKeys | None
+    groups: int
+    rows: int
+
+    @classmethod
+    def of(cls, source: Source, bounding: Bounding, groups: int, rows: int) -> "Contributing":
+        """Return the bounds for `source`."""
+        return cls(bounding, source.groups, groups, rows)
+
+    @property
+    def parts(self) -> int:
+        """See `Bounding.parts`."""
+        return self.bounding.parts
+
+
+@dataclass(frozen=True)
+class ContributedReader:
+    """Read `Contributed` in blocks, of which each has all records of its units.
+
+    Args:
+        dimension: number of columns.
+        keys: see `Contributing`.
+    """
+
+    dimension: int
+    keys: GroupKeys | None
+
+    def blocks(self, element: Contributed) -> Iterator[Block]:
+        """Return the records in the order of their units, at least one block."""
+        ids = np.frombuffer(element[1], dtype="<u8").astype(np.uint64)
+        points = np.frombuffer(element[0], dtype="<i8").reshape(self.dimension, len(ids)).T
+        counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None
+        groups = labels = None
+        if self.keys is not None:
+            groups = np.frombuffer(element[3], dtype="<i8").astype(np.int64)
+            names = np.array(element[4].split(b"\n"), dtype=np.bytes_)
+            labels = names if self.keys.public is None else self.keys.public
+        size = max(1, _BLOCK_VALUES // self.dimension)
+        starts = np.append(np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else 0, len(ids))
+        wanted = np.arange(size, len(ids), size)
+        cuts = np.unique(np.concatenate([[0], starts[np.searchsorted(starts, wanted)], [len(ids)]]))
+        cuts = cuts.astype(np.int64) if len(cuts) > 1 else np.array([0, 0])
+        for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            yield Block(
+                points[start:end].astype(np.int64, order="F"),
+                ids[start:end],
+                None if start else counts,
+                None if groups is None else groups[start:end],
+                labels,
+            )
+
+
+@dataclasses.dataclass
+class BoundContributions(beam.PTransform):
+    """Make the records of all rounds: those rows of each unit that it keeps.
+
+    Args:
+        contributing: which rows these are.
+    """
+
+    contributing: Contributing
+
+    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
+        """Take the descriptors of `ReadBlocks`; return one `Contributed` per shard, even for an empty one."""
+        split = partial(split_rows, self.contributing)
+        return (
+            descriptors
+            | "Gather" >> GatherParts(split, self.contributing.parts, _LABEL)
+            | "Bound" >> beam.Map(_bound, self.contributing)
+            | "Keep" >> beam.Reshuffle()
+        )
+
+
+def contributions_in_memory(source: Source, contributing: Contributing) -> Iterator[Block]:
+    """Bound the whole source in this process: the in-memory version of `BoundContributions`."""
+    gathered: dict[int, list[bytes]] = {number: [] for number in range(contributing.parts)}
+    for file in source.files:
+        for descriptor in list_row_groups(file):
+            for number, part in split_rows(contributing, descriptor):
+                gathered[number].append(part)
+    reader = ContributedReader(contributing.bounding.grid.dimension, contributing.keys)
+    for number, parts in gathered.items():
+        yield from reader.blocks(bound_shard(contributing, number, parts))
+
+
+@no_annotations
+def _bound(gathered: tuple[int, list[bytes]], contributing: Contributing) -> Contributed:
+    with plain_errors(_LABEL):
+        return bound_shard(contributing, *gathered)
+
+
+def split_rows(contributing: Contributing, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
+    """Read the row group of `descriptor`; yield its rows with their groups by shard as Arrow streams.
+
+    Every shard occurs once for each part that is read, with rows or without. All rows of a unit are in the
+    same shard. Rows without a group are left out.
+
+    Raises:
+        InputError: the row group cannot be read.
+    """
+    bounding, keys = contributing.bounding, contributing.keys
+    names = () if keys is None else keys.columns
+    most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1 + len(names)))
+    read = read_keyed(
+        descriptor,
+        bounding.columns,
+        bounding.unit,
+        bounding.salt,
+        most,
+        preparation=bounding.preparation,
+        groups=names,
+    )
+    for batch, units, kept in read:
+        if kept is not None:
+            batch, units = batch.filter(kept), units.filter(kept)
+        if units.null_count:
+            batch, units = batch.filter(units.is_valid()), units.drop_null()
+        if bounding.checked:
+            yield from outside_by_shard(bounding, batch, units)
+        block = to_block(
+            Reader(bounding.columns, bounding.grid, groups=keys),
+            batch,
+            np.arange(len(units), dtype=np.uint64),
+        )
+        more = {}
+        if block.groups is not None and block.labels is not None:
+            group: pa.Array = pa.array(block.groups)
+            if keys is not None and keys.labels is None:
+                group = pa.array(block.labels.tolist(), pa.binary()).take(group)
+            more["group"] = group
+        yield from by_shard(bounding, units.take(pa.array(block.ids)), block.points, more)
+
+
+def bound_shard(contributing: Contributing, number: int, parts: Sequence[bytes]) -> Contributed:
+    """Return the records of a shard by their units, or if it is one of checks its counts."""
+    bounding = contributing.bounding
+    if number >= bounding.shards:
+        counts = count_units(parts, 2 * len(bounding.columns)).astype("<i8").tobytes()
+        return b"", b"", counts, b"", b""
+    gathered = gathered_rows(parts)
+    if gathered is None:
+        return b"", b"", b"", b"", b""
+    rows, order, of_unit, ids = gathered
+    points = np.empty((len(rows), bounding.grid.dimension), np.int64, order="F")
+    for axis in range(bounding.grid.dimension):
+        points[:, axis] = rows.column(str(axis)).to_numpy()[order]
+    groups, names = np.zeros(len(rows), dtype=np.int64), pa.array([0])
+    if contributing.keys is not None:
+        encoded = rows.column("group").combine_chunks().dictionary_encode()
+        groups, names = encoded.indices.to_numpy().astype(np.int64)[order], encoded.dictionary
+    kept = chosen(contributing, points, of_unit, ids, groups, names)
+    points, groups = points[kept], groups[kept]
+    labels = b""
+    if contributing.keys is not None and contributing.keys.labels is None:
+        labels = b"\n".join(names.to_pylist())
+    elif contributing.keys is not None:
+        groups = names.to_numpy()[groups]
+    return (
+        points.astype("<i8").tobytes(order="F"),
+        ids[of_unit[kept]].astype("<u8").tobytes(),
+        b"",
+        groups.astype("<i8").tobytes(),
+        labels,
+    )
+
+
+def chosen(
+    contributing: Contributing,
+    points: Ints,
+    of_unit: Ints,
+    ids: NDArray[np.uint64],
+    groups: Ints,
+    names: pa.Array,
+) -> NDArray[np.intp]:
+    """Return the indices of the rows that units keep, unit by unit; see `Contributing`.
+
+    Args:
+        contributing: the bounds.
+        points: shape (n, d), grid steps.
+        of_unit: shape (n,), index of the unit of each row, which does not decrease.
+        ids: shape (units,), identities.
+        groups: shape (n,), the group of each row as an index of `names`.
+        names: labels or numbers of the groups, all different.
+    """
+    salt = contributing.bounding.salt
+    of_name = unit_ids(unit_keys(names, salt))
+    pair = of_unit * len(names) + groups
+    pairs, of_pair = np.unique(pair, return_inverse=True)
+    unit_of, group_of = np.divmod(pairs, len(names))
+    hashes = scramble(scramble(ids, salt, _GROUP)[unit_of] ^ of_name[group_of], salt, _GROUP)
+    # Two groups of a unit may have one hash if their names have: then the smaller name comes first.
+    by_name = np.empty(len(names), dtype=np.int64)
+    by_name[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
+    order = np.lexsort((by_name[group_of], hashes, unit_of))
+    keeps = np.empty(len(pairs), dtype=np.bool_)
+    keeps[order] = _rank(unit_of[order]) < contributing.groups
+    race, words = race_of(points.astype(np.uint64), of_pair, hashes, salt)
+    order = np.lexsort((*words, race, of_pair))
+    kept = np.empty(len(points), dtype=np.bool_)
+    kept[order] = _rank(of_pair[order]) < contributing.rows
+    return np.flatnonzero(kept & keeps[of_pair])
+
+
+def _rank(sorted_: Ints) -> Ints:
+    """Return the place of each element among the equal ones, in a sorted array."""
+    new = np.flatnonzero(np.append(True, sorted_[1:] != sorted_[:-1])) if len(sorted_) else sorted_
+    return np.arange(len(sorted_)) - np.repeat(new, np.diff(np.append(new, len(sorted_))))

@@ -1,0 +1,194 @@
+"""Read the key columns of groups: text, integers, booleans, dates, or times cut to a day, hour or month."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from json.encoder import encode_basestring
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from transforms.list_files import File, InputError, short
+
+Truncate = Literal["day", "hour", "month"]
+"""What a time is cut to."""
+
+KeyValue = bool | int | str
+
+UNITS: dict[Truncate, str] = {"day": "D", "hour": "h", "month": "M"}
+"""numpy's units of time."""
+
+LONGEST = 256
+"""Most bytes of a label. Rows with longer keys are left out, so that no key takes much memory."""
+
+_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_HOUR = 24
+
+Ints = NDArray[np.int64]
+Labels = NDArray[np.bytes_]
+
+
+@dataclass(frozen=True)
+class GroupKeys:
+    """How rows become members of groups.
+
+    The key of a row follows from its own values alone. A row with a null in a key column has no group, and
+    neither has a row whose key is not among the public ones.
+
+    Args:
+        columns: the key columns.
+        truncate: for each of them what its times are cut to, or None.
+        labels: the public keys in the order of their numbers; None where keys are private.
+    """
+
+    columns: tuple[str, ...]
+    truncate: tuple[Truncate | None, ...]
+    labels: tuple[str, ...] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _numbers(self) -> dict[bytes, int]:
+        return {label.encode(): number for number, label in enumerate(self.labels or ())}
+
+    @cached_property
+    def public(self) -> Labels | None:
+        """The public keys as labels, shape (groups,)."""
+        return None if self.labels is None else np.array(list(self._numbers), dtype=np.bytes_)
+
+    def read(self, batch: pa.RecordBatch) -> tuple[Ints, Labels]:
+        """Return the group of each row, -1 for none, shape (n,), and the labels that these number.
+
+        Python handles each distinct key of the batch once.
+        """
+        codes, texts = np.zeros(batch.num_rows, np.int64), [b"["]
+        missing = np.zeros(batch.num_rows, dtype=np.bool_)
+        for place, (column, unit) in enumerate(zip(self.columns, self.truncate, strict=True)):
+            number, values = _distinct(batch.column(column), unit)
+            missing |= number < 0
+            joined = codes * max(1, len(values)) + np.maximum(number, 0)
+            used, codes = np.unique(joined, return_inverse=True)
+            before, here = np.divmod(used, max(1, len(values)))
+            if not values:  # no row has a value
+                return np.full(batch.num_rows, -1, dtype=np.int64), np.empty(0, "S1")
+            comma = b"," if place else b""
+            texts = [
+                texts[i] + comma + values[j] for i, j in zip(before.tolist(), here.tolist(), strict=True)
+            ]
+        labels = [text + b"]" for text in texts]
+        if self.labels is None:
+            number_of = np.array([i if len(label) <= LONGEST else -1 for i, label in enumerate(labels)])
+            kept = np.array([label if len(label) <= LONGEST else b"" for label in labels], dtype=np.bytes_)
+        else:
+            number_of = np.array([self._numbers.get(label, -1) for label in labels])
+            kept = self.public if self.public is not None else np.empty(0, "S1")
+        groups = np.full(batch.num_rows, -1, dtype=np.int64)
+        if len(labels):
+            groups[~missing] = number_of.astype(np.int64)[codes[~missing]]
+        return groups, kept
+
+
+def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Schema]) -> None:
+    """Check that every file has each key column once, of one type that can be a key.
+
+    Raises:
+        InputError: it does not.
+    """
+    for column, unit in zip(keys.columns, keys.truncate, strict=True):
+        for file, schema in zip(files, schemas, strict=True):
+            where = f"group_by.columns: {short(column)}"
+            if len(schema.get_all_field_indices(column)) != 1:
+                times = "more than once" if column in schema.names else "not"
+                raise InputError(
+                    f"{where} occurs {times} in {short(file.name)}; each key column occurs once."
+                )
+            kind, first = schema.field(column).type, schemas[0].field(column).type
+            where += f" is {short(str(kind))} in {short(file.name)}"
+            if kind != first:
+                raise InputError(
+                    f"{where} but {short(str(first))} in {short(files[0].name)}; a key column must have one "
+                    "type in all files."
+                )
+            if unit is not None and not is_time(kind):
+                raise InputError(f"{where}; group_by.truncate is for timestamps and dates, so leave it out.")
+            if unit is None and pa.types.is_timestamp(kind):
+                raise InputError(
+                    f"{where}; give group_by.truncate with day, hour or month for it, since nearly every "
+                    "row may have a time of its own."
+                )
+            if unit is None and not is_key(kind):
+                raise InputError(
+                    f"{where}; keys are text, integers, booleans, dates or truncated timestamps."
+                )
+
+
+def is_key(kind: pa.DataType) -> bool:
+    """Return whether a column of this type can be a key without being truncated."""
+    if pa.types.is_dictionary(kind):
+        return is_key(kind.value_type)
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return texts or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)
+
+
+def is_time(kind: pa.DataType) -> bool:
+    """Return whether a column of this type can be truncated."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def label_of(values: Sequence[KeyValue]) -> str:
+    """Return the label of a key: the canonical JSON of its values."""
+    return json.dumps(list(values), ensure_ascii=False, separators=(",", ":"))
+
+
+def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, list[bytes]]:
+    """Return the number of each row's value, -1 for a null, and the JSON of each distinct value."""
+    kind = column.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        held = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        times, place = np.unique(_times(column, unit or "day")[held], return_inverse=True)
+        numbers = np.full(len(column), -1, dtype=np.int64)
+        numbers[held] = place
+        named = np.datetime_as_string(times.view(f"datetime64[{UNITS[unit or 'day']}]"))
+        return numbers, [f'"{name}"'.encode() for name in named]
+    encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
+    indices = pc.fill_null(pc.cast(encoded.indices, pa.int64()), -1).to_numpy(zero_copy_only=False)
+    names = _json(encoded.dictionary)
+    # Values may have one text, and a dictionary of a file may hold one twice, or a null.
+    first: dict[bytes | None, int] = {}
+    place = np.array([-1 if name is None else first.setdefault(name, len(first)) for name in names] + [-1])
+    return place[indices], [name for name in first if name is not None]
+
+
+def _json(values: pa.Array) -> list[bytes | None]:
+    """Return each value as JSON. Bytes of a text that are not UTF-8 are replaced: rows must not fail."""
+    if pa.types.is_integer(values.type):
+        return [None if value is None else b"%d" % value for value in values.to_pylist()]
+    if pa.types.is_boolean(values.type):
+        return [None if value is None else b"true" if value else b"false" for value in values.to_pylist()]
+    texts = pc.cast(values, pa.large_binary()).to_pylist()
+    return [
+        None if text is None else encode_basestring(text.decode("utf-8", "replace")).encode()
+        for text in texts
+    ]
+
+
+def _times(column: pa.Array, unit: Truncate) -> Ints:
+    """Return dates or times, in UTC, as whole numbers of a unit since 1970; a null is any number.
+
+    Whole numbers are divided, because calendars of other libraries end in some year.
+    """
+    if pa.types.is_date32(column.type):
+        column = pc.cast(column, pa.int32())
+        days = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        hours = days * _HOUR
+    else:
+        per_day = _DAY["ms" if pa.types.is_date64(column.type) else column.type.unit]
+        ticks = pc.fill_null(column.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        days, hours = ticks // per_day, ticks // (per_day // _HOUR)
+    if unit == "hour":
+        return np.asarray(hours)
+    if unit == "month":
+        return days.view("datetime64[D]").astype("datetime64[M]").view(np.int64)
+    return np.asarray(days)
