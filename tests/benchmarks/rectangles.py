@@ -96,7 +96,7 @@ def main() -> None:
     """Print the median over runs of the mean absolute error of the rectangles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--rectangles", type=int, default=100)
+    parser.add_argument("--rectangles", type=int, default=60)
     args = parser.parse_args()
     folder = os.environ.get("SHOAL_DATA")
     table = Table(title="Mean error of a rectangle, in rows: median of runs")

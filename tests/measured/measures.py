@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,58 +10,12 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from core.centers.found import Centers
-from core.domain import Points
 from core.graphs.edges import Edges, WeightedEdges
 from core.one_cluster.found import Found
 from core.quantiles.found import FoundColumns
 from core.sample_and_aggregate.found import Stable
-from tests.measured.cases import Case
-
-Figures = Mapping[str, float]
-"""Name of a promise to what was measured. The promise holds if that is at most what is promised."""
-
-INFINITE = math.inf
-
-
-@dataclass(frozen=True)
-class Measure:
-    """The truth about one database.
-
-    Args:
-        case: the setting.
-        points: the records, grid steps, shape (n, d).
-    """
-
-    case: Case
-    points: Points
-
-    @property
-    def least(self) -> float:
-        """Errors below this count as this: smaller ones matter to nobody."""
-        return 1.0
-
-    @property
-    def most(self) -> float:
-        """The largest value that a promised figure can have; a promise from there on says nothing."""
-        return INFINITE
-
-    def error(self, found: Any) -> float:
-        """Return the error of an answer, in the unit that all methods of the task share."""
-        raise NotImplementedError
-
-    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        """Return what was measured for the promises that this answer can keep or break."""
-        raise NotImplementedError
-
-    @cached_property
-    def _sorted(self) -> NDArray[np.int64]:
-        return np.sort(self.points, axis=0)
-
-    def _off(self, step: int, wanted: float, axis: int = 0) -> float:
-        """Return the distance of a wanted rank from all ranks of a point of an axis."""
-        low = np.searchsorted(self._sorted[:, axis], step, side="left")
-        high = np.searchsorted(self._sorted[:, axis], step, side="right")
-        return float(max(0.0, low - wanted, wanted - high))
+from tests.measured.measure import INFINITE, Figures, Measure
+from tests.measured.rectangles import RangesMeasure
 
 
 class QuantilesMeasure(Measure):
@@ -124,30 +77,6 @@ class CdfMeasure(Measure):
             0, found.counts - self._counts
         )  # a range's error is the difference of two of these
         return {"kolmogorov_records": self.error(found), "range_error": float(np.ptp(errors))}
-
-
-class RangesMeasure(Measure):
-    """Mean error of 40 random rectangles; every cell within its promise."""
-
-    @property
-    def most(self) -> float:
-        return len(self.points)
-
-    @cached_property
-    def _asked(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], int]]:
-        """First and last points of the rectangles, and how many records are in them."""
-        rng, sizes = np.random.default_rng(0), np.array(self.case.grid.extents) + 1
-        ends = [np.sort(rng.integers(0, sizes, (2, len(sizes))), axis=0) for _ in range(40)]
-        inside = (((self.points >= low) & (self.points <= high)).all(axis=1).sum() for low, high in ends)
-        return [(low, high, int(n)) for (low, high), n in zip(ends, inside, strict=True)]
-
-    def error(self, found: Any) -> float:
-        errors = [abs(found.shares(low, high) @ found.estimates - n) for low, high, n in self._asked]
-        return float(np.mean(errors))
-
-    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        exact = np.bincount(found.cells.find(self.points), minlength=len(found.counts))
-        return {"cell_error": float(np.abs(found.estimates - exact).max())}
 
 
 class HistogramMeasure(Measure):

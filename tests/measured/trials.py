@@ -13,7 +13,8 @@ from core.plan import Plan
 from core.rounds import Block, total_in_memory
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import Case
-from tests.measured.measures import MEASURES, Measure
+from tests.measured.measure import Measure
+from tests.measured.measures import MEASURES
 from tests.measured.shapes import records
 
 FACTOR = 3.0
