@@ -35,7 +35,7 @@ _SHARDS = 64
 _SPLIT = 0x756E697473
 """Tweak of the hash that chooses shards. No sampling of records uses it."""
 
-_SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
+SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
 """Values that are split at a time (many, as each shard gets its own stream), and coordinates per block."""
 
 _LABEL = "Bounding units"
@@ -197,7 +197,7 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
     Raises:
         InputError: the row group cannot be read.
     """
-    most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1))
+    most = max(1, SPLIT_VALUES // (len(bounding.columns) + 1))
     for batch, keys, kept in read_keyed(
         descriptor,
         bounding.columns,
@@ -209,10 +209,17 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
     ):
         if kept is not None:
             batch, keys = batch.filter(kept), keys.filter(kept)
-        yield from _split_batch(bounding, batch, keys)
+        yield from split_batch(bounding, batch, keys)
 
 
-def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
+def split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of a batch by shard as Arrow streams; see `split_points`.
+
+    Args:
+        bounding: how the rows of a unit become its record.
+        batch: the rows, with the columns that this needs and maybe others.
+        keys: of the units of the rows, shape (n,); null where a row has no unit.
+    """
     if keys.null_count:
         batch, keys = batch.filter(keys.is_valid()), keys.drop_null()
     reader = Reader(bounding.columns, bounding.grid)

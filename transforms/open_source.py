@@ -54,11 +54,27 @@ class Source:
         return self.files if join is None else (*self.files, join.file)
 
 
+Opened = tuple[Sequence[File], Sequence[pa.Schema], Sequence[int]]
+"""Files with their versions, the schema of each, and how many descriptors each gives."""
+
+
+def open_files(path: str) -> Opened:
+    """List the files at `path`, and read the footer of each.
+
+    Raises:
+        InputError: see `list_files`; or a file is not Parquet, truncated or damaged.
+    """
+    with ThreadPoolExecutor(16) as threads:
+        files, schemas, row_groups = zip(*threads.map(_opened, list_files(path)), strict=True)
+    return files, schemas, row_groups
+
+
 def open_source(
     path: str,
     columns: Sequence[str],
     unit: str | None = None,
     order: str | None = None,
+    opened: Opened | None = None,
     preparation: Preparation = AS_THEY_ARE,
 ) -> Source:
     """List the files at `path` and check the footer of each.
@@ -69,6 +85,7 @@ def open_source(
         columns: used columns, at least one, all different.
         unit: optional column of the privacy unit.
         order: optional column that orders the rows of a unit.
+        opened: what `open_files` gave for `path`, so that several sources have the same files.
         preparation: how rows are prepared; it may make some of these columns.
 
     Returns:
@@ -82,16 +99,14 @@ def open_source(
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
-    files: Sequence[File] = list_files(path)
-    with ThreadPoolExecutor(16) as threads:
-        files, schemas, row_groups = zip(*threads.map(_opened, files), strict=True)
+    files, schemas, row_groups = open_files(path) if opened is None else opened
     if preparation:
         schemas = tuple(map(preparation.schema, files, schemas))
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(files, tuple(columns), unit, inexact, order, preparation, sum(row_groups))
+    return Source(tuple(files), tuple(columns), unit, inexact, order, preparation, sum(row_groups))
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:

@@ -2,7 +2,7 @@
 
 import ctypes
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -107,6 +107,21 @@ class Reader:
         return read_blocks(self, element)
 
 
+@dataclass(frozen=True)
+class ReaderOfQuestions:
+    """How row groups become the records of several questions; see `transforms.records.RecordsOfQuestions`.
+
+    Args:
+        readers: one for each question.
+    """
+
+    readers: tuple[Reader, ...]
+
+    def blocks_of(self, element: Descriptor, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """See `read_together`."""
+        return read_together({number: self.readers[number] for number in due}, element)
+
+
 @dataclasses.dataclass
 class ReadBlocks(beam.PTransform):
     """Make the PCollection of descriptors, from which every round reads the rows again.
@@ -148,22 +163,51 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     Raises:
         InputError: the row group cannot be read.
     """
+    return (block for _, block in read_together({0: reader}, descriptor))
+
+
+def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iterator[tuple[int, Block]]:
+    """Read the row group of `descriptor` once, as the records of several questions; see `read_blocks`.
+
+    Questions on the same columns and the same grid share their blocks.
+
+    Args:
+        readers: how rows become records, by the number of the question; at least one, with one preparation.
+        descriptor: the location of the row group.
+
+    Returns:
+        Numbers of questions with blocks of their records; at least one block for each.
+
+    Raises:
+        InputError: the row group cannot be read.
+    """
     row = descriptor.first_row
     if descriptor.row_group is not None:
-        most = max(1, _BLOCK_VALUES // len(reader.columns))
-        read = read_prepared(reader.preparation, descriptor.file, descriptor.row_group, reader.columns, most)
-        for batch, kept in read:
+        columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
+        most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
+        preparation = next(iter(readers.values())).preparation
+        for batch, kept in read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most):
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
                 batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
-            block = to_block(reader, batch, ids)
-            if reader.checked:
-                counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
-                block = dataclasses.replace(block, outside=counts.astype(np.int64))
-            yield block
+            made: dict[Reader, Block] = {}
+            for number, reader in readers.items():
+                if reader not in made:
+                    made[reader] = _block_of(reader, batch, ids)
+                yield number, made[reader]
             row += rows
     if row == descriptor.first_row:
-        yield Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+        for number, reader in readers.items():
+            yield number, Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+
+
+def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    """Return the records of `batch`, with the counts of its checks."""
+    block = to_block(reader, batch, ids)
+    if not reader.checked:
+        return block
+    counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
+    return dataclasses.replace(block, outside=counts.astype(np.int64))
 
 
 def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:

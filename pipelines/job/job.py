@@ -28,6 +28,7 @@ from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
 from pipelines.job.prepared import check_prepared
 from pipelines.job.privacy import Privacy
+from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
 from pipelines.job.text import read_job_text
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
@@ -331,7 +332,7 @@ def _model(name: str) -> type[Job]:
     )
 
 
-def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
+def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
     """Read a job file, apply the overrides and check the job. No other file is read.
 
     Args:
@@ -339,16 +340,23 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
         overrides: each `dotted.key=value`.
 
     Returns:
-        The job, with its run id and with absolute paths.
+        The job, with its run id and with absolute paths: a `Job`, or a `QuestionsJob`.
 
     Raises:
         JobError: the job is invalid; one sentence per problem.
     """
-    return check_job(read_job_text(path, overrides))
+    raw = read_job_text(path, overrides)
+    return check_several(raw) if QUESTIONS in raw else check_job(raw)
+
+
+def check_several(raw: dict[str, Any]) -> QuestionsJob:
+    """Check a job of several questions given as a mapping; see `load_job`."""
+    check_text(raw)
+    return check_questions(raw, _check_one, {name: _model(name) for name in TASKS})
 
 
 def check_job(raw: dict[str, Any]) -> Job:
-    """Check a job given as a mapping; see `load_job`."""
+    """Check a job of one question given as a mapping; see `load_job`."""
     check_text(raw)
     task = raw.get("task")
     tasks = f"the tasks are {', '.join(TASKS)}"
@@ -356,24 +364,29 @@ def check_job(raw: dict[str, Any]) -> Job:
         raise JobError(f"task is missing: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
         raise JobError(f"task is {quoted(task)}: {tasks}.")
+    return _check_one(raw).named()
+
+
+def _check_one(raw: dict[str, Any]) -> Job:
+    """Check a job of a known task. It has no run id yet, unless it gives one."""
+    model = _model(raw["task"])
     try:
         # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
-        job = _model(task).model_validate_json(json.dumps(raw), strict=True)
+        return model.model_validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise JobError(*sentences_of(error, _model(task))) from None
+        raise JobError(*sentences_of(error, model)) from None
     except (TypeError, ValueError):
         raise JobError(
             "The job file contains a value that is not text, a number, a list or a mapping."
         ) from None
-    return job.named()
 
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the job file."""
-    kinds = tuple(_model(name) for name in TASKS)
-    union: Any = kinds[0]
-    for kind in kinds[1:]:
-        union |= kind
+    kinds = {name: _model(name) for name in TASKS}
+    union: Any = questions_schema(kinds)
+    for kind in reversed(kinds.values()):
+        union = kind | union
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Shoal job",
