@@ -1,5 +1,6 @@
 """Rows made ready: what is kept and derived is what a file made beforehand would hold, in its places."""
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -357,3 +358,18 @@ def test_questions_share_prepared_rows(rows, unit: str | None) -> None:
         for one, other in zip(ours, theirs, strict=True):
             assert np.array_equal(one.points, other.points) and np.array_equal(one.ids, other.ids)
             assert np.array_equal(one.outside, other.outside)
+
+
+def test_batches_are_freed_when_they_were_read(rows) -> None:
+    """No object refers to itself, or the rows of a batch would wait for the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        source = open_source(
+            str(rows[0]), ["h"], preparation=preparation("city == 'DE' and h > 1", h="hour(time)")
+        )
+        records(source)
+        seen = [each for each in gc.get_objects() if type(each).__name__ == "_Rows"]
+        assert not seen
+    finally:
+        gc.enable()
