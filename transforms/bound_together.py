@@ -37,8 +37,8 @@ class BoundingOfQuestions:
     rows of one unit together change at most one record of each question.
 
     Args:
-        boundings: one for each question, with one unit, one salt, one preparation and at most one column that
-            orders rows.
+        boundings: one for each question, with one unit, one salt, one preparation of the rows, and at most
+            one column that orders rows.
     """
 
     boundings: tuple[Bounding, ...]

@@ -172,7 +172,7 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
     Questions on the same columns and the same grid share their blocks.
 
     Args:
-        readers: how rows become records, by the number of the question; at least one, with one preparation.
+        readers: how rows become records, by the number of the question.
         descriptor: the location of the row group.
 
     Returns:
@@ -186,7 +186,8 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
         columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
         most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
         preparation = next(iter(readers.values())).preparation
-        for batch, kept in read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most):
+        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most)
+        for batch, kept in read:
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
                 batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()

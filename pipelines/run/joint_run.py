@@ -79,10 +79,8 @@ def prepare_questions(
     options = make_options(runner, job, beam_options)
     check_options(options)
     check_apart(job, (*FILES, *map(table_name, job.jobs)))
-    opened = open_files(job.input.path)
-    preparation = job.input.preparation()
-    asked = job.jobs.items()
-    sources = {name: _source_of(name, question, opened, preparation) for name, question in asked}
+    opened, preparation = open_files(job.input.path), job.input.preparation()
+    sources = {name: _source_of(name, question, opened, preparation) for name, question in job.jobs.items()}
     plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})
     prepared = PreparedQuestions(job, options, sources, plan, secret_salt())
     check_stored(open_folder(job.output), draft_joint_release(job, plan))
