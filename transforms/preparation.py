@@ -8,7 +8,6 @@ identity, which is its place in its file.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import cast
 
 import pyarrow as pa
@@ -116,7 +115,8 @@ class _Rows:
 
     def __init__(self, preparation: Preparation, batch: pa.RecordBatch) -> None:
         self.preparation, self.derive, self.batch = preparation, dict(preparation.derive), batch
-        self.read, self.joined, self.derived = cache(self._read), cache(self._joined), cache(self._derived)
+        self.made: dict[str, pa.Array] = {}
+        self.held: dict[str, pa.Array] = {}
 
     def column(self, name: str) -> pa.Array:
         """Return a column as tasks read it: one of the file is as it is there."""
@@ -124,24 +124,29 @@ class _Rows:
 
     def value(self, name: str) -> pa.Array:
         """Return a column as `where` sees it."""
-        return self.derived(name) if name in self.derive else self.known(name)
+        if name not in self.derive:
+            return self.known(name)
+        if name not in self.made:
+            self.made[name] = self.evaluated(self.derive[name], derived=False)
+        return self.made[name]
 
     def known(self, name: str) -> pa.Array:
         """Return a column as an expression of a derived column sees it."""
-        return self.joined()[name] if name in self.preparation.joined else self.read(name)
+        if name not in self.held:
+            self.held |= self.joined() if name in self.preparation.joined else {name: self.read(name)}
+        return self.held[name]
 
     def evaluated(self, node: Node, derived: bool = True) -> pa.Array:
         """Evaluate an expression, which may see `derived` columns."""
         return evaluate(node, self.value if derived else self.known, self.batch.num_rows)
 
-    def _derived(self, name: str) -> pa.Array:
-        return self.evaluated(self.derive[name], derived=False)
-
-    def _joined(self) -> dict[str, pa.Array]:
+    def joined(self) -> dict[str, pa.Array]:
+        """Return the columns that rows get from the joined table."""
         join = cast(Join, self.preparation.join)
         return join.look_up(self.read(join.on))
 
-    def _read(self, name: str) -> pa.Array:
+    def read(self, name: str) -> pa.Array:
+        """Return a column of the file with a type of expressions."""
         if name in self.derive:
             raise ExpressionError(f"it names the derived column {short(name)}, which only input.where may")
         names = self.batch.schema.names
@@ -153,7 +158,14 @@ class _Rows:
 
 
 def _without_rows(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], names=schema.names)
+    return pa.RecordBatch.from_arrays([_empty(field.type) for field in schema], names=schema.names)
+
+
+def _empty(kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.nulls(0, kind)
+    except (pa.ArrowException, TypeError):  # of a type that no expression reads
+        return pa.nulls(0)
 
 
 @contextmanager

@@ -274,3 +274,31 @@ def test_screening_uses_the_rows_of_the_release(bench) -> None:
     x, y = inside["raw_x"].to_numpy() / 4 - ball["center"][0], inside["y"].to_numpy() - ball["center"][1]
     assert np.hypot(x, y).max() <= ball["radius"] + 2.0**-12
     assert "kind in ['a', 'b']" in (out / "README.txt").read_text()
+
+
+def test_questions_share_one_preparation(bench, refused) -> None:
+    """Noise of scale 1/5 on a total strays by more than 100 with probability e^-500."""
+    domain = {"lower": [0], "upper": [1], "step": 0.001}
+    question = {"task": "histogram", "columns": ["x"], "domain": domain, "params": {"cells": [4]}}
+    job = {
+        "input": {
+            "path": bench.job["input"]["path"],
+            "where": WHERE["input.where"],
+            "derive": WHERE["input.derive"],
+        },
+        "privacy": {"epsilon": 20.0, "delta": 1e-6},
+        "questions": {"across": question, "up": {**question, "columns": ["y"]}},
+        "output": str(bench.folder / "out"),
+    }
+    wrong = {**job, "input": {**job["input"], "where": "sum(raw_x) > 1"}}
+    assert "input.where: it calls sum" in refused(bench.shoal("run", bench.write(json.dumps(wrong))))
+    wrong = {**job, "input": {**job["input"], "where": "kind > 1"}}
+    assert "input.where, for part.parquet: > takes" in refused(
+        bench.shoal("run", bench.write(json.dumps(wrong)))
+    )
+    result = bench.shoal("run", bench.write(json.dumps(job)))
+    assert result.exit_code == 0, result.output
+    rows = pq.read_metadata(Path(filtered(bench, "filtered")) / "part.parquet").num_rows
+    for answer in bench.release()["answers"].values():
+        assert answer["rows"]["where"] == WHERE["input.where"]
+        assert answer["result"]["total"] == pytest.approx(rows, abs=100)

@@ -1,5 +1,6 @@
 """Rows made ready: what is kept and derived is what a file made beforehand would hold, in its places."""
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from core.domain import Grid
 from core.rounds import Block
 from tests.transforms.tables import write
+from transforms.bound_together import BoundingOfQuestions, bound_together_in_memory
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.join_table import MOST_BYTES, Join, open_join
 from transforms.list_files import InputError
@@ -17,7 +19,7 @@ from transforms.open_source import Source, open_source
 from transforms.parse_expression import parse_expression
 from transforms.preparation import Preparation
 from transforms.read_batches import read_batches
-from transforms.read_blocks import Reader, list_row_groups, read_blocks, read_in_memory
+from transforms.read_blocks import Reader, list_row_groups, read_blocks, read_in_memory, read_together
 from transforms.read_prepared import read_prepared
 from transforms.split_units import Splitting, gather, split_rows
 from transforms.unit_records import Keep
@@ -331,3 +333,43 @@ def test_a_unit_may_also_be_in_a_condition(rows, unit: str) -> None:
     units = sum(len(block.ids) for block in bound_in_memory(source, bounding))
     held = columns[unit][~np.isnan(columns["amount"])]
     assert units == len(np.unique(held)) - 1
+
+
+@pytest.mark.parametrize("unit", [None, "user"])
+def test_questions_share_prepared_rows(rows, unit: str | None) -> None:
+    """Each question has the records that it has alone."""
+    folder, _ = rows
+    made = preparation("city == 'DE' or hour < 6", hour="hour(time)")
+    sources = [open_source(str(folder), [name], unit, preparation=made) for name in ("amount", "hour")]
+    grids = (LINE, Grid((0.0,), (23.0,), 1.0))
+    asked = list(zip(sources, grids, strict=True))
+    if unit is not None:
+        boundings = tuple(Bounding.of(source, grid, "one", SALT, True) for source, grid in asked)
+        together = bound_together_in_memory(sources[0], BoundingOfQuestions(boundings))
+        alone = [list(bound_in_memory(*each)) for each in zip(sources, boundings, strict=True)]
+    else:
+        readers = dict(enumerate(Reader.of(source, grid, True) for source, grid in asked))
+        places = [place for file in sources[0].files for place in list_row_groups(file)]
+        read = [each for place in places for each in read_together(readers, place)]
+        together = [[block for number, block in read if number == own] for own in readers]
+        alone = [[block for place in places for block in read_blocks(readers[own], place)] for own in readers]
+    assert sum(len(block.ids) for block in together[0]) > 200
+    for ours, theirs in zip(together, alone, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert np.array_equal(one.points, other.points) and np.array_equal(one.ids, other.ids)
+            assert np.array_equal(one.outside, other.outside)
+
+
+def test_batches_are_freed_when_they_were_read(rows) -> None:
+    """No object refers to itself, or the rows of a batch would wait for the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        source = open_source(
+            str(rows[0]), ["h"], preparation=preparation("city == 'DE' and h > 1", h="hour(time)")
+        )
+        records(source)
+        seen = [each for each in gc.get_objects() if type(each).__name__ == "_Rows"]
+        assert not seen
+    finally:
+        gc.enable()
