@@ -417,3 +417,20 @@ def test_a_job_of_one_question_keeps_its_hash(bench: Bench) -> None:
     job = {**bench.job, "output": "/nowhere/out"}
     job["input"] = {**job["input"], "path": "/nowhere/rows"}
     assert check_job(job).hash() == "80b9dc919aeb8b160abb65c99f0eb012257b1a7a9ed8cd7367302aa8aec705c8"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("cost",), "shoal cost predicts the run of one question"),
+        (("check-function",), "task is questions: only sample_and_aggregate has a function"),
+        (
+            ("ledger", "create", "books.json", "--epsilon", "1", "--delta", "0", "--policy"),
+            "--policy is a job without privacy.policy",
+        ),
+    ],
+)
+def test_commands_for_one_question_refuse_in_a_sentence(
+    bench: Bench, several: dict[str, Any], refused: Any, command: tuple[str, ...], says: str
+) -> None:
+    assert says in refused(bench.shoal(*command, write(bench, several)))
