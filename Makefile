@@ -70,6 +70,7 @@ bench-pass: install ## cost of one pass against plain numpy
 bench-ordered: install ## quantiles, interior points and ranges against their peers
 	$(BIN)/python -m tests.benchmarks.ordered
 	$(BIN)/python -m tests.benchmarks.ranges
+	$(BIN)/python -m tests.benchmarks.rectangles
 
 bench-centers: install ## k-means, k-median and screening against their best without privacy; policies; speed
 	$(BIN)/python -m tests.benchmarks.centers

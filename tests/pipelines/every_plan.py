@@ -52,6 +52,7 @@ FIVE_COLUMNS = {
     "privacy.epsilon": 8.0,  # so that few records suffice for every axis and level
 }
 
+PLANE = {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1, 0.5]}
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
@@ -75,8 +76,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"params": {"interval_share": 0.0}},
         WIDE,
         NEAR,
+        PLANE,
+        {**PLANE, "domain.step": 2.0**-22, "params": {"scale_share": 0.2}},  # with a look
+        {**PLANE, **NEAR},
     ),
-    "minimum": ({"params": {"largest": False}}, WIDE, NEAR),
+    "minimum": ({"params": {"largest": False}}, WIDE, NEAR, PLANE),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
     "quantiles": (
@@ -88,6 +92,16 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         NEAR,
         {"privacy.policy": {"distance": 2.0**-10}},
         CHECKED,
+    ),
+    "ranges": (
+        CHECKED,
+        {"domain.step": 2.0**-3},
+        {
+            "input.columns": ["x", "y", "z"],
+            "domain.lower": [0] * 3,
+            "domain.upper": [1, 0.5, 2],
+            "params": {"records": 300},
+        },
     ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},

@@ -1,4 +1,14 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, questions, samplers, smooth
+from tests.mutants.tables import (
+    accounting,
+    clusters,
+    looks,
+    ordered,
+    parts,
+    plane,
+    questions,
+    samplers,
+    smooth,
+)
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -8,6 +18,8 @@ MUTANTS = (
     *ordered.NOISE,
     *ordered.ARRIVAL,
     *looks.LOOKS,
+    *plane.COLUMNS,
+    *plane.RANGES,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,
