@@ -27,6 +27,7 @@ from pipelines.run.run import run_job
 from pipelines.storage.locate import open_folder
 from tests.engines.golden import NOISELESS, Recorded, Trace
 from tests.pipelines.conftest import Bench
+from tests.pipelines.jobs import changes
 from transforms.bound_units import bound_in_memory
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
@@ -400,6 +401,23 @@ def test_bad_input_is_one_sentence(bench: Bench, several: dict[str, Any], refuse
         part.pop(last, None) if value is ... else part.__setitem__(last, copy.deepcopy(value))
     said = refused(bench.shoal("run", write(bench, several)))
     assert expected in said
+
+
+@pytest.mark.slow
+def test_every_task_of_rows_can_be_a_question(bench: Bench, several: dict[str, Any]) -> None:
+    questions = {}
+    for task in question_tasks():
+        job = bench.changed(changes(task) | {"input.checks": ...})
+        own = {"columns": job["input"]["columns"]} | {key: job[key] for key in ("task", "domain", "params")}
+        questions[f"{task}.1"] = own
+    table = pq.read_table(bench.rows)
+    pq.write_table(table.append_column("w", table.column("y")), bench.rows)
+    several |= {"questions": questions, "privacy": {"epsilon": 20.0, "delta": 1e-4}}
+    result = bench.shoal("run", write(bench, several))
+    assert result.exit_code == 0, result.stderr
+    answers = bench.release()["answers"]
+    assert [answer["task"] for answer in answers.values()] == question_tasks()
+    assert [name for name, answer in answers.items() if answer["outcome"] != "released"] == []
 
 
 def test_graphs_are_questions_of_their_own_steps(bench: Bench, several: dict[str, Any]) -> None:
