@@ -63,8 +63,9 @@ bench-start: install ## processor time that a command takes before it reads a ro
 bench-one-cluster: install ## success of the 1-cluster and of its alternatives on planted data
 	$(BIN)/python -m tests.benchmarks.one_cluster
 
-bench-pass: install ## cost of one pass against plain numpy
+bench-pass: install ## cost of one pass against plain numpy, and over prepared rows
 	$(BIN)/python -m tests.benchmarks.pass_cost
+	$(BIN)/python -m tests.benchmarks.prepared_pass
 	$(BIN)/python -m tests.benchmarks.bounding
 
 bench-ordered: install ## quantiles, interior points and ranges against their peers

@@ -20,6 +20,7 @@ from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
 from pipelines.errors import JobError
 from pipelines.job.job import Job
+from pipelines.job.prepared import described
 from pipelines.plan import describe_checks, describe_choice, describe_noise, hidden, notes
 from pipelines.storage.folder import Folder
 from pipelines.table import (
@@ -64,6 +65,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },
+        **described(job.input),
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
         **describe_noise(job, plan),

@@ -37,7 +37,8 @@ class BoundingOfQuestions:
     rows of one unit together change at most one record of each question.
 
     Args:
-        boundings: one for each question, with one unit, one salt and at most one column that orders rows.
+        boundings: one for each question, with one unit, one salt, one preparation of the rows, and at most
+            one column that orders rows.
     """
 
     boundings: tuple[Bounding, ...]
@@ -121,7 +122,10 @@ def split_together(bounding: BoundingOfQuestions, descriptor: Descriptor) -> Ite
     columns = list(dict.fromkeys(name for own in bounding.boundings for name in own.columns))
     order = next((own.order for own in bounding.boundings if own.order is not None), None)
     most = max(1, SPLIT_VALUES // (len(columns) + 1))
-    for batch, keys in read_keyed(descriptor, columns, first.unit, first.salt, most, order):
+    read = read_keyed(descriptor, columns, first.unit, first.salt, most, order, first.preparation)
+    for batch, keys, kept in read:
+        if kept is not None:
+            batch, keys = batch.filter(kept), keys.filter(kept)
         before = 0
         for own in bounding.boundings:
             for shard, piece in split_batch(own, batch, keys):

@@ -19,6 +19,7 @@ from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
+from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.row_order import order_keys, order_words
 from transforms.split_units import read_keyed, stream
@@ -76,6 +77,7 @@ class Bounding:
         checked: whether to count the units that have a row left out, or a row moved to a bound, by column.
             Rows of nobody are not counted. The keys of units with such rows are in shards of their own.
         order: column that orders the rows of a unit, for `keep` of `last` alone.
+        preparation: how rows are prepared. Rows that it does not keep are not counted by checks either.
     """
 
     columns: tuple[str, ...]
@@ -86,6 +88,7 @@ class Bounding:
     shards: int = _SHARDS
     checked: bool = False
     order: str | None = None
+    preparation: Preparation = AS_THEY_ARE
 
     @property
     def parts(self) -> int:
@@ -100,7 +103,16 @@ class Bounding:
             InputError: see `transforms.read_blocks.check_axes`.
         """
         check_axes(source, grid)
-        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked, order=source.order)
+        return cls(
+            source.columns,
+            grid,
+            str(source.unit),
+            keep,
+            salt,
+            checked=checked,
+            order=source.order,
+            preparation=source.preparation,
+        )
 
 
 @dataclass(frozen=True)
@@ -186,8 +198,17 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
         InputError: the row group cannot be read.
     """
     most = max(1, SPLIT_VALUES // (len(bounding.columns) + 1))
-    read = read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most, bounding.order)
-    for batch, keys in read:
+    for batch, keys, kept in read_keyed(
+        descriptor,
+        bounding.columns,
+        bounding.unit,
+        bounding.salt,
+        most,
+        bounding.order,
+        bounding.preparation,
+    ):
+        if kept is not None:
+            batch, keys = batch.filter(kept), keys.filter(kept)
         yield from split_batch(bounding, batch, keys)
 
 

@@ -18,7 +18,9 @@ from transforms.count_outside import numbers, outside
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
-from transforms.read_batches import count_rows, read_batches
+from transforms.preparation import AS_THEY_ARE, Preparation
+from transforms.read_batches import count_rows
+from transforms.read_prepared import read_prepared
 
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
@@ -76,12 +78,15 @@ class Reader:
     Args:
         columns: used columns, one per axis; no other column is read.
         grid: the universe that rows are clamped and rounded to.
-        checked: whether blocks also count rows that are left out or moved to a bound.
+        checked: whether blocks also count rows that are left out or moved to a bound, of those that the
+            preparation keeps.
+        preparation: how rows are prepared.
     """
 
     columns: tuple[str, ...]
     grid: Grid
     checked: bool = False
+    preparation: Preparation = AS_THEY_ARE
 
     @classmethod
     def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
@@ -95,7 +100,7 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid, checked)
+        return cls(source.columns, grid, checked, source.preparation)
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
@@ -150,8 +155,9 @@ def list_row_groups(file: File) -> list[Descriptor]:
 def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     """Read the row group of `descriptor` in blocks that fit the cache. There is at least one block.
 
-    Rows with a null, NaN or infinity in a used column are skipped. The identity of a record consists of the
-    number of its file and the index of its row in the file, where skipped rows count. So it does not depend
+    Rows that the preparation does not keep, and rows with a null, NaN or infinity in a used column, are
+    skipped. The identity of a record consists of the number of its file and the index of its row in the file,
+    where skipped rows count. So it does not depend
     on the division of the file into row groups.
 
     Raises:
@@ -179,14 +185,18 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
     if descriptor.row_group is not None:
         columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
         most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
-        for batch in read_batches(descriptor.file, descriptor.row_group, columns, most):
-            ids = row_ids(descriptor.file, row, batch.num_rows)
+        preparation = next(iter(readers.values())).preparation
+        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most)
+        for batch, kept in read:
+            ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
+            if kept is not None:
+                batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
             made: dict[Reader, Block] = {}
             for number, reader in readers.items():
                 if reader not in made:
                     made[reader] = _block_of(reader, batch, ids)
                 yield number, made[reader]
-            row += batch.num_rows
+            row += rows
     if row == descriptor.first_row:
         for number, reader in readers.items():
             yield number, Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))

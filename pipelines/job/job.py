@@ -23,9 +23,10 @@ from pydantic import (
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
-from pipelines.job.inputs import Input, RowsInput, SubsamplesInput
+from pipelines.job.inputs import PreparedInput, RowsInput, SubsamplesInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
+from pipelines.job.prepared import check_prepared
 from pipelines.job.privacy import Privacy
 from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
 from pipelines.job.text import read_job_text
@@ -76,7 +77,7 @@ class Job(JobPart):
     """A job of Shoal."""
 
     task: str
-    input: Input
+    input: PreparedInput
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
@@ -219,6 +220,8 @@ class RowsJob(Job):
             )
         self._check_unit()
         self._check_order()
+        public_edges = getattr(self.params, "change", None) == "weight"
+        check_prepared(self.input, self.privacy, self.unit, False, public_edges)
         if not 0 <= self.checks <= _MOST_CHECKS:
             raise ValueError(f"input.checks is {self.checks}: it must be from 0 to {_MOST_CHECKS}.")
         if self.checks and self.privacy.policy is not None:
@@ -301,6 +304,7 @@ class SubsamplesJob(Job):
                 "privacy.policy is about points of a domain, but a function receives rows as they are: "
                 "leave it out."
             )
+        check_prepared(self.input, self.privacy, self.unit, True)
         bounds = self.input.bounds
         if bounds is not None and len(bounds) != len(self.input.columns):
             raise ValueError(

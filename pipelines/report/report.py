@@ -151,6 +151,15 @@ def _unit(privacy: Mapping[str, Any]) -> str:
     return f"{privacy['unit']}{counted({'privacy': privacy}).by}" + (f" (by {order})" if order else "")
 
 
+def _prepared(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return how the rows were prepared; see `pipelines.job.prepared.described`."""
+    derived = ", ".join(f"{name} = {text}" for name, text in rows.get("derive", {}).items())
+    join = rows.get("join")
+    joined = None if join is None else f"{join['path']} by {join['on']}"
+    shown = {"Rows used": rows.get("where"), "Derived columns": derived, "Joined table": joined}
+    return [(name, text) for name, text in shown.items() if text]
+
+
 def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     domain, privacy = release["domain"], release["privacy"]
     bounds = [
@@ -162,6 +171,7 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     settings = [
         ("Task and method", f"{release['task']}, {release['method']}"),
         ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
+        *_prepared(release.get("rows", {})),
         ("Parameters", ", ".join(params)),
         ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
         ("Privacy unit", _unit(privacy)),

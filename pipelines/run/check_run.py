@@ -18,12 +18,18 @@ from transforms.list_files import lies_within
 
 
 def check_apart(job: Job | QuestionsJob, files: Sequence[str]) -> None:
-    """Check that input, output and ledger are apart.
+    """Check that input, joined table, output and ledger are apart.
 
-    A later run would read an output or a ledger in the input as rows. A ledger with the name of a file of the
-    output would be taken for that file.
+    A later run would read an output, a ledger or a joined table in the input as rows. A ledger with the name
+    of a file of the output would be taken for that file.
     """
-    for name, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
+    join = job.input.join
+    places = {
+        "output": job.output,
+        "privacy.ledger": job.privacy.ledger,
+        "input.join.path": None if join is None else join.path,
+    }
+    for name, place in places.items():
         if place is not None and lies_within(job.input.path, place):
             raise JobError(
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "

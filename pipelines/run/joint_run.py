@@ -29,6 +29,7 @@ from transforms.bound_units import BoundedReader, Bounding
 from transforms.gather_parts import GATHERED
 from transforms.list_files import InputError
 from transforms.open_source import Opened, Source, open_files, open_source
+from transforms.preparation import Preparation
 from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, check_axes
 from transforms.records import RecordsOfQuestions
 from transforms.run_rounds import RunStrands, passes_of
@@ -78,8 +79,8 @@ def prepare_questions(
     options = make_options(runner, job, beam_options)
     check_options(options)
     check_apart(job, (*FILES, *map(table_name, job.jobs)))
-    opened = open_files(job.input.path)
-    sources = {name: _source_of(name, question, opened) for name, question in job.jobs.items()}
+    opened, preparation = open_files(job.input.path), job.input.preparation()
+    sources = {name: _source_of(name, question, opened, preparation) for name, question in job.jobs.items()}
     plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})
     prepared = PreparedQuestions(job, options, sources, plan, secret_salt())
     check_stored(open_folder(job.output), draft_joint_release(job, plan))
@@ -87,7 +88,7 @@ def prepare_questions(
     return prepared
 
 
-def _source_of(name: str, question: Job, opened: Opened) -> Source:
+def _source_of(name: str, question: Job, opened: Opened, preparation: Preparation) -> Source:
     """Return the input of a question.
 
     Raises:
@@ -95,7 +96,7 @@ def _source_of(name: str, question: Job, opened: Opened) -> Source:
     """
     asked = question.input
     try:
-        source = open_source(asked.path, asked.columns, question.unit, question.order, opened)
+        source = open_source(asked.path, asked.columns, question.unit, question.order, opened, preparation)
         check_axes(source, question.grid)
     except InputError as error:
         raise InputError(*(in_question(name, str(sentence)) for sentence in error.args)) from None

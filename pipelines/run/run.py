@@ -123,7 +123,8 @@ def prepare_run(
     options = make_options(runner, job, beam_options)
     check_options(options)
     check_apart(job, FILES)
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order)
+    preparation = job.input.preparation()
+    source = open_source(job.input.path, job.input.columns, job.unit, job.order, preparation=preparation)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()
@@ -256,7 +257,8 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     elements = pipeline | "Read" >> ReadBlocks(source)
     reader: Records
     if prepared.function is not None:
-        splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
+        blocks = job.task_params.blocks
+        splitting = Splitting(source.columns, source.unit, blocks, prepared.salt, source.preparation)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
     elif prepared.bounding is not None:
@@ -287,5 +289,5 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     if parts == 1:
         return None
     salt = prepared.salt if job.keep in ("one", "last") else b""
-    versions = (file.version.encode() for file in prepared.source.files)
+    versions = (file.version.encode() for file in prepared.source.every_file)
     return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)

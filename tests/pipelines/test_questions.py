@@ -99,7 +99,8 @@ def with_units(job: dict[str, Any]) -> dict[str, Any]:
 def blocks_alone(prepared: Any, name: str) -> list[Any]:
     """Return the records that a run of this question alone reads."""
     job = prepared.job.jobs[name]
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order)
+    preparation = job.input.preparation()
+    source = open_source(job.input.path, job.input.columns, job.unit, job.order, preparation=preparation)
     number = list(prepared.job.jobs).index(name)
     if prepared.bounding is not None:
         return list(bound_in_memory(source, prepared.bounding.boundings[number]))
@@ -114,11 +115,18 @@ MODES = {
 }
 
 
+PREPARED = {"where": "y > 0.4 or halved < 0.1", "derive": {"halved": "x / 2"}}
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("rows", [{}, PREPARED], ids=["as they are", "prepared"])
 def test_each_question_has_the_aggregates_of_a_run_of_its_own(
-    several: dict[str, Any], tmp_path: Path, mode: str, units: bool
+    several: dict[str, Any], tmp_path: Path, mode: str, units: bool, rows: dict[str, Any]
 ) -> None:
+    several["input"] |= rows
+    if rows:
+        several["questions"]["sparse"]["columns"] = ["halved"]
     job = check_several(with_units(several) if units else several)
     prepared = prepare_questions(job, "FnApiRunner", [], None)
     strands = [

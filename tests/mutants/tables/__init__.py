@@ -6,6 +6,7 @@ from tests.mutants.tables import (
     parts,
     plane,
     questions,
+    rows,
     samplers,
     smooth,
 )
@@ -31,5 +32,6 @@ MUTANTS = (
     *questions.COSTS,
     *questions.STRANDS,
     *questions.SHOWN,
+    *rows.READY,
 )
 """Every wrong version."""
