@@ -41,6 +41,10 @@ class Recorded:
         return self.step.name
 
     @property
+    def purpose(self) -> str:  # without it no round counts as `core.rounds.Looking`
+        return getattr(self.step, "purpose", "")
+
+    @property
     def floor(self) -> int | None:
         return self.step.floor
 
@@ -140,6 +144,10 @@ class Seen:
     @property
     def name(self) -> str:
         return self.step.name
+
+    @property
+    def purpose(self) -> str:  # without it no round counts as `core.rounds.Looking`
+        return getattr(self.step, "purpose", "")
 
     @property
     def floor(self) -> int | None:

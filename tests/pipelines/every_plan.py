@@ -226,7 +226,7 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 JOINT: dict[str, tuple[str, ...]] = {
     "gaussian": ("k_means", "k_median", "k_means", "one_cluster"),
-    "pure": ("histogram", "cdf", "quantiles", "median", "threshold", "interior_point"),
+    "pure": ("histogram", "cdf", "quantiles", "median", "threshold", "interior_point", "ranges"),
     "mixed": ("k_means", "histogram", "quantiles", "minimum"),
 }
 """Tasks of jobs of several questions; each question is a setting of its own."""

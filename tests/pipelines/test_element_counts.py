@@ -2,16 +2,19 @@
 
 from collections import Counter
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_several
 from pipelines.run.delivery import delivery_of
+from pipelines.run.joint_run import build_joint_pipeline
 from pipelines.run.run import build_pipeline, prepare_run
 from pipelines.run.runners import quiet
 from pipelines.tasks import TASKS
+from tests.pipelines.every_plan import joint_job
 from tests.pipelines.jobs import changes
 
 ELEMENTS = "beam:metric:element_count:v1"
@@ -23,14 +26,24 @@ def elements(bench, task: str, n: int, **more: object) -> Counter[tuple[str, int
 
     That is how many elements each step handed on, and what the steps count for those who watch the run.
     """
-    rng = np.random.default_rng(n)
-    rows = {name: rng.uniform(size=n) for name in "xyw"} | {"who": rng.integers(0, 1 + n // 3, n)}
-    pq.write_table(pa.table(rows), bench.rows, row_group_size=max(1, n))
+    write_rows(bench, n)
     out = str(bench.folder / "out-{run_id}")
     job = check_job(bench.changed({**changes(task), "output": out, "run_id": f"{task}-{n}", **more}))
     prepared = prepare_run(job, beam_options=["--direct_num_workers=1"])
+    return counts_of(build_pipeline(prepared, delivery_of(job), prepared.plan.rounds))
+
+
+def write_rows(bench, n: int) -> None:
+    """Write n rows in one row group."""
+    rng = np.random.default_rng(n)
+    rows = {name: rng.uniform(size=n) for name in "xyw"} | {"who": rng.integers(0, 1 + n // 3, n)}
+    pq.write_table(pa.table(rows), bench.rows, row_group_size=max(1, n))
+
+
+def counts_of(pipeline: beam.Pipeline) -> Counter[tuple[str, int]]:
+    """Run a pipeline; return what an engine counts of it."""
     with quiet():
-        result = build_pipeline(prepared, delivery_of(job), prepared.plan.rounds).run()
+        result = pipeline.run()
         result.wait_until_finish()
     infos = [info for stage in result._monitoring_infos_by_stage.values() for info in stage]
     return Counter(
@@ -55,6 +68,20 @@ def test_the_number_of_elements_does_not_depend_on_the_rows(bench, task: str, un
     assert len(seen[0]) > 5
     assert [name for name, _ in seen[0] if not name.startswith("ref_")]
     assert [n for n in seen if seen[n] != seen[0]] == []
+
+
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_neither_does_it_for_several_questions(bench, unit: str | None) -> None:
+    seen = {}
+    for n in (0, 2, 700):
+        write_rows(bench, n)
+        raw = joint_job(("one_cluster", "histogram", "quantiles"), "add_or_remove_one")
+        raw["input"] = {"path": str(bench.rows)} | ({} if unit is None else {"unit": unit})
+        job = check_several(raw | {"output": str(bench.folder / "out-{run_id}"), "run_id": f"several-{n}"})
+        prepared = prepare_run(job, beam_options=["--direct_num_workers=1"])
+        seen[n] = counts_of(build_joint_pipeline(prepared, delivery_of(job), prepared.strands))
+    assert len(seen[0]) > 5
+    assert seen[0] == seen[2] == seen[700]
 
 
 def test_neither_do_the_parts_of_a_table(bench) -> None:

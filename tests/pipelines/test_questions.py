@@ -27,6 +27,7 @@ from pipelines.run.run import run_job
 from pipelines.storage.locate import open_folder
 from tests.engines.golden import NOISELESS, Recorded, Trace
 from tests.pipelines.conftest import Bench
+from tests.pipelines.jobs import changes
 from transforms.bound_units import bound_in_memory
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
@@ -410,6 +411,23 @@ def test_bad_input_is_one_sentence(bench: Bench, several: dict[str, Any], refuse
     assert expected in said
 
 
+@pytest.mark.slow
+def test_every_task_of_rows_can_be_a_question(bench: Bench, several: dict[str, Any]) -> None:
+    questions = {}
+    for task in question_tasks():
+        job = bench.changed(changes(task) | {"input.checks": ...})
+        own = {"columns": job["input"]["columns"]} | {key: job[key] for key in ("task", "domain", "params")}
+        questions[f"{task}.1"] = own
+    table = pq.read_table(bench.rows)
+    pq.write_table(table.append_column("w", table.column("y")), bench.rows)
+    several |= {"questions": questions, "privacy": {"epsilon": 20.0, "delta": 1e-4}}
+    result = bench.shoal("run", write(bench, several))
+    assert result.exit_code == 0, result.stderr
+    answers = bench.release()["answers"]
+    assert [answer["task"] for answer in answers.values()] == question_tasks()
+    assert [name for name, answer in answers.items() if answer["outcome"] != "released"] == []
+
+
 def test_graphs_are_questions_of_their_own_steps(bench: Bench, several: dict[str, Any]) -> None:
     edges = {"task": "triangles", "columns": ["x", "y"], "domain": {**SQUARE, "step": 2.0**-4}, "checks": 0.0}
     several["questions"] = {"a": edges, "cells": QUESTIONS["cells"], "b": edges}
@@ -425,3 +443,20 @@ def test_a_job_of_one_question_keeps_its_hash(bench: Bench) -> None:
     job = {**bench.job, "output": "/nowhere/out"}
     job["input"] = {**job["input"], "path": "/nowhere/rows"}
     assert check_job(job).hash() == "80b9dc919aeb8b160abb65c99f0eb012257b1a7a9ed8cd7367302aa8aec705c8"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("cost",), "shoal cost predicts the run of one question"),
+        (("check-function",), "task is questions: only sample_and_aggregate has a function"),
+        (
+            ("ledger", "create", "books.json", "--epsilon", "1", "--delta", "0", "--policy"),
+            "--policy is a job without privacy.policy",
+        ),
+    ],
+)
+def test_commands_for_one_question_refuse_in_a_sentence(
+    bench: Bench, several: dict[str, Any], refused: Any, command: tuple[str, ...], says: str
+) -> None:
+    assert says in refused(bench.shoal(*command, write(bench, several)))

@@ -201,8 +201,11 @@ class Draws:
         return (*state, int(noise.laplace(np.zeros(1, np.int64), 1e9)[0]))
 
 
-def test_repeated_bundles_show_one_draw_of_each_strand(source: Source, tmp_path: Path) -> None:
-    several = [Strand(tuple(Draws(str(i)) for i in range(rounds)), ()) for rounds in (1, 3, 2)]
+@pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 2, 2)])
+def test_repeated_bundles_show_one_draw_of_each_strand(
+    source: Source, tmp_path: Path, lengths: tuple[int, ...]
+) -> None:
+    several = [Strand(tuple(Draws(str(i)) for i in range(rounds)), ()) for rounds in lengths]
     records = ReaderOfQuestions((Reader.of(source, GRID),) * 3)
     options = PipelineOptions([], direct_runner_bundle_repeat=3)
 
