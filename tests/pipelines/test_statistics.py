@@ -206,12 +206,12 @@ def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
 
 WRONG = [
     ({"contributions": {"rows": 2}}, "contributions is given, but there is no input.unit"),
-    ({**UNITS, "contributions": {"rows": 0}}, "contributions.rows is 0: it must be from 1"),
+    ({**UNITS, "contributions": {"rows": 0}}, "contributions has groups 1 and rows 0: both must be above 0"),
     ({**UNITS}, "contributions.groups is 2, but there is no group_by"),
     (by(["city"], "private") | UNITS | {"input.keep": "one"}, "input.keep is one and contributions is given"),
     (
         by(["city"], "private") | UNITS | {"contributions": {"groups": 2**20, "rows": 2**20}},
-        "contributions.groups is 1048576 and rows 1048576: their product must be below 2^31",
+        "contributions has groups 1048576 and rows 1048576: both must be above 0",
     ),
     (by([], "private"), "group_by.columns is []: give at least one column, each once"),
     (by(["city", "city"], "private"), "each once"),
