@@ -17,7 +17,9 @@ from pipelines.ledger.commands import ledger
 
 if TYPE_CHECKING:
     from core.plan import Plan
+    from core.questions import JointPlan
     from pipelines.job.job import Job
+    from pipelines.job.questions import QuestionsJob
 
 app = typer.Typer(
     name="shoal",
@@ -105,11 +107,10 @@ def plan(
     with exit_codes():
         from pipelines.console.printable import as_json, error_text, finite, printable, terminal
         from pipelines.job.job import load_job
-        from pipelines.plan import describe, make_plan, show
+        from pipelines.joint_plan import planned_as
 
         checked = load_job(job, overrides or [])
-        planned = make_plan(checked, bytes(16))
-        described, refusals = describe(checked, planned), []
+        (planned, described, show), refusals = planned_as(checked), []
         for look in (_look_at_ledger, _look_at_function):
             try:
                 described |= look(checked, planned)
@@ -168,8 +169,8 @@ def report(
     """Write report.html beside a release. It is made from the release alone."""
     with exit_codes():
         from pipelines.errors import JobError
-        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release, read_rows
-        from pipelines.report.report import render
+        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release
+        from pipelines.report.page import report_page
         from pipelines.storage.locate import absolute, open_folder
 
         folder = open_folder(absolute(release).removesuffix(f"/{RELEASE}"))
@@ -177,9 +178,8 @@ def report(
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
         parsed = parse_release(data, folder.locate(RELEASE))
-        rows = read_rows(folder)
         with as_the_run_wrote_it(folder.locate(RELEASE)):
-            page = render(parsed, rows).encode()
+            page = report_page(folder, parsed)
         if not (folder.read(REPORT) or page).startswith(page[:_DOCTYPE]):
             raise JobError(f"{folder.locate(REPORT)} exists, but it is not a report: move it elsewhere.")
         folder.replace(REPORT, page)
@@ -234,7 +234,7 @@ def demo(
         _summarize(release, checked.output)
 
 
-def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
+def _look_at_ledger(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
     """Return what is left of the ledger of a job, by the key of a plan; nothing without a ledger."""
     if job.privacy.ledger is None:
         return {}
@@ -246,11 +246,12 @@ def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
     return {"ledger": {**asdict(left), "says": left.sentence()}}
 
 
-def _look_at_function(job: "Job", plan: "Plan") -> dict[str, Any]:
+def _look_at_function(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
     """Import the function of a job, if it has one; nothing is added to the plan."""
+    from pipelines.job.questions import QuestionsJob
     from pipelines.tasks import TASKS
 
-    if TASKS[job.task].subsamples:
+    if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
         from pipelines.run.import_function import import_function
 
         import_function(job.task_params.untrusted())
@@ -268,14 +269,13 @@ def _with_beam(module: str) -> Any:
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it
-    from pipelines.report.summary import summary
-    from pipelines.tasks import TASKS
+    from pipelines.report.summary import summary_of
 
     if release is None:
         print_lines(f"The job was submitted. The release will be in {output}.")
         return
     with as_the_run_wrote_it(os.path.join(output, RELEASE)):
-        lines = summary(release, TASKS[release["task"]].answers.answer(release, None))
+        lines = summary_of(release)
     print_lines(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))
 
 

@@ -167,8 +167,18 @@ def split_rows(contributing: Contributing, descriptor: Descriptor) -> Iterator[t
     bounding, keys = contributing.bounding, contributing.keys
     names = () if keys is None else keys.columns
     most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1 + len(names)))
-    read = read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most, groups=names)
-    for batch, units in read:
+    read = read_keyed(
+        descriptor,
+        bounding.columns,
+        bounding.unit,
+        bounding.salt,
+        most,
+        preparation=bounding.preparation,
+        groups=names,
+    )
+    for batch, units, wanted in read:
+        if wanted is not None:
+            batch, units = batch.filter(wanted), units.filter(wanted)
         if units.null_count:
             batch, units = batch.filter(units.is_valid()), units.drop_null()
         if bounding.checked:

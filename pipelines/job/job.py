@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import (
     AfterValidator,
     Field,
-    PlainSerializer,
     TypeAdapter,
     ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     computed_field,
     create_model,
     model_validator,
 )
 
-from core.domain import Ball, Grid
+from core.domain import Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
-from pipelines.job.inputs import Input, RowsInput, SubsamplesInput
+from pipelines.job.domain import Domain
+from pipelines.job.inputs import PreparedInput, RowsInput, SubsamplesInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
+from pipelines.job.prepared import check_prepared
 from pipelines.job.privacy import Privacy
+from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
 from pipelines.job.text import read_job_text
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
@@ -40,46 +40,11 @@ _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _CHECKS, _MOST_CHECKS = 0.01, 0.5  # the default share; a share above the second leaves little for the answer
 
 
-def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Keep an integer that float64 would round."""
-    large = type(value) is int and 2**53 < abs(value) < 2**64
-    return value if large else handler(value)
-
-
-Bound = Annotated[float, WrapValidator(_keep_integer), PlainSerializer(lambda value: value)]
-
-
-class DomainBall(JobPart):
-    """A public L2 ball. Rows outside are projected onto it, which reduces the noise in many dimensions."""
-
-    center: tuple[float, ...] = Field(description="Data units, one value per column.")
-    radius: float = Field(description="Data units.")
-
-
-class Domain(JobPart):
-    """The finite universe: public, and not derived from the data. Rows are clamped and rounded to it."""
-
-    lower: tuple[Bound, ...] = Field(description="Lower bound of each column, data units.")
-    upper: tuple[Bound, ...] = Field(description="Upper bound of each column, data units.")
-    step: Bound = Field(description="Distance between neighboring grid points, data units.")
-    ball: DomainBall | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.grid()
-        return self
-
-    def grid(self) -> Grid:
-        """Return the universe as a `Grid`."""
-        ball = Ball(self.ball.center, self.ball.radius) if self.ball else None
-        return Grid(self.lower, self.upper, self.step, ball)
-
-
 class Job(JobPart):
     """A job of Shoal."""
 
     task: str
-    input: Input
+    input: PreparedInput
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
@@ -232,6 +197,8 @@ class RowsJob(Job):
             )
         self._check_unit()
         self._check_order()
+        public_edges = getattr(self.params, "change", None) == "weight"
+        check_prepared(self.input, self.privacy, self.unit, False, public_edges)
         if not 0 <= self.checks <= _MOST_CHECKS:
             raise ValueError(f"input.checks is {self.checks}: it must be from 0 to {_MOST_CHECKS}.")
         if self.checks and self.privacy.policy is not None:
@@ -314,6 +281,7 @@ class SubsamplesJob(Job):
                 "privacy.policy is about points of a domain, but a function receives rows as they are: "
                 "leave it out."
             )
+        check_prepared(self.input, self.privacy, self.unit, True)
         bounds = self.input.bounds
         if bounds is not None and len(bounds) != len(self.input.columns):
             raise ValueError(
@@ -341,7 +309,7 @@ def _model(name: str) -> type[Job]:
     )
 
 
-def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
+def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
     """Read a job file, apply the overrides and check the job. No other file is read.
 
     Args:
@@ -349,16 +317,23 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
         overrides: each `dotted.key=value`.
 
     Returns:
-        The job, with its run id and with absolute paths.
+        The job, with its run id and with absolute paths: a `Job`, or a `QuestionsJob`.
 
     Raises:
         JobError: the job is invalid; one sentence per problem.
     """
-    return check_job(read_job_text(path, overrides))
+    raw = read_job_text(path, overrides)
+    return check_several(raw) if QUESTIONS in raw else check_job(raw)
+
+
+def check_several(raw: dict[str, Any]) -> QuestionsJob:
+    """Check a job of several questions given as a mapping; see `load_job`."""
+    check_text(raw)
+    return check_questions(raw, _check_one, {name: _model(name) for name in TASKS})
 
 
 def check_job(raw: dict[str, Any]) -> Job:
-    """Check a job given as a mapping; see `load_job`."""
+    """Check a job of one question given as a mapping; see `load_job`."""
     check_text(raw)
     task = raw.get("task")
     tasks = f"the tasks are {', '.join(TASKS)}"
@@ -366,24 +341,29 @@ def check_job(raw: dict[str, Any]) -> Job:
         raise JobError(f"task is missing: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
         raise JobError(f"task is {quoted(task)}: {tasks}.")
+    return _check_one(raw).named()
+
+
+def _check_one(raw: dict[str, Any]) -> Job:
+    """Check a job of a known task. It has no run id yet, unless it gives one."""
+    model = _model(raw["task"])
     try:
         # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
-        job = _model(task).model_validate_json(json.dumps(raw), strict=True)
+        return model.model_validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise JobError(*sentences_of(error, _model(task))) from None
+        raise JobError(*sentences_of(error, model)) from None
     except (TypeError, ValueError):
         raise JobError(
             "The job file contains a value that is not text, a number, a list or a mapping."
         ) from None
-    return job.named()
 
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the job file."""
-    kinds = tuple(_model(name) for name in TASKS)
-    union: Any = kinds[0]
-    for kind in kinds[1:]:
-        union |= kind
+    kinds = {name: _model(name) for name in TASKS}
+    union: Any = questions_schema(kinds)
+    for kind in reversed(kinds.values()):
+        union = kind | union
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Shoal job",

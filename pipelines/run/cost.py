@@ -32,6 +32,7 @@ from core.rounds import looks_of
 from pipelines.answers.text import number
 from pipelines.errors import JobError
 from pipelines.job.job import Job, SubsamplesJob
+from pipelines.job.questions import QuestionsJob
 from pipelines.plan import make_plan
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
@@ -71,7 +72,9 @@ class Cost:
     memory: float
 
 
-def predict(job: Job, rows: Sequence[int] = ROWS, trials: tuple[int, int] = TRIALS) -> list[Cost]:
+def predict(
+    job: Job | QuestionsJob, rows: Sequence[int] = ROWS, trials: tuple[int, int] = TRIALS
+) -> list[Cost]:
     """Predict what `job` costs for each number of rows.
 
     Args:
@@ -80,8 +83,11 @@ def predict(job: Job, rows: Sequence[int] = ROWS, trials: tuple[int, int] = TRIA
         trials: rows of the smaller and of the larger run.
 
     Raises:
-        JobError: there is no number of rows, or one below 1; or a run fails.
+        JobError: there is no number of rows, or one below 1; or the job has several questions; or a run
+            fails.
     """
+    if isinstance(job, QuestionsJob):
+        raise JobError("shoal cost predicts the run of one question: give each question a job of its own.")
     if not rows or min(rows) < 1:
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
     passes = sum(1 + looks_of(step) for step in make_plan(job, bytes(16)).rounds)
@@ -122,9 +128,14 @@ def _try(job: Job, rows: int) -> Usage:
 
 
 def trial(job: Job, folder: Path) -> dict[str, Any]:
-    """Return the values of a job like `job`, that reads made-up rows in `folder` and charges no ledger."""
+    """Return the values of a job like `job`, that reads made-up rows in `folder` and charges no ledger.
+
+    These rows have the columns that the task uses, so nothing is derived or joined, and no row is left out.
+    """
     values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
     values["input"] |= {"path": str(folder / "rows.parquet")}
+    for key in ("where", "derive", "join"):
+        values["input"].pop(key, None)
     values["privacy"].pop("ledger", None)
     return {**values, "output": str(folder / "out"), "run_id": "trial"}
 

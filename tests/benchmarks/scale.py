@@ -195,8 +195,10 @@ CASES = {
         DISTINCT, ordered("histogram", cells=_WIDE, method="sparse", parts=64)
     ),
     "cdf": Case(DISTINCT, ordered("cdf", step=1 << 20)),
+    "ranges": Case(piecewise(clumps(2)), plane("ranges", 2)),
     "quantiles": Case(DISTINCT, ordered("quantiles", probabilities=[i / 10 for i in range(1, 10)])),
     "median": Case(DISTINCT, ordered("median")),
+    "median, 2 columns": Case(piecewise(clumps(2)), plane("median", 2)),
     "minimum": Case(DISTINCT, ordered("minimum")),
     "interior_point": Case(DISTINCT, ordered("interior_point")),
     "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),

@@ -1,4 +1,16 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth, statistics
+from tests.mutants.tables import (
+    accounting,
+    clusters,
+    looks,
+    ordered,
+    parts,
+    plane,
+    questions,
+    rows,
+    samplers,
+    smooth,
+    statistics,
+)
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -8,6 +20,8 @@ MUTANTS = (
     *ordered.NOISE,
     *ordered.ARRIVAL,
     *looks.LOOKS,
+    *plane.COLUMNS,
+    *plane.RANGES,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,
@@ -19,5 +33,9 @@ MUTANTS = (
     *statistics.TOTALS,
     *statistics.CONTRIBUTIONS,
     *statistics.KEYS,
+    *questions.COSTS,
+    *questions.STRANDS,
+    *questions.SHOWN,
+    *rows.READY,
 )
 """Every wrong version."""

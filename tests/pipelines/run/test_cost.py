@@ -70,6 +70,18 @@ def test_a_trial_differs_in_its_places_alone(bench: Bench, task: str) -> None:
     )
 
 
+def test_made_up_rows_are_used_as_they_are(bench: Bench) -> None:
+    """They have the columns of the task, so nothing is left out, derived or joined."""
+    given = {
+        "input.where": "z > 1",
+        "input.derive": {"x": "z"},
+        "input.join": {"path": "t.parquet", "on": "z"},
+    }
+    job = check_job(trial(check_job(bench.changed(given)), bench.folder / "trial"))
+    assert not job.input.preparation()
+    assert tuple(made_up(job, 0, 5)) == ("x", "y")
+
+
 def test_what_is_predicted(bench: Bench) -> None:
     """The input is not there, and a ledger is not looked at."""
     shutil.rmtree(bench.rows.parent)
