@@ -258,7 +258,7 @@ def test_names_of_elements_hold_no_key(bench):
 
 
 def test_keys_may_be_derived_from_rows_that_where_keeps(bench):
-    """With rows as records, where noise of epsilon 20 strays by more than 60 with no real chance; and units."""
+    """With rows as records, where noise of epsilon 20 hardly strays by more than 60; and with units."""
     rows = {"input.derive": {"hour": "hour(when)"}, "input.where": "city != 'c'"}
     given = {**rows, **by(["hour", "city"], {"hour": list(range(24)), "city": ["a", "b", "c"]})}
     released(bench, **given)
