@@ -28,6 +28,7 @@ _PLACES = {
     "delta": "privacy.delta",
     "neighbors": "privacy.neighbors",
     "policy": "privacy.policy",
+    "contributions": "contributions",
     "constraints": "privacy.policy.constraints",
     "distance": "privacy.policy.distance",
     "graph": "privacy.policy.graph",

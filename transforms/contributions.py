@@ -176,9 +176,9 @@ def split_rows(contributing: Contributing, descriptor: Descriptor) -> Iterator[t
         preparation=bounding.preparation,
         groups=names,
     )
-    for batch, units, kept in read:
-        if kept is not None:
-            batch, units = batch.filter(kept), units.filter(kept)
+    for batch, units, wanted in read:
+        if wanted is not None:
+            batch, units = batch.filter(wanted), units.filter(wanted)
         if units.null_count:
             batch, units = batch.filter(units.is_valid()), units.drop_null()
         if bounding.checked:

@@ -1,29 +1,17 @@
 """Read the key columns of groups: text, integers, booleans, dates, or times cut to a day, hour or month."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from json.encoder import encode_basestring
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from transforms.key_labels import LONGEST, UNITS, Truncate
 from transforms.list_files import File, InputError, short
-
-Truncate = Literal["day", "hour", "month"]
-"""What a time is cut to."""
-
-KeyValue = bool | int | str
-
-UNITS: dict[Truncate, str] = {"day": "D", "hour": "h", "month": "M"}
-"""numpy's units of time."""
-
-LONGEST = 256
-"""Most bytes of a label. Rows with longer keys are left out, so that no key takes much memory."""
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _HOUR = 24
@@ -135,11 +123,6 @@ def is_key(kind: pa.DataType) -> bool:
 def is_time(kind: pa.DataType) -> bool:
     """Return whether a column of this type can be truncated."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def label_of(values: Sequence[KeyValue]) -> str:
-    """Return the label of a key: the canonical JSON of its values."""
-    return json.dumps(list(values), ensure_ascii=False, separators=(",", ":"))
 
 
 def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, list[bytes]]:

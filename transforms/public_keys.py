@@ -1,25 +1,12 @@
-"""Public keys of groups: combinations of values, or the rows of a Parquet file."""
+"""Public keys of groups from the rows of a Parquet file."""
 
-import itertools
-import math
 from collections.abc import Sequence
 
 import pyarrow.parquet as pq
 
-from transforms.group_keys import GroupKeys, KeyValue, Truncate, check_keys, label_of
+from transforms.group_keys import GroupKeys, check_keys
+from transforms.key_labels import Truncate
 from transforms.list_files import File, InputError, filesystem, short
-
-
-def product_of(lists: Sequence[Sequence[KeyValue]], most: int) -> list[str]:
-    """Return the labels of all combinations of values, one list for each key column.
-
-    Raises:
-        InputError: there are more than `most`.
-    """
-    many = math.prod(len(values) for values in lists)
-    if many > most:
-        raise InputError(f"group_by.keys has {many:,} combinations: there may be at most {most:,}.")
-    return [label_of(values) for values in itertools.product(*lists)]
 
 
 def read_keys(path: str, columns: Sequence[str], truncate: Sequence[Truncate | None]) -> list[str]:

@@ -105,6 +105,11 @@ class Reader:
             )
         return cls(source.columns, grid, checked, source.preparation, source.groups)
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key columns."""
+        return () if self.groups is None else self.groups.columns
+
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
         return read_blocks(self, element)
@@ -189,9 +194,8 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
         columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
         most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
         preparation = next(iter(readers.values())).preparation
-        groups = [reader.groups.columns for reader in readers.values() if reader.groups is not None]
-        keys = list(dict.fromkeys(name for names in groups for name in names))
-        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, groups=keys)
+        keys = list(dict.fromkeys(key for reader in readers.values() for key in reader.keys))
+        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, keys=keys)
         for batch, kept in read:
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
@@ -204,15 +208,10 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
             row += rows
     if row == descriptor.first_row:
         for number, reader in readers.items():
-            yield number, _nothing(reader)
-
-
-def _nothing(reader: Reader) -> Block:
-    """Return a block without records."""
-    block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
-    if reader.groups is None:
-        return block
-    return dataclasses.replace(block, groups=np.empty(0, np.int64), labels=np.empty(0, "S1"))
+            block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+            if reader.groups is not None:
+                block = dataclasses.replace(block, groups=np.empty(0, np.int64), labels=np.empty(0, "S1"))
+            yield number, block
 
 
 def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:

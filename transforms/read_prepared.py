@@ -17,7 +17,7 @@ def read_prepared(
     most: int,
     unit: str | None = None,
     order: str | None = None,
-    groups: Sequence[str] = (),
+    keys: Sequence[str] = (),
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
     """Read a row group in batches, and prepare all of its rows; see `read_batches`.
 
@@ -31,21 +31,21 @@ def read_prepared(
         most: most rows per batch.
         unit: optional column of the privacy unit, of the file or made.
         order: optional column that orders the rows of a unit, of the file or made.
-        groups: key columns of groups, of the file or made.
+        keys: key columns of groups, of the file or made.
 
     Returns:
-        Of each batch the used columns, the unit, the order and the keys, and which rows to keep; None for
-        all of them.
+        Of each batch the used columns, the unit, the order and the keys, and which rows to keep; None for all
+        of them.
 
     Raises:
         InputError: the row group cannot be read, or lacks a column.
     """
     if not preparation:
-        for batch in read_batches(file, row_group, columns, most, unit, order=order, others=groups):
+        for batch in read_batches(file, row_group, columns, most, unit, order=order, others=keys):
             yield batch, None
         return
-    names = list(dict.fromkeys((*columns, *filter(None, (unit, order)), *groups)))
-    others = [*preparation.sources(names), *(name for name in groups if not preparation.makes(name))]
+    names = list(dict.fromkeys((*columns, *filter(None, (unit, order)), *keys)))
+    others = (*preparation.sources(names), *(key for key in keys if not preparation.makes(key)))
     used = [name for name in columns if not preparation.makes(name)]
     owner = None if unit is None or preparation.makes(unit) else unit
     ordered = None if order is None or preparation.makes(order) else order

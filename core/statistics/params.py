@@ -85,16 +85,13 @@ class Contributions:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("groups", "rows"):
-            value = getattr(self, name)
-            if not 1 <= value < _LARGEST:
-                raise InvalidValue(name, value, "it must be from 1 to 2^31 - 1")
-        if self.groups * self.rows >= _LARGEST:
+        least, most = min(self.groups, self.rows), self.groups * self.rows
+        if least < 1 or most >= _LARGEST:
             raise InvalidValue(
-                "groups",
-                self.groups,
-                "their product must be below 2^31, so that totals fit into int64",
-                f"is {self.groups} and rows {self.rows}",
+                "contributions",
+                (self.groups, self.rows),
+                "both must be above 0, and their product below 2^31, so that totals fit into int64",
+                f"has groups {self.groups} and rows {self.rows}",
             )
 
 

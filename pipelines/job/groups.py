@@ -1,7 +1,7 @@
 """The groups of a job file: key columns, keys, and jobs that ask for statistics of groups."""
 
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -10,10 +10,11 @@ from pipelines.job.job import RowsJob
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
 from pipelines.tasks import Keep
-from transforms.group_keys import LONGEST, UNITS, GroupKeys, Truncate, label_of
-from transforms.public_keys import product_of, read_keys
+from transforms.key_labels import LONGEST, UNITS, KeyValue, Truncate, label_of, product_of
 
-Key = bool | int | str
+if TYPE_CHECKING:
+    from transforms.group_keys import GroupKeys
+
 _PRIVATE = "private"
 
 
@@ -23,9 +24,9 @@ def _place(value: str) -> str:
 
 Keys = (
     Annotated[str, AfterValidator(_place)]
-    | dict[str, tuple[Key, ...]]
-    | tuple[tuple[Key, ...], ...]
-    | tuple[Key, ...]
+    | dict[str, tuple[KeyValue, ...]]
+    | tuple[tuple[KeyValue, ...], ...]
+    | tuple[KeyValue, ...]
 )
 
 
@@ -80,6 +81,8 @@ class GroupBy(JobPart):
         if self.keys == _PRIVATE:
             return None
         if isinstance(self.keys, str):
+            from transforms.public_keys import read_keys  # imports Arrow, as below
+
             return _checked(read_keys(self.keys, self.columns, self.times))
         return _checked(self._listed())
 
@@ -122,11 +125,6 @@ class UnitContributions(JobPart):
     groups: int = Field(default=1, description="Most groups that a unit is in.")
     rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.build()
-        return self
-
     def build(self) -> Contributions:
         """Return the bounds as core knows them."""
         return Contributions(self.groups, self.rows)
@@ -166,10 +164,14 @@ class StatisticsJob(RowsJob):
         return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)
 
     @property
-    def group_keys(self) -> GroupKeys | None:
+    def group_keys(self) -> "GroupKeys | None":
         """See `Job.group_keys`."""
         groups = self.group_by
-        return None if groups is None else GroupKeys(groups.columns, groups.times, groups.labels)
+        if groups is None:
+            return None
+        from transforms.group_keys import GroupKeys  # imports Arrow, which other jobs do not need
+
+        return GroupKeys(groups.columns, groups.times, groups.labels)
 
     def check_records(self) -> None:
         """See `Job.check_records`."""
@@ -210,6 +212,7 @@ class StatisticsJob(RowsJob):
                 f"input.keep is {self.input.keep} and contributions is given: with contributions rows remain "
                 "records, so leave out one of them."
             )
+        bounds.build()
         if self.group_by is None and bounds.groups > 1:
             raise ValueError(
                 f"contributions.groups is {bounds.groups}, but there is no group_by: leave it out, or give "

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import (
     AfterValidator,
     Field,
-    PlainSerializer,
     TypeAdapter,
     ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     create_model,
     model_validator,
 )
 
-from core.domain import Ball, Grid
+from core.domain import Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
+from pipelines.job.domain import Domain
 from pipelines.job.inputs import PreparedInput, RowsInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
@@ -38,41 +36,6 @@ if TYPE_CHECKING:
 _PLACEHOLDER = "{run_id}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _CHECKS, _MOST_CHECKS = 0.01, 0.5  # the default share; a share above the second leaves little for the answer
-
-
-def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Keep an integer that float64 would round."""
-    large = type(value) is int and 2**53 < abs(value) < 2**64
-    return value if large else handler(value)
-
-
-Bound = Annotated[float, WrapValidator(_keep_integer), PlainSerializer(lambda value: value)]
-
-
-class DomainBall(JobPart):
-    """A public L2 ball. Rows outside are projected onto it, which reduces the noise in many dimensions."""
-
-    center: tuple[float, ...] = Field(description="Data units, one value per column.")
-    radius: float = Field(description="Data units.")
-
-
-class Domain(JobPart):
-    """The finite universe: public, and not derived from the data. Rows are clamped and rounded to it."""
-
-    lower: tuple[Bound, ...] = Field(description="Lower bound of each column, data units.")
-    upper: tuple[Bound, ...] = Field(description="Upper bound of each column, data units.")
-    step: Bound = Field(description="Distance between neighboring grid points, data units.")
-    ball: DomainBall | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.grid()
-        return self
-
-    def grid(self) -> Grid:
-        """Return the universe as a `Grid`."""
-        ball = Ball(self.ball.center, self.ball.radius) if self.ball else None
-        return Grid(self.lower, self.upper, self.step, ball)
 
 
 class Job(JobPart):

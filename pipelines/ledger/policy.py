@@ -8,7 +8,8 @@ from core.neighbors import Name
 from core.plan import Plan
 from core.questions import JointPlan
 from pipelines.errors import JobError
-from pipelines.job.job import Domain, Job, RowsJob
+from pipelines.job.domain import Domain
+from pipelines.job.job import Job, RowsJob
 from pipelines.job.policy import JobPolicy
 from pipelines.job.questions import QuestionsJob
 

@@ -206,12 +206,12 @@ def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
 
 WRONG = [
     ({"contributions": {"rows": 2}}, "contributions is given, but there is no input.unit"),
-    ({**UNITS, "contributions": {"rows": 0}}, "contributions.rows is 0: it must be from 1"),
+    ({**UNITS, "contributions": {"rows": 0}}, "contributions has groups 1 and rows 0: both must be above 0"),
     ({**UNITS}, "contributions.groups is 2, but there is no group_by"),
     (by(["city"], "private") | UNITS | {"input.keep": "one"}, "input.keep is one and contributions is given"),
     (
         by(["city"], "private") | UNITS | {"contributions": {"groups": 2**20, "rows": 2**20}},
-        "contributions.groups is 1048576 and rows 1048576: their product must be below 2^31",
+        "contributions has groups 1048576 and rows 1048576: both must be above 0",
     ),
     (by([], "private"), "group_by.columns is []: give at least one column, each once"),
     (by(["city", "city"], "private"), "each once"),
@@ -255,3 +255,23 @@ def test_names_of_elements_hold_no_key(bench):
     prepared = prepare_run(job)
     graph = build_pipeline(prepared, delivery_of(job), prepared.plan.rounds).to_runner_api()
     assert b"nobody" not in graph.SerializeToString()
+
+
+def test_keys_may_be_derived_from_rows_that_where_keeps(bench):
+    """With rows as records, where noise of epsilon 20 hardly strays by more than 60; and with units."""
+    rows = {"input.derive": {"hour": "hour(when)"}, "input.where": "city != 'c'"}
+    given = {**rows, **by(["hour", "city"], {"hour": list(range(24)), "city": ["a", "b", "c"]})}
+    released(bench, **given)
+    table = table_of(bench)
+    assert table.num_rows == 72 and table.schema.field("hour").type == pa.int64()
+    counts = table.group_by("city").aggregate([("count", "sum")]).to_pydict()
+    found = dict(zip(counts["city"], counts["count_sum"], strict=True))
+    assert found == {city: pytest.approx(n, abs=60) for city, n in (("a", 2000), ("b", 1900), ("c", 0))}
+    units = {"input.unit": "code", "contributions": {"groups": 24, "rows": 1000}}
+    job = check_job(bench.changed(job_of(**given, **units)))
+    asked, preparation = job.input, job.input.preparation()
+    source = open_source(asked.path, asked.columns, job.unit, preparation=preparation, groups=job.group_keys)
+    bounding = Bounding.of(source, job.grid, "one", bytes(16))
+    blocks = list(contributions_in_memory(source, Contributing.of(source, bounding, 24, 1000)))
+    kept = [block.labels[block.groups] for block in blocks]
+    assert sum(map(len, kept)) == 3900 and len(set(np.concatenate(kept).tolist())) == 48

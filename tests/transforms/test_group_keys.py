@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.group_keys import LONGEST, GroupKeys, label_of
+from transforms.group_keys import GroupKeys
+from transforms.key_labels import LONGEST, label_of, product_of
 from transforms.list_files import InputError
 from transforms.open_source import open_source
-from transforms.public_keys import product_of, read_keys
+from transforms.public_keys import read_keys
 
 
 def keys_of(batch, columns, truncate=None, labels=None):
@@ -137,5 +138,5 @@ def test_public_keys_of_a_file(tmp_path):
 
 def test_combinations():
     assert product_of([["a", "b"], [1, 2]], 4) == ['["a",1]', '["a",2]', '["b",1]', '["b",2]']
-    with pytest.raises(InputError, match="10,000 combinations: there may be at most 99"):
+    with pytest.raises(ValueError, match="10,000 combinations: there may be at most 99"):
         product_of([range(100), range(100)], 99)

@@ -312,7 +312,7 @@ def test_wrong_parameters(given, says):
 
 @pytest.mark.parametrize(("groups", "rows_"), [(0, 1), (1, 0), (2**31, 1), (2**16, 2**16)])
 def test_wrong_contributions(groups, rows_):
-    with pytest.raises(InvalidValue, match=r"groups is|rows is"):
+    with pytest.raises(InvalidValue, match="contributions has groups"):
         Contributions(groups, rows_)
 
 

@@ -1,0 +1,35 @@
+"""Labels of groups: the canonical JSON of the values of a key."""
+
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+Truncate = Literal["day", "hour", "month"]
+"""What a time is cut to."""
+
+KeyValue = bool | int | str
+
+UNITS: dict[Truncate, str] = {"day": "D", "hour": "h", "month": "M"}
+"""numpy's units of time."""
+
+LONGEST = 256
+"""Most bytes of a label. Rows with longer keys are left out, so that no key takes much memory."""
+
+
+def label_of(values: Sequence[KeyValue]) -> str:
+    """Return the label of a key: the canonical JSON of its values."""
+    return json.dumps(list(values), ensure_ascii=False, separators=(",", ":"))
+
+
+def product_of(lists: Sequence[Sequence[KeyValue]], most: int) -> list[str]:
+    """Return the labels of all combinations of values, one list for each key column.
+
+    Raises:
+        ValueError: there are more than `most`.
+    """
+    many = math.prod(len(values) for values in lists)
+    if many > most:
+        raise ValueError(f"group_by.keys has {many:,} combinations: there may be at most {most:,}.")
+    return [label_of(values) for values in itertools.product(*lists)]
