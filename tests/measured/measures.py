@@ -97,6 +97,8 @@ class OneValueMeasure(Measure):
         return float(probability * len(self.points))
 
     def error(self, found: Any) -> float:
+        if self.case.task == "minimum" and not self._sorted[0] <= found.step <= self._sorted[-1]:
+            return len(self.points)  # ranks do not tell how far outside of all records it is
         return self._off(found.step, self._wanted())
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:

@@ -258,7 +258,7 @@ NOISE = (
         "what a count must exceed follows from the largest count",
         "self.region.choose(aggregate.keys, aggregate.counts, noise)",
         "self.region.choose(aggregate.keys, aggregate.counts - aggregate.counts.max(initial=0) // 2, noise)",
-        spent("one_cluster"),
+        WORST_DATA,
     ),
     Mutant(
         12,

@@ -15,6 +15,7 @@ from tests.core.one_cluster.practical.test_method import (
     BUDGET,
     ONE,
     SALT,
+    Recorder,
     block,
     plan_for,
     planted,
@@ -169,3 +170,22 @@ def test_what_a_promise_owes_to_the_fineness_of_the_grid():
     assert missing == sorted(missing)
     # Twice: for the level that is too coarse, and for the level that is too fine.
     assert missing[-1] - missing[0] <= 2 * scale * math.log(levels[-1] / levels[0]) + 3
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_scores_above_the_floor_depend_on_their_own_counts(d):
+    """One record more raises the scores of at most `most_keys` regions, each by 1, and changes no other."""
+    round_ = plan_for(unit_cube(d), ONE, target=800).rounds[1]
+    level = next(i for i in round_.regions.levels if round_.regions.radius(i) >= 8)
+    two = np.repeat(np.array([[1000] * d, [60_000] * d]), [round_.floor + 300, round_.floor + 100], axis=0)
+
+    def scores(points):
+        recorder = Recorder()
+        round_.release(total_in_memory(round_, [block(points)], Scaled(level)), Scaled(level), recorder)
+        return recorder.drawn[0][1]
+
+    before, after = scores(two), scores(np.concatenate([two, [[1000] * d]]))
+    assert before[-1] == after[-1] == round_.region.nothing
+    change = after - before
+    assert set(change) == {0, 1}
+    assert change.sum() <= round_.regions.most_keys
