@@ -211,7 +211,8 @@ class CentersMeasure(Measure):
         return float((0.01 * self.case.grid.diameter) ** self._power * len(self.points))
 
     def _nearest(self, found: Centers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        centers = self.case.grid.quantize(np.array(found.result(self.case.grid).centers))
+        grid = self.case.grid
+        centers = (np.array(found.result(grid).centers) - np.asarray(grid.lower)) / grid.step
         distances, nearest = cKDTree(centers).query(self.points)
         return np.asarray(distances), np.asarray(nearest)
 
