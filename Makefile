@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
 .PHONY: help install engines demo test test-engines audit mutants bench bench-start bench-one-cluster bench-pass bench-ordered \
-	bench-centers bench-analysis bench-sparse bench-auto bench-scale bench-engines docs lint format lock clean
+	bench-centers bench-analysis bench-sparse bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +55,7 @@ audit: install ## long statistical tests of privacy and accuracy
 mutants: install ## plant wrong versions of the code one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutants
 
-bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-sparse bench-auto bench-scale bench-engines ## every benchmark
+bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-sparse bench-auto bench-questions bench-scale bench-engines ## every benchmark
 
 bench-start: install ## processor time that a command takes before it reads a row
 	$(BIN)/python -m tests.benchmarks.start_up
@@ -63,13 +63,15 @@ bench-start: install ## processor time that a command takes before it reads a ro
 bench-one-cluster: install ## success of the 1-cluster and of its alternatives on planted data
 	$(BIN)/python -m tests.benchmarks.one_cluster
 
-bench-pass: install ## cost of one pass against plain numpy
+bench-pass: install ## cost of one pass against plain numpy, and over prepared rows
 	$(BIN)/python -m tests.benchmarks.pass_cost
+	$(BIN)/python -m tests.benchmarks.prepared_pass
 	$(BIN)/python -m tests.benchmarks.bounding
 
 bench-ordered: install ## quantiles, interior points and ranges against their peers
 	$(BIN)/python -m tests.benchmarks.ordered
 	$(BIN)/python -m tests.benchmarks.ranges
+	$(BIN)/python -m tests.benchmarks.rectangles
 
 bench-centers: install ## k-means, k-median and screening against their best without privacy; policies; speed
 	$(BIN)/python -m tests.benchmarks.centers
@@ -86,6 +88,9 @@ bench-sparse: install ## a histogram of up to a hundred million occupied cells: 
 
 bench-auto: install ## what automatic choices cost, and whether promises hold, over a grid of settings and shapes of data
 	$(BIN)/python -m tests.benchmarks.auto
+
+bench-questions: install ## ten questions in one job against ten jobs at the same total: errors, reads, processor time
+	$(BIN)/python -m tests.benchmarks.questions
 
 bench-scale: install ## processor time and peak memory of runs as their rows grow: graphs of up to ten million edges
 	$(BIN)/python -m tests.benchmarks.scale --check

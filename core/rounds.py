@@ -161,6 +161,38 @@ def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State
     return state
 
 
+@dataclass(frozen=True)
+class Strand:
+    """The rounds of one question, which run beside those of other questions.
+
+    Args:
+        rounds: the rounds, in order.
+        start: the state before the first round.
+    """
+
+    rounds: tuple[Round, ...]
+    start: State
+
+
+def run_strands_in_memory(
+    strands: Sequence[Strand], blocks: Sequence[Iterable[Block]], noise: Noise
+) -> list[State]:
+    """Run several strands in this process, each over its own records: the twin of `RunStrands`.
+
+    Args:
+        strands: the strands.
+        blocks: the records of each strand, at least one block.
+        noise: where randomness comes from.
+
+    Returns:
+        The state of each strand after its last round.
+    """
+    return [
+        run_in_memory(strand.rounds, its, strand.start, noise)
+        for strand, its in zip(strands, blocks, strict=True)
+    ]
+
+
 def total_in_memory(round_: Round, blocks: Sequence[Block], state: State) -> Any:
     """Return what reaches a round's release, after its looks and its examination."""
     step: Any = round_

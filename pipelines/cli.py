@@ -3,21 +3,23 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from core.errors import ShoalError
+from pipelines.console.command import Terminated, exit_codes, print_lines, tell
 from pipelines.console.exit import exit_after
 from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
+from pipelines.ledger.commands import ledger
 
 if TYPE_CHECKING:
     from core.plan import Plan
-    from pipelines.console.events import Events
+    from core.questions import JointPlan
     from pipelines.job.job import Job
+    from pipelines.job.questions import QuestionsJob
 
 app = typer.Typer(
     name="shoal",
@@ -27,21 +29,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ledger = typer.Typer(
-    help="The ledger of a dataset: its total privacy budget, and every charge to it.", no_args_is_help=True
-)
 app.add_typer(ledger, name="ledger")
 
-_AGAIN = "Run the same command with the same run id to finish the run."
 _DOCTYPE = len(b"<!doctype html>")
 
 
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end by SIGTERM, as schedulers do."""
-
-
 JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: gs://... or a local path.")]
-LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER.json", help="gs://... or a local path.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as privacy.epsilon=2."),
@@ -69,25 +62,29 @@ def run(
     from pipelines.ledger.ledger import now
 
     events = Events(sys.stderr if json_logs else None, now)
-    with _exit_codes(events), closing(Progress(not (json_logs or dry_run))) as progress:
+    with exit_codes(events), closing(Progress(not (json_logs or dry_run))) as progress:
         from pipelines.job.job import load_job
 
         checked = load_job(job, overrides or [])
         events = events.of(run_id=checked.run_id, task=checked.task)
-        with _exit_codes(events), closing(progress):
+        with exit_codes(events), closing(progress):
             runs = _with_beam("run")
             if dry_run and runs.delivery_of(checked).check():
-                _print(f"Run {checked.run_id} is already released. Running it would return that release.")
+                print_lines(
+                    f"Run {checked.run_id} is already released. Running it would return that release."
+                )
             elif dry_run:
                 prepared = runs.prepare_run(checked, runner, beam_options or [])
-                _print(f"Run {checked.run_id} would start. No row was read; nothing was spent or written.")
-                _print(*(left["says"] for left in _look_at_ledger(checked, prepared.plan).values()))
+                print_lines(
+                    f"Run {checked.run_id} would start. No row was read; nothing was spent or written."
+                )
+                print_lines(*(left["says"] for left in _look_at_ledger(checked, prepared.plan).values()))
             else:
 
                 def on_stored() -> None:
                     progress.close()
                     if not json_logs:
-                        _tell(
+                        tell(
                             f"Run {checked.run_id} was released before. This is its stored release: no row "
                             "was read. To run on new data or with a changed function, give another run_id."
                         )
@@ -107,14 +104,13 @@ def plan(
 
     Reads no rows. What would keep a run from starting here is told on standard error.
     """
-    with _exit_codes():
+    with exit_codes():
         from pipelines.console.printable import as_json, error_text, finite, printable, terminal
         from pipelines.job.job import load_job
-        from pipelines.plan import describe, make_plan, show
+        from pipelines.joint_plan import planned_as
 
         checked = load_job(job, overrides or [])
-        planned = make_plan(checked, bytes(16))
-        described, refusals = describe(checked, planned), []
+        (planned, described, show), refusals = planned_as(checked), []
         for look in (_look_at_ledger, _look_at_function):
             try:
                 described |= look(checked, planned)
@@ -125,18 +121,41 @@ def plan(
         else:
             show(printable(described), terminal(sys.stdout.isatty()))
         for refusal in refusals:
-            _tell(f"A run here would be refused. {refusal}")
+            tell(f"A run here would be refused. {refusal}")
+
+
+@app.command()
+def cost(
+    job: JobFile,
+    rows: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Number of rows; repeat it. By default 1, 10 and 100 million."),
+    ] = None,
+    overrides: Overrides = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Predict time and memory of a job on this machine, from two runs on made-up rows. Spends nothing."""
+    with exit_codes():
+        from pipelines.console.printable import as_json, terminal
+        from pipelines.job.job import load_job
+        from pipelines.run.cost import ROWS, as_values, predict, table
+
+        costs = predict(load_job(job, overrides or []), rows or ROWS)
+        if json:
+            typer.echo(as_json(as_values(costs), indent=2))
+        else:
+            terminal(sys.stdout.isatty()).print(table(costs))
 
 
 @app.command("check-function")
 def check_function(job: JobFile, overrides: Overrides = None) -> None:
     """Try the function of a sample_and_aggregate job on made-up rows. Reads no rows and spends nothing."""
-    with _exit_codes():
+    with exit_codes():
         from pipelines.job.job import load_job
 
         checks = _with_beam("check_function")
         findings = checks.check(load_job(job, overrides or []))
-        _print(*checks.show(findings))
+        print_lines(*checks.show(findings))
         if any(finding.fails for finding in findings):
             raise typer.Exit(2)
 
@@ -148,10 +167,10 @@ def report(
     ],
 ) -> None:
     """Write report.html beside a release. It is made from the release alone."""
-    with _exit_codes():
+    with exit_codes():
         from pipelines.errors import JobError
-        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release, read_rows
-        from pipelines.report.report import render
+        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release
+        from pipelines.report.page import report_page
         from pipelines.storage.locate import absolute, open_folder
 
         folder = open_folder(absolute(release).removesuffix(f"/{RELEASE}"))
@@ -159,13 +178,12 @@ def report(
         if data is None:
             raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
         parsed = parse_release(data, folder.locate(RELEASE))
-        rows = read_rows(folder)
         with as_the_run_wrote_it(folder.locate(RELEASE)):
-            page = render(parsed, rows).encode()
+            page = report_page(folder, parsed)
         if not (folder.read(REPORT) or page).startswith(page[:_DOCTYPE]):
             raise JobError(f"{folder.locate(REPORT)} exists, but it is not a report: move it elsewhere.")
         folder.replace(REPORT, page)
-        _print(folder.locate(REPORT))
+        print_lines(folder.locate(REPORT))
 
 
 @app.command()
@@ -186,15 +204,15 @@ def screen(
     runner: Runner = "FnApiRunner",
 ) -> None:
     """Split rows into those inside the released balls and those outside. Spends no budget."""
-    with _exit_codes():
+    with exit_codes():
         _with_beam("screen").screen(release, rows, output, runner, beam_options or [])
-        _print(os.path.join(output, "inside"), os.path.join(output, "outside"))
+        print_lines(os.path.join(output, "inside"), os.path.join(output, "outside"))
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON schema of the job file."""
-    with _exit_codes():
+    with exit_codes():
         from pipelines.console.printable import as_json
         from pipelines.job.job import schema as job_schema
 
@@ -206,7 +224,7 @@ def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the files of the demo.")] = "demo-out",
 ) -> None:
     """Find the densest small region of the world's airports with differential privacy."""
-    with _exit_codes():
+    with exit_codes():
         from pipelines.demo import write_demo
         from pipelines.job.job import load_job
 
@@ -216,71 +234,7 @@ def demo(
         _summarize(release, checked.output)
 
 
-@ledger.command("create")
-def create(
-    path: LedgerFile,
-    epsilon: Annotated[float, typer.Option(help="The epsilon that all runs together may spend.")],
-    delta: Annotated[float, typer.Option(help="The delta that all runs together may spend.")],
-    neighbors: Annotated[
-        str | None,
-        typer.Option(
-            help="The neighbor relation of the promise: add_or_remove_one (the default) or replace_one."
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="The column of the privacy unit. Without it, the unit is one row.")
-    ] = None,
-    accountant: Annotated[
-        str,
-        typer.Option(
-            help="How runs are composed. basic adds their epsilons and deltas, and is best for few runs. "
-            "renyi composes their draws, and admits many more runs that are small or use Gaussian noise."
-        ),
-    ] = "basic",
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JOB.yaml",
-            help="A job with a privacy.policy. The promise is then for the secret pairs of that policy, on "
-            "the columns and the domain of that job, under replace_one.",
-        ),
-    ] = None,
-) -> None:
-    """Create the ledger of a dataset."""
-    with _exit_codes():
-        from pipelines.job.job import load_job
-        from pipelines.ledger.ledger import create_ledger, new_ledger
-        from pipelines.ledger.policy import LedgerPolicy
-        from pipelines.storage.locate import absolute
-
-        relation = neighbors or ("add_or_remove_one" if policy is None else "replace_one")
-        fields: dict[str, Any] = {"neighbors": relation, "unit": unit, "epsilon": epsilon, "delta": delta}
-        if policy is not None:
-            fields["policy"] = LedgerPolicy.of(load_job(policy))
-        create_ledger(absolute(path), new_ledger(fields, accountant))
-        _print(path)
-
-
-@ledger.command("show")
-def show_ledger(
-    path: LedgerFile,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Show the remaining budget of a ledger, and every charge."""
-    with _exit_codes():
-        from pipelines.console.printable import as_json, printable, terminal
-        from pipelines.ledger.ledger import read_ledger
-        from pipelines.ledger.table import describe_ledger, show_charges
-        from pipelines.storage.locate import absolute
-
-        described = describe_ledger(read_ledger(absolute(path)))
-        if json:
-            typer.echo(as_json(described, indent=2))
-        else:
-            show_charges(printable(described), terminal(sys.stdout.isatty()))
-
-
-def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
+def _look_at_ledger(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
     """Return what is left of the ledger of a job, by the key of a plan; nothing without a ledger."""
     if job.privacy.ledger is None:
         return {}
@@ -292,11 +246,12 @@ def _look_at_ledger(job: "Job", plan: "Plan") -> dict[str, Any]:
     return {"ledger": {**asdict(left), "says": left.sentence()}}
 
 
-def _look_at_function(job: "Job", plan: "Plan") -> dict[str, Any]:
+def _look_at_function(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
     """Import the function of a job, if it has one; nothing is added to the plan."""
+    from pipelines.job.questions import QuestionsJob
     from pipelines.tasks import TASKS
 
-    if TASKS[job.task].subsamples:
+    if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
         from pipelines.run.import_function import import_function
 
         import_function(job.task_params.untrusted())
@@ -314,77 +269,21 @@ def _with_beam(module: str) -> Any:
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it
-    from pipelines.report.summary import summary
-    from pipelines.tasks import TASKS
+    from pipelines.report.summary import summary_of
 
     if release is None:
-        _print(f"The job was submitted. The release will be in {output}.")
+        print_lines(f"The job was submitted. The release will be in {output}.")
         return
     with as_the_run_wrote_it(os.path.join(output, RELEASE)):
-        lines = summary(release, TASKS[release["task"]].answers.answer(release, None))
-    _print(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))
-
-
-def _print(*lines: str) -> None:
-    """Print lines of text that may contain control characters."""
-    from pipelines.console.printable import printable
-
-    for line in lines:
-        typer.echo(printable(line))
-
-
-def _tell(text: str) -> None:
-    """Print a sentence on standard error, unless it is closed."""
-    with suppress(RuntimeError):
-        typer.echo(f"shoal: {text}", err=True)
-
-
-@contextmanager
-def _exit_codes(events: "Events | None" = None) -> Iterator[None]:
-    """Report an error in one sentence, never as a traceback, and exit with the error's code.
-
-    The text of a `ShoalError` contains nothing about any row. Other errors are reported by type and line
-    only, because their message may contain row values.
-    """
-    try:
-        yield
-    except typer.Exit:
-        raise
-    except Exception as error:
-        from pipelines.console.printable import error_text
-
-        code = error.exit_code if isinstance(error, ShoalError) else 1
-        if isinstance(error, ShoalError):
-            text = error_text(error)
-        else:
-            trace = error.__traceback__
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            place = (
-                f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
-            )
-            text = f"unexpected {type(error).__name__} at {place}."
-        _end(text, code, events)
-    except Terminated:
-        _end(f"Terminated. {_AGAIN}", 143, events)
-    except KeyboardInterrupt:
-        _end(f"Interrupted. {_AGAIN}", 130, events)
-
-
-def _end(text: str, code: int, events: "Events | None") -> NoReturn:
-    """Report why the command ends, and exit with a code."""
-    if events is not None and events.stream is not None:
-        events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
-    else:
-        _tell(text)
-    raise typer.Exit(code) from None
+        lines = summary_of(release)
+    print_lines(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))
 
 
 def _command() -> None:
     try:
         app()
     except ShoalError as error:  # the text of --help cannot be written
-        _tell(str(error))
+        tell(str(error))
         sys.exit(error.exit_code)
 
 

@@ -18,6 +18,7 @@ from core.plan import Chosen, Plan
 from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
+from pipelines.job.prepared import described, notes_of
 from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
@@ -106,6 +107,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },
+        **described(job.input),
         "domain": job_values["domain"],
         "params": job_values["params"],
         **describe_noise(job, plan),
@@ -176,6 +178,7 @@ def notes(job: Job, plan: Plan) -> list[str]:
     """Return the notes of a plan, which its reader should know."""
     return [
         _unit(job),
+        *notes_of(job.input, job.neighbors.name == "replace_one" and not TASKS[job.task].subsamples),
         *([] if TASKS[job.task].subsamples else [_left_out(job, plan)]),
         f"The run hides {hidden(job, plan)}.",
         *_last_points(job),

@@ -20,6 +20,7 @@ from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
 from pipelines.errors import JobError
 from pipelines.job.job import Job
+from pipelines.job.prepared import described
 from pipelines.plan import describe_checks, describe_choice, describe_noise, hidden, notes
 from pipelines.storage.folder import Folder
 from pipelines.table import (
@@ -45,7 +46,6 @@ _PACKAGES = {"shoal": "shoal", "beam": "apache-beam", "dp-accounting": "dp-accou
 def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
     """Return the release without outcome and result: the part that is known before data is read."""
     values = job.model_dump(mode="json")
-    software = {name: version(package) for name, package in (_PACKAGES | {"numpy": "numpy"}).items()}
     return {
         "schema": SCHEMA,
         "task": job.task,
@@ -65,13 +65,20 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "spent": plan.spend.epsilon,
             "accountant": plan.spend.accountant,
         },
+        **described(job.input),
         "domain": {"columns": list(job.input.columns), **values["domain"]},
         "params": values["params"],
         **describe_noise(job, plan),
         **({"checks": describe_checks(job, plan)} if job.checks else {}),
         "notes": notes(job, plan),
-        "software": {**software, "python": platform.python_version()},
+        "software": software(),
     }
+
+
+def software() -> dict[str, str]:
+    """Return the versions of what computes a release."""
+    packages = (_PACKAGES | {"numpy": "numpy"}).items()
+    return {**{name: version(package) for name, package in packages}, "python": platform.python_version()}
 
 
 def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | Checked, grid: Grid) -> None:
@@ -91,7 +98,7 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | C
       discarded with their writers.
     - All other published files, release.json of a table and the report, are made from that file.
     """
-    draft, finding = _with_checks(draft, finding)
+    draft, finding = with_checks(draft, finding)
     release = complete_release(draft, finding, grid)
     if not isinstance(finding, Tabular):
         folder.create(RELEASE, release)
@@ -102,12 +109,13 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | C
 
 def encode_part(draft: Mapping[str, Any], grid: Grid, finding: InParts | Checked) -> bytes:
     """Return the file of a part of a table; see `pipelines.table`."""
-    draft, part = _with_checks(draft, finding)
+    draft, part = with_checks(draft, finding)
     part = cast(InParts, part)
     return encode_table(complete_release(draft, part, grid), part.columns(grid))
 
 
-def _with_checks(draft: Mapping[str, Any], finding: Finding | Checked) -> tuple[Mapping[str, Any], Finding]:
+def with_checks(draft: Mapping[str, Any], finding: Finding | Checked) -> tuple[Mapping[str, Any], Finding]:
+    """Return the draft of a release with the counts of its checks, and the finding of its task."""
     if not isinstance(finding, Checked):
         return draft, finding
     checks = {**draft["checks"], "left_out": finding.left_out, "moved": finding.moved}
@@ -185,12 +193,17 @@ def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> 
 
     Without a result the outcome is `not_found`, which is protected like any other outcome.
     """
-    found = finding.result(grid)
-    result = None if found is None else asdict(found)
     order = ("schema", "task", "run_id", "outcome")
-    release = {**draft, "outcome": "not_found" if result is None else "released", "result": result}
+    release = {**draft, **answered(finding, grid)}
     ordered = {key: release[key] for key in order} | release
     return encode_release(ordered)
+
+
+def answered(finding: Finding, grid: Grid) -> dict[str, Any]:
+    """Return the outcome and the result of a release."""
+    found = finding.result(grid)
+    result = None if found is None else asdict(found)
+    return {"outcome": "not_found" if result is None else "released", "result": result}
 
 
 def parse_release(data: bytes, where: str) -> dict[str, Any]:

@@ -58,6 +58,7 @@ TASKS = {
     "k_cover": _task("k_cover.task:K_COVER", "k_cover"),
     "histogram": _task("histogram.task:HISTOGRAM", "histogram"),
     "cdf": _task("cdf.task:CDF", "cdf"),
+    "ranges": _task("ranges.task:RANGES", "ranges"),
     "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
     "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
     "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one", "last")),

@@ -19,6 +19,7 @@ from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
+from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.row_order import order_keys, order_words
 from transforms.split_units import read_keyed, stream
@@ -34,7 +35,7 @@ _SHARDS = 64
 _SPLIT = 0x756E697473
 """Tweak of the hash that chooses shards. No sampling of records uses it."""
 
-_SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
+SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
 """Values that are split at a time (many, as each shard gets its own stream), and coordinates per block."""
 
 _LABEL = "Bounding units"
@@ -76,6 +77,7 @@ class Bounding:
         checked: whether to count the units that have a row left out, or a row moved to a bound, by column.
             Rows of nobody are not counted. The keys of units with such rows are in shards of their own.
         order: column that orders the rows of a unit, for `keep` of `last` alone.
+        preparation: how rows are prepared. Rows that it does not keep are not counted by checks either.
     """
 
     columns: tuple[str, ...]
@@ -86,6 +88,7 @@ class Bounding:
     shards: int = _SHARDS
     checked: bool = False
     order: str | None = None
+    preparation: Preparation = AS_THEY_ARE
 
     @property
     def parts(self) -> int:
@@ -100,7 +103,16 @@ class Bounding:
             InputError: see `transforms.read_blocks.check_axes`.
         """
         check_axes(source, grid)
-        return cls(source.columns, grid, str(source.unit), keep, salt, checked=checked, order=source.order)
+        return cls(
+            source.columns,
+            grid,
+            str(source.unit),
+            keep,
+            salt,
+            checked=checked,
+            order=source.order,
+            preparation=source.preparation,
+        )
 
 
 @dataclass(frozen=True)
@@ -185,13 +197,29 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
     Raises:
         InputError: the row group cannot be read.
     """
-    most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1))
-    read = read_keyed(descriptor, bounding.columns, bounding.unit, bounding.salt, most, bounding.order)
-    for batch, keys in read:
-        yield from _split_batch(bounding, batch, keys)
+    most = max(1, SPLIT_VALUES // (len(bounding.columns) + 1))
+    for batch, keys, kept in read_keyed(
+        descriptor,
+        bounding.columns,
+        bounding.unit,
+        bounding.salt,
+        most,
+        bounding.order,
+        bounding.preparation,
+    ):
+        if kept is not None:
+            batch, keys = batch.filter(kept), keys.filter(kept)
+        yield from split_batch(bounding, batch, keys)
 
 
-def _split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
+def split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of a batch by shard as Arrow streams; see `split_points`.
+
+    Args:
+        bounding: how the rows of a unit become its record.
+        batch: the rows, with the columns that this needs and maybe others.
+        keys: of the units of the rows, shape (n,); null where a row has no unit.
+    """
     if keys.null_count:
         batch, keys = batch.filter(keys.is_valid()), keys.drop_null()
     reader = Reader(bounding.columns, bounding.grid)

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
+from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.row_order import is_ordering
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
+_TIMES = f"{_NUMERIC}; make a number of it in input.derive, such as days(day) or seconds(time)"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
 _ORDERS = "give a column of integers, timestamps or dates"
 _FAULTS = {
@@ -33,6 +35,7 @@ class Source:
         unit: column of the privacy unit, or None where each row is a unit of its own.
         inexact: used columns that are not integers and are read as float64.
         order: column that orders the rows of a unit, or None where their order does not matter.
+        preparation: how rows of the files become those that a task sees; by default they are as they are.
         row_groups: how many descriptors the files give, to show how far a run is; it enters no pipeline.
     """
 
@@ -41,11 +44,38 @@ class Source:
     unit: str | None = None
     inexact: tuple[str, ...] = ()
     order: str | None = None
+    preparation: Preparation = AS_THEY_ARE
     row_groups: int = dataclasses.field(default=0, compare=False)
+
+    @property
+    def every_file(self) -> tuple[File, ...]:
+        """The files of rows, and the joined table."""
+        join = self.preparation.join
+        return self.files if join is None else (*self.files, join.file)
+
+
+Opened = tuple[Sequence[File], Sequence[pa.Schema], Sequence[int]]
+"""Files with their versions, the schema of each, and how many descriptors each gives."""
+
+
+def open_files(path: str) -> Opened:
+    """List the files at `path`, and read the footer of each.
+
+    Raises:
+        InputError: see `list_files`; or a file is not Parquet, truncated or damaged.
+    """
+    with ThreadPoolExecutor(16) as threads:
+        files, schemas, row_groups = zip(*threads.map(_opened, list_files(path)), strict=True)
+    return files, schemas, row_groups
 
 
 def open_source(
-    path: str, columns: Sequence[str], unit: str | None = None, order: str | None = None
+    path: str,
+    columns: Sequence[str],
+    unit: str | None = None,
+    order: str | None = None,
+    opened: Opened | None = None,
+    preparation: Preparation = AS_THEY_ARE,
 ) -> Source:
     """List the files at `path` and check the footer of each.
 
@@ -55,6 +85,8 @@ def open_source(
         columns: used columns, at least one, all different.
         unit: optional column of the privacy unit.
         order: optional column that orders the rows of a unit.
+        opened: what `open_files` gave for `path`, so that several sources have the same files.
+        preparation: how rows are prepared; it may make some of these columns.
 
     Returns:
         The source, files sorted by name.
@@ -63,18 +95,18 @@ def open_source(
         InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
             missing, not numeric, or of another type than in other files; or the column of the unit has a type
             that cannot identify units, or another kind than in other files; or the column of the order has a
-            type that cannot order rows, or another type than in other files.
+            type that cannot order rows, or another type than in other files; or an expression does not fit.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
-    files: Sequence[File] = list_files(path)
-    with ThreadPoolExecutor(16) as threads:
-        files, schemas, row_groups = zip(*threads.map(_opened, files), strict=True)
+    files, schemas, row_groups = open_files(path) if opened is None else opened
+    if preparation:
+        schemas = tuple(map(preparation.schema, files, schemas))
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(files, tuple(columns), unit, inexact, order, sum(row_groups))
+    return Source(tuple(files), tuple(columns), unit, inexact, order, preparation, sum(row_groups))
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:
@@ -125,7 +157,7 @@ def check_columns(
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind):
-            raise InputError(f"{where}; {_NUMERIC}.")
+            raise InputError(f"{where}; {_TIMES if pa.types.is_temporal(kind) else _NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")
         if field == "order" and not is_ordering(kind):

@@ -38,6 +38,7 @@ def read_batches(
     unit: str | None = None,
     every: bool = False,
     order: str | None = None,
+    others: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group in batches.
 
@@ -53,11 +54,12 @@ def read_batches(
         unit: optional column of the privacy unit.
         every: whether to read all columns; INT96 timestamps are then cut to microseconds.
         order: optional column that orders the rows of a unit.
+        others: columns of any type that are read, too.
 
     Raises:
         InputError: the row group cannot be read, or lacks a column.
     """
-    batches = _read(file, row_group, used, most, unit, every, order)
+    batches = _read(file, row_group, used, most, unit, every, order, others)
     while True:
         with _reading(file):
             batch = next(batches, None)
@@ -135,6 +137,7 @@ def _read(
     unit: str | None,
     every: bool,
     order: str | None,
+    others: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     _check_version(file)
     system, path = filesystem(file.path)
@@ -142,18 +145,22 @@ def _read(
         footer = pq.read_metadata(opened)
         schema = footer.schema.to_arrow_schema()
         check_columns(file, schema, used, unit, order)
-        if unit is not None and pa.types.is_dictionary(schema.field(unit).type):
+        kinds = {name: schema.field(name).type for name in (*filter(None, (unit,)), *others)}
+        if any(map(pa.types.is_dictionary, kinds.values())):
             footer = _as_stored(opened)
-        group, names = footer.row_group(row_group), {*used, *filter(None, (unit, order))}
-        row = group.total_byte_size / max(1, group.num_rows) if every else 1.0
-        kept, fetched = False, 0
-        if unit is not None:
-            kept, row, fetched = _look_at_texts(opened, footer, row_group, unit)
+        group, names = footer.row_group(row_group), {*used, *others, *filter(None, (unit, order))}
+        row = group.total_byte_size / max(1, group.num_rows) if every else 0.0
+        kept: list[str] = []
+        fetched = 0
+        for name in filter(lambda name: name == unit or _may_be_long(kinds[name]), kinds):
+            look = _look_at_texts(opened, footer, row_group, name, whole=name in others)
+            kept += [name] * look[0]
+            row, fetched = row + look[1], fetched + look[2]
         whole = fetched <= _AT_ONCE
         parquet = pq.ParquetFile(
             opened,
             metadata=footer,
-            read_dictionary=[unit] if kept else [],
+            read_dictionary=kept,
             coerce_int96_timestamp_unit=_INT96_UNIT if every else None,
             pre_buffer=whole,
             buffer_size=0 if whole else _FETCHED,
@@ -175,6 +182,10 @@ def _read(
     _check_version(file)
 
 
+def _may_be_long(kind: pa.DataType) -> bool:
+    return not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
+
+
 def _as_stored(opened: pa.NativeFile) -> pq.FileMetaData:
     """Read the footer without the schema that Arrow wrote into it: columns then have their types in Parquet.
 
@@ -190,14 +201,14 @@ def _as_stored(opened: pa.NativeFile) -> pq.FileMetaData:
 
 
 def _look_at_texts(
-    opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str
+    opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str, whole: bool = False
 ) -> tuple[bool, float, int]:
     """Return whether to keep the dictionary of a column, its bytes per row, and its bytes to fetch.
 
     The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
     on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
     Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
-    `_as_stored`.
+    `_as_stored`. If the text of each row may be needed `whole`, a row takes as many bytes as the longest.
     """
     leaves = map(footer.schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column
@@ -218,9 +229,10 @@ def _look_at_texts(
         return False, row, chunk.total_compressed_size
     lengths = pc.binary_length(first.dictionary)
     written = (pc.sum(lengths).as_py() or 0) + _INDEX * len(lengths)
+    longest = pc.max(lengths).as_py() or 0
     if chunk.total_uncompressed_size - written <= _INDEX * group.num_rows:
-        return True, _INDEX, chunk.total_compressed_size
-    return False, max(row, pc.max(lengths).as_py() or 0), chunk.total_compressed_size
+        return True, max(_INDEX, longest) if whole else _INDEX, chunk.total_compressed_size
+    return False, max(row, longest), chunk.total_compressed_size
 
 
 def _first_row(

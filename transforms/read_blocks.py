@@ -1,7 +1,8 @@
 """Read row groups as blocks of grid points. Only descriptors pass through the runner, never rows."""
 
+import ctypes
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -17,14 +18,21 @@ from transforms.count_outside import numbers, outside
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
-from transforms.read_batches import count_rows, read_batches
+from transforms.preparation import AS_THEY_ARE, Preparation
+from transforms.read_batches import count_rows
+from transforms.read_prepared import read_prepared
 
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
 
+_M_ARENA_MAX = -8
+
 # glibc returns a freed array to the system unless a larger one was freed before (mallopt(3),
 # M_MMAP_THRESHOLD). Freeing an untouched array of nearly the maximal threshold makes a pass 1.5 times as
-# fast.
+# fast. But each thread then keeps what it freed in an arena of its own. One arena for all of them halves the
+# memory of a run, and takes no longer, because blocks are few and large.
+if hasattr(ctypes.CDLL(None), "mallopt"):
+    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 np.empty(31 << 20, dtype=np.uint8)
 
 
@@ -70,12 +78,15 @@ class Reader:
     Args:
         columns: used columns, one per axis; no other column is read.
         grid: the universe that rows are clamped and rounded to.
-        checked: whether blocks also count rows that are left out or moved to a bound.
+        checked: whether blocks also count rows that are left out or moved to a bound, of those that the
+            preparation keeps.
+        preparation: how rows are prepared.
     """
 
     columns: tuple[str, ...]
     grid: Grid
     checked: bool = False
+    preparation: Preparation = AS_THEY_ARE
 
     @classmethod
     def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
@@ -89,11 +100,26 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid, checked)
+        return cls(source.columns, grid, checked, source.preparation)
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
         return read_blocks(self, element)
+
+
+@dataclass(frozen=True)
+class ReaderOfQuestions:
+    """How row groups become the records of several questions; see `transforms.records.RecordsOfQuestions`.
+
+    Args:
+        readers: one for each question.
+    """
+
+    readers: tuple[Reader, ...]
+
+    def blocks_of(self, element: Descriptor, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """See `read_together`."""
+        return read_together({number: self.readers[number] for number in due}, element)
 
 
 @dataclasses.dataclass
@@ -129,25 +155,60 @@ def list_row_groups(file: File) -> list[Descriptor]:
 def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
     """Read the row group of `descriptor` in blocks that fit the cache. There is at least one block.
 
-    Rows with a null, NaN or infinity in a used column are skipped. The identity of a record consists of the
-    number of its file and the index of its row in the file, where skipped rows count. So it does not depend
+    Rows that the preparation does not keep, and rows with a null, NaN or infinity in a used column, are
+    skipped. The identity of a record consists of the number of its file and the index of its row in the file,
+    where skipped rows count. So it does not depend
     on the division of the file into row groups.
+
+    Raises:
+        InputError: the row group cannot be read.
+    """
+    return (block for _, block in read_together({0: reader}, descriptor))
+
+
+def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iterator[tuple[int, Block]]:
+    """Read the row group of `descriptor` once, as the records of several questions; see `read_blocks`.
+
+    Questions on the same columns and the same grid share their blocks.
+
+    Args:
+        readers: how rows become records, by the number of the question.
+        descriptor: the location of the row group.
+
+    Returns:
+        Numbers of questions with blocks of their records; at least one block for each.
 
     Raises:
         InputError: the row group cannot be read.
     """
     row = descriptor.first_row
     if descriptor.row_group is not None:
-        most = max(1, _BLOCK_VALUES // len(reader.columns))
-        for batch in read_batches(descriptor.file, descriptor.row_group, reader.columns, most):
-            block = to_block(reader, batch, row_ids(descriptor.file, row, batch.num_rows))
-            if reader.checked:
-                counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
-                block = dataclasses.replace(block, outside=counts.astype(np.int64))
-            yield block
-            row += batch.num_rows
+        columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
+        most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
+        preparation = next(iter(readers.values())).preparation
+        read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most)
+        for batch, kept in read:
+            ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
+            if kept is not None:
+                batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
+            made: dict[Reader, Block] = {}
+            for number, reader in readers.items():
+                if reader not in made:
+                    made[reader] = _block_of(reader, batch, ids)
+                yield number, made[reader]
+            row += rows
     if row == descriptor.first_row:
-        yield Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+        for number, reader in readers.items():
+            yield number, Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
+
+
+def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    """Return the records of `batch`, with the counts of its checks."""
+    block = to_block(reader, batch, ids)
+    if not reader.checked:
+        return block
+    counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
+    return dataclasses.replace(block, outside=counts.astype(np.int64))
 
 
 def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:

@@ -1,6 +1,6 @@
 """What every round of a pipeline needs: how elements become records, and states that bear a mark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +13,27 @@ class Records(Protocol):
 
     def blocks(self, element: Any) -> Iterator[Block]:
         """Return the records of an element in blocks; every call returns the same records."""
+
+
+class RecordsOfQuestions(Protocol):
+    """How elements become the records of several questions."""
+
+    def blocks_of(self, element: Any, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """Return the records of an element for each question of `due` that it has records of.
+
+        There is at least one block of each such question, even without records.
+        """
+
+
+@dataclass(frozen=True)
+class OneQuestion:
+    """The records of one question, which has the number 0."""
+
+    reader: Records
+
+    def blocks_of(self, element: Any, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """See `RecordsOfQuestions.blocks_of`."""
+        return ((0, block) for block in self.reader.blocks(element))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,14 @@
-"""Run the rounds of a task as one Beam pipeline: each is one pass over the data and one private release."""
+"""Run the rounds of one question or of several as one Beam pipeline.
+
+A round is one or more passes over the data and one private release. The strands of several questions run side
+by side through the same steps, so the number of steps does not grow with the number of questions.
+"""
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from itertools import zip_longest
 from typing import Any, cast
 
 import apache_beam as beam
@@ -12,54 +16,105 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.noise import Noise
 from core.rounds import (
-    Examination,
-    Looking,
     Round,
     RoundInParts,
     State,
+    Strand,
     examination_of,
     looks_of,
     parts_of,
 )
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
-from transforms.plain_errors import plain_errors
-from transforms.records import Drawn, Records, check_marks
-from transforms.spill import Spill
+from transforms.merge_aggregates import Keyed, Made, Merge, MergeAndExamine, Sum
+from transforms.plain_errors import RoundError, plain_errors
+from transforms.records import Drawn, OneQuestion, Records, RecordsOfQuestions, check_marks
 
-_MERGING = "Merging"
-"""What the steps between workers and the private stage are called where they fail."""
-
-_EXAMINING = "Examining"
-"""What the steps that examine a merged aggregate are called where they fail."""
-
-Sums = list[tuple[int, Any]]
-"""Pairs of a number of aggregates and their sum, in descending order of the number."""
-
-Keyed = tuple[int, Any]
-"""A key and an element. Steps make and take keys themselves, because every step costs time in each round."""
-
-_KEY = 0
-"""The key of everything that is merged into one element."""
+_SHARDS = 16
+"""Number of shards in which a large sparse aggregate is merged."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """An aggregate with the mark of the state from which it was made.
-
-    See `transforms.records.check_marks`.
+class Step:
+    """What a strand does in one pass.
 
     Args:
-        aggregate: of the records of some workers.
-        mark: see `Drawn`.
+        round_: the round.
+        look: whether the pass is a look; see `core.rounds.Looking`. Otherwise it ends with the release.
+        following: the round whose first pass comes after the release; None after the last round.
     """
 
-    aggregate: Any
-    mark: bytes
+    round_: Round
+    look: bool = False
+    following: Round | None = None
 
-    def __add__(self, other: "Made") -> "Made":
-        check_marks(self.mark, other.mark)
-        return Made(self.aggregate + other.aggregate, self.mark)
+
+@dataclass(frozen=True)
+class Held:
+    """What a strand has between two passes.
+
+    Args:
+        drawn: the public state.
+        closer: the copy of the round that summarizes in the next pass, where it is a `Looking`: as secret as
+            the records. None for other rounds.
+    """
+
+    drawn: Drawn
+    closer: Round | None = None
+
+
+Kept = list[tuple[int, Held]]
+"""Of each strand its number and what it has."""
+
+
+@dataclass(frozen=True)
+class PassName:
+    """The names of a pass.
+
+    Args:
+        label: of its steps.
+        counted: what its work is counted as; see `transforms.count_done`.
+        told: what it is called where it fails.
+    """
+
+    label: str
+    counted: str
+    told: str
+
+
+def steps_of(strand: Strand) -> list[Step]:
+    """Return what a strand does in each of its passes."""
+    steps = []
+    for round_, following in zip(strand.rounds, [*strand.rounds[1:], None], strict=False):
+        steps += [Step(round_, look=True)] * looks_of(round_) + [Step(round_, following=following)]
+    return steps
+
+
+def passes_of(strands: Sequence[Strand]) -> list[str]:
+    """Return the names by which `RunStrands` counts the work of its passes, in order."""
+    groups = _groups(strands)
+    return [name.counted for group in groups for name in _names_of_passes(strands, group)]
+
+
+def _groups(strands: Sequence[Strand]) -> list[list[int]]:
+    """Return which strands share their steps: all but those that have an examination."""
+    alone = [number for number, strand in enumerate(strands) if any(map(examination_of, strand.rounds))]
+    together = [number for number in range(len(strands)) if number not in alone]
+    return [group for group in (together, *([number] for number in alone)) if group]
+
+
+def _names_of_passes(strands: Sequence[Strand], group: Sequence[int]) -> list[PassName]:
+    of = f" of {group[0]}" if any(examination_of(each) for each in strands[group[0]].rounds) else ""
+    names = [f"pass {i + 1}{of}" for i in range(max(len(steps_of(strands[number])) for number in group))]
+    return [PassName(name, name, name.capitalize()) for name in names]
+
+
+def _names_of_rounds(strand: Strand) -> Iterator[PassName]:
+    """Yield the names of the passes of one question: those of its rounds."""
+    for round_ in strand.rounds:
+        name, told = round_.name, f"Round {round_.name}"
+        yield from (PassName(f"{name} look {look + 1}", name, told) for look in range(looks_of(round_)))
+        yield PassName(name, name, told)
 
 
 def _as_it_is(number: int, state: State) -> tuple[int, State]:
@@ -68,10 +123,10 @@ def _as_it_is(number: int, state: State) -> tuple[int, State]:
 
 @dataclasses.dataclass
 class RunRounds(beam.PTransform):
-    """Run `rounds` in order: the Beam version of `core.rounds.run_in_memory`.
+    """Run the rounds of one question: the Beam version of `core.rounds.run_in_memory`.
 
     Args:
-        rounds: the rounds of a task; their names label the steps.
+        rounds: the rounds of a task, in order; their names label the steps.
         start: public state before the first round.
         noise: source of randomness; it is sent to the worker that releases.
         reader: how elements become records, such as `Reader` for descriptors and `AnswerReader` for answers.
@@ -83,7 +138,7 @@ class RunRounds(beam.PTransform):
     start: State
     noise: Noise
     reader: Records
-    shards: int = 16
+    shards: int = _SHARDS
     keep_part: Callable[[int, State], Any] = _as_it_is
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
@@ -91,263 +146,181 @@ class RunRounds(beam.PTransform):
 
         Where the last round is made in parts, return what `keep_part` makes of each part.
         """
-        drawn: beam.PCollection | Drawn = Drawn(self.start)
-        for round_ in self.rounds:
-            if parts_of(round_) > 1:
-                last = cast(RoundInParts, round_)
-                return elements | last.name >> DrawParts(last, drawn, self.noise, self.reader, self.keep_part)
-            drawn = elements | round_.name >> RunRound(round_, drawn, self.noise, self.reader, self.shards)
-        return drawn | "Last" >> beam.Map(lambda last: last.state)
+        *others, last = self.rounds
+        in_parts = parts_of(last) > 1
+        strand = Strand(tuple(others if in_parts else self.rounds), self.start)
+        passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards)
+        kept = passes.run(elements, list(_names_of_rounds(strand)))
+        if not in_parts:
+            return kept[0] | "Last" >> beam.Map(lambda pair: pair[1].drawn.state)
+        drawn = kept[0] | "Drawn" >> beam.Map(lambda pair: pair[1].drawn) if others else Drawn(self.start)
+        part = cast(RoundInParts, last)
+        return elements | last.name >> DrawParts(part, drawn, self.noise, self.reader, self.keep_part)
 
 
 @dataclasses.dataclass
-class RunRound(beam.PTransform):
-    """Run one round.
+class RunStrands(beam.PTransform):
+    """Run several strands side by side: the Beam version of `core.rounds.run_strands_in_memory`.
+
+    In each pass an element is read once for all strands that have a round due. A strand with an examination
+    has steps of its own, because its aggregates stay with workers.
+
+    Args:
+        strands: the rounds of several questions, none of them in parts.
+        noise: source of randomness; it is sent to the workers that release.
+        records: how elements become records of the questions.
+        shards: number of shards in which a large sparse aggregate is merged.
+    """
+
+    strands: Sequence[Strand]
+    noise: Noise
+    records: RecordsOfQuestions
+    shards: int = _SHARDS
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Take at least one element of each strand; return for each the pair of its number and last state."""
+        last: list[beam.PCollection] = []
+        for group in _groups(self.strands):
+            strands = {number: self.strands[number] for number in group}
+            passes = _Passes(strands, self.noise, self.records, self.shards)
+            last += passes.run(elements, _names_of_passes(self.strands, group))
+        ended = last[0] if len(last) == 1 else last | "Ended" >> beam.Flatten()
+        return ended | "Last" >> beam.Map(lambda pair: (pair[0], pair[1].drawn.state))
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """Strands that share the steps of every pass; see `RunStrands`."""
+
+    strands: Mapping[int, Strand]
+    noise: Noise
+    records: RecordsOfQuestions
+    shards: int
+
+    def run(self, elements: beam.PCollection, names: Sequence[PassName]) -> list[beam.PCollection]:
+        """Return collections that together have one pair of each strand: what it has in the end."""
+        kept: beam.PCollection | Kept = [
+            (number, _begun(Drawn(strand.start), strand.rounds[0] if strand.rounds else None))
+            for number, strand in self.strands.items()
+        ]
+        columns = zip_longest(*(steps_of(strand) for strand in self.strands.values()))
+        last: list[beam.PCollection] = []
+        for name, column in zip(names, columns, strict=True):
+            steps = {number: step for number, step in zip(self.strands, column, strict=True) if step}
+            step = RunPass(name, steps, kept, self.noise, self.records, self.shards)
+            kept = passed = elements | name.label >> step
+            ended = [number for number, due in steps.items() if not due.look and due.following is None]
+            if len(ended) == len(steps):
+                last.append(passed)
+            elif ended:
+                last.append(passed | f"{name.label} ended" >> beam.Filter(_is_of, ended))
+        return last
+
+
+def _is_of(pair: tuple[int, Any], numbers: Sequence[int]) -> bool:
+    return pair[0] in numbers
+
+
+@dataclasses.dataclass
+class RunPass(beam.PTransform):
+    """Run one pass: over the records of all strands that are due, with their looks and releases.
 
     Noise is drawn in a separate step, followed by a Reshuffle. A consumer that is retried then reads the same
     value and draws no other noise.
 
     The numbers of elements between steps depend on the number of descriptors, but not on their rows, because
     engines publish the numbers of elements.
+
+    Args:
+        name: of the pass.
+        steps: what each strand does, by its number.
+        kept: what the strands have before the pass.
+        noise: source of randomness.
+        records: how elements become records.
+        shards: number of shards in which a large sparse aggregate is merged.
     """
 
-    round_: Round
-    drawn: beam.PCollection | Drawn
+    name: PassName
+    steps: Mapping[int, Step]
+    kept: beam.PCollection | Kept
     noise: Noise
-    reader: Records
+    records: RecordsOfQuestions
     shards: int
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Take at least one element for `reader`; return one element, the `Drawn` state after this round."""
-        drawn = _side_input(self.drawn)
-        examination = examination_of(self.round_)
-        merge = self._merge() if examination is None else _MergeAndExamine(examination)
-        return (
-            self._counted(elements, drawn)
-            | "Merge" >> merge
-            | "Release" >> beam.Map(_release, self.round_, drawn, self.noise)
-            | "Keep" >> _Keep()
+        """Return of each strand the pair of its number and what it has after the pass."""
+        kept = self.kept if isinstance(self.kept, list) else beam.pvalue.AsList(self.kept)
+        summarize = beam.FlatMap(_summarize, self.records, self.steps, kept, self.name)
+        after = beam.Map(_after, self.steps, kept, self.noise)
+        passed = (
+            elements
+            | "Summarize" >> summarize.with_output_types(Keyed)
+            | "Merge" >> self._merge()
+            | "Release" >> after.with_output_types(Keyed)
         )
+        draws = not all(step.look for step in self.steps.values())
+        return passed | "Keep" >> _Keep() if draws else passed
 
-    def _counted(self, elements: beam.PCollection, drawn: Any) -> beam.PCollection:
-        """Return the aggregates of the workers, after the looks of the round; see `core.rounds.Looking`."""
-        looks = looks_of(self.round_)
-        if not looks:
-            summarize = beam.Map(_summarize, self.reader, self.round_, drawn)
-            return elements | "Summarize" >> summarize.with_output_types(Keyed)
-        closer: beam.PCollection | Drawn
-        if isinstance(self.drawn, Drawn):
-            closer = _coarse(self.drawn, self.round_)
-        else:
-            closer = self.drawn | "Coarse" >> beam.Map(_coarse, self.round_)
-        for number in range(looks):
-            look = beam.Map(_look, self.reader, _side_input(closer), drawn).with_output_types(Keyed)
-            closer = (
-                elements
-                | f"Look{number}" >> look
-                | f"MergeLook{number}" >> self._merge()
-                | f"Finer{number}" >> beam.Map(_finer, _side_input(closer), drawn)
-            )
-        look = beam.Map(_look, self.reader, _side_input(closer), drawn).with_output_types(Keyed)
-        return elements | "Summarize" >> look
-
-    def _merge(self) -> "_Merge":
-        return _Merge(self.round_.floor, self.shards)
-
-
-def _side_input(drawn: beam.PCollection | Drawn) -> Any:
-    return drawn if isinstance(drawn, Drawn) else beam.pvalue.AsSingleton(drawn)
-
-
-@dataclasses.dataclass
-class _Merge(beam.PTransform):
-    """Merge all aggregates into one; sparse counts with a floor by shard first."""
-
-    floor: int | None
-    shards: int
-
-    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
-        if self.floor is not None:
-            aggregates |= "Shards" >> _MergeShards(self.floor, self.shards)
-        return aggregates | "Together" >> beam.CombinePerKey(_Sum())
-
-
-@dataclasses.dataclass
-class _MergeShards(beam.PTransform):
-    """Merge sparse counts by shard, and concatenate the counts that exceed the floor."""
-
-    floor: int
-    shards: int
-
-    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
-        return (
-            aggregates
-            | "Split" >> beam.FlatMap(_split, self.shards).with_output_types(Keyed)
-            | "MergeShard" >> beam.CombinePerKey(_Sum())
-            | "Clip" >> beam.Map(_clip, self.floor).with_output_types(Keyed)
-        )
+    def _merge(self) -> beam.PTransform:
+        for number, step in self.steps.items():
+            examination = examination_of(step.round_)
+            if examination is not None and not step.look:  # it is alone
+                return MergeAndExamine(number, examination)
+        return Merge({number: step.round_.floor for number, step in self.steps.items()}, self.shards)
 
 
 class _Keep(beam.Reshuffle):
-    """A Reshuffle of one element, in few steps. Runners that have a Reshuffle of their own use that."""
+    """A Reshuffle of few keyed elements, in few steps. Runners that have one of their own use that."""
 
     def expand(self, pcoll: beam.pvalue.PValue) -> beam.PCollection:
-        return (
-            pcoll
-            | "Key" >> beam.Map(lambda value: (_KEY, value)).with_output_types(Keyed)
-            | "Group" >> beam.GroupByKey()
-            | "Value" >> beam.FlatMap(lambda grouped: grouped[1])
-        )
+        ungroup = beam.FlatMap(lambda grouped: [(grouped[0], value) for value in grouped[1]])
+        return pcoll | "Group" >> beam.GroupByKey() | "Value" >> ungroup.with_output_types(Keyed)
 
 
-@dataclasses.dataclass
-class _MergeAndExamine(beam.PTransform):
-    """Merge large aggregates, and examine the sum in parts, which are always there.
+def _of_strands(kept: Kept) -> dict[int, Held]:
+    """Return what each strand has.
 
-    See `core.rounds.Examination`. Between the steps, aggregates wait in a file where the whole pipeline runs
-    in this process, because its runner would hold several copies of them.
+    Raises:
+        RoundError: a strand has two states.
     """
-
-    examination: Examination
-
-    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
-        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
-        arranged = (
-            aggregates
-            | "MergeLarge" >> beam.CombinePerKey(_SpilledSum(self.spill))
-            | "Arrange" >> beam.Map(_arrange, self.examination, self.spill)
-        )
-        examine = beam.Map(_examine, self.examination, self.spill, beam.pvalue.AsSingleton(arranged))
-        return (
-            aggregates.pipeline
-            | "Parts" >> beam.Create(range(self.examination.examiners))
-            | "Examine" >> examine.with_output_types(Keyed)
-            | "Gather" >> beam.CombinePerKey(_Sum())
-        )
+    held = dict(kept)
+    if len(held) < len(kept):
+        raise RoundError("The engine gave two states of one question to a pass.")
+    return held
 
 
-class _Sum(beam.CombineFn):
-    """Add at least one aggregate.
-
-    The accumulator is a list of (number of summands, sum) in descending order of the numbers. Sums of similar
-    numbers are added, so that merging n sparse aggregates takes n log n time instead of n^2.
-    """
-
-    def create_accumulator(self) -> Sums:
-        return []
-
-    @no_annotations  # Beam would use protocols as type hints
-    def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
-        with plain_errors(_MERGING):
-            while accumulator and accumulator[-1][0] <= summands:
-                more, total = accumulator.pop()
-                summands, aggregate = summands + more, total + aggregate
-        accumulator.append((summands, aggregate))
-        return accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
-        merged = self.create_accumulator()
-        for accumulator in accumulators:
-            for summands, total in accumulator:
-                self.add_input(merged, total, summands)
-        return merged
-
-    def compact(self, accumulator: Sums) -> Sums:
-        return [(sum(n for n, _ in accumulator), self.extract_output(accumulator))]
-
-    @no_annotations
-    def extract_output(self, accumulator: Sums) -> Any:
-        with plain_errors(_MERGING):
-            return reduce(lambda a, b: a + b, (total for _, total in reversed(accumulator)))
-
-
-class _SpilledSum(_Sum):
-    """Add aggregates as `_Sum` does. Its accumulators wait in a file before they are merged."""
-
-    def __init__(self, spill: Spill) -> None:
-        self.spill = spill
-
-    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
-        merged = self.create_accumulator()
-        for accumulator in accumulators:
-            for summands, total in accumulator:
-                with plain_errors(_MERGING):
-                    total = self.spill.get(total)
-                self.add_input(merged, total, summands)
-        return merged
-
-    def compact(self, accumulator: Sums) -> Sums:
-        ((summands, total),) = super().compact(self.merge_accumulators([accumulator]))
-        with plain_errors(_MERGING):
-            return [(summands, self.spill.put(total))]
-
-    @no_annotations
-    def extract_output(self, accumulator: Sums) -> Any:
-        return super().extract_output([(n, self.spill.get(total)) for n, total in accumulator])
+def _begun(drawn: Drawn, round_: Round | None) -> Held:
+    """Return what a strand has before the first pass of a round."""
+    if round_ is None or not looks_of(round_):
+        return Held(drawn)
+    return Held(drawn, cast(Any, round_).coarse(drawn.state))
 
 
 @no_annotations
-def _summarize(element: Any, reader: Records, round_: Round, drawn: Drawn) -> Keyed:
-    with plain_errors(f"Round {round_.name}"):
-        tree = _Sum()
-        total = tree.create_accumulator()
-        for block in reader.blocks(element):
-            total = tree.add_input(total, round_.summarize(block, drawn.state))
-        count_done(round_.name)
-        return _KEY, Made(tree.extract_output(total), drawn.mark)
+def _summarize(
+    element: Any, records: RecordsOfQuestions, steps: Mapping[int, Step], kept: Kept, name: PassName
+) -> list[Keyed]:
+    with plain_errors(name.told):
+        held, add = _of_strands(kept), Sum()
+        totals: dict[int, Any] = {}
+        for number, block in records.blocks_of(element, list(steps)):
+            has = held[number]
+            aggregate = (has.closer or steps[number].round_).summarize(block, has.drawn.state)
+            so_far = totals.get(number)
+            totals[number] = add.add_input(add.create_accumulator() if so_far is None else so_far, aggregate)
+        count_done(name.counted)
+        made = {number: add.extract_output(total) for number, total in totals.items()}
+        return [(number, Made(total, held[number].drawn.mark)) for number, total in made.items()]
 
 
 @no_annotations
-def _coarse(drawn: Drawn, round_: Looking) -> Drawn:
-    with plain_errors(f"Round {round_.name}"):
-        return Drawn(round_.coarse(drawn.state), drawn.mark)
-
-
-@no_annotations
-def _look(element: Any, reader: Records, closer: Drawn, drawn: Drawn) -> Keyed:
-    check_marks(closer.mark, drawn.mark)
-    return _summarize(element, reader, closer.state, drawn)
-
-
-@no_annotations
-def _finer(merged: Keyed, closer: Drawn, drawn: Drawn) -> Drawn:
-    _, made = merged
-    with plain_errors(f"Round {closer.state.name}"):
-        check_marks(made.mark, drawn.mark)
-        return Drawn(closer.state.finer(made.aggregate, drawn.state), drawn.mark)
-
-
-@no_annotations
-def _split(summary: Keyed, shards: int) -> list[Keyed]:
-    _, made = summary
-    with plain_errors(_MERGING):
-        return [(shard, Made(counts, made.mark)) for shard, counts in enumerate(made.aggregate.split(shards))]
-
-
-@no_annotations
-def _clip(shard: Keyed, floor: int) -> Keyed:
-    _, made = shard
-    with plain_errors(_MERGING):
-        return _KEY, Made(made.aggregate.above(floor), made.mark)
-
-
-@no_annotations
-def _arrange(merged: Keyed, examination: Examination, spill: Spill) -> Any:
-    _, made = merged
-    with plain_errors(_EXAMINING):
-        return spill.put(Made(examination.arrange(made.aggregate), made.mark))
-
-
-@no_annotations
-def _examine(part: int, examination: Examination, spill: Spill, kept: Any) -> Keyed:
-    with plain_errors(_EXAMINING):
-        arranged = spill.share(kept)
-        return _KEY, Made(examination.examine(arranged.aggregate, part), arranged.mark)
-
-
-@no_annotations
-def _release(merged: Keyed, round_: Round, drawn: Drawn, noise: Noise) -> Drawn:
-    _, made = merged
-    with plain_errors(f"Round {round_.name}"):
-        check_marks(made.mark, drawn.mark)
-        return Drawn(round_.release(made.aggregate, drawn.state, noise), uuid.uuid4().bytes)
+def _after(merged: Keyed, steps: Mapping[int, Step], kept: Kept, noise: Noise) -> Keyed:
+    """Return the pair of a strand and what it has after a pass: what a look found, or what was drawn."""
+    number, made = merged
+    step, has = steps[number], _of_strands(kept)[number]
+    with plain_errors(f"Round {step.round_.name}"):
+        check_marks(made.mark, has.drawn.mark)
+        if step.look:
+            return number, Held(has.drawn, cast(Any, has.closer).finer(made.aggregate, has.drawn.state))
+        state = step.round_.release(made.aggregate, has.drawn.state, noise)
+        return number, _begun(Drawn(state, uuid.uuid4().bytes), step.following)

@@ -6,7 +6,7 @@ The output consists of unchanged rows, so it is as private as the input.
 import dataclasses
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -39,8 +39,8 @@ class OutputError(ShoalError, RuntimeError):
 class Screen:
     """The balls, and how rows become points.
 
-    A row with a null, NaN or infinity in a used column is outside. Rows beyond the domain are clamped to it,
-    as in the search for the balls.
+    A row with a null, NaN or infinity in a used column, or that the preparation of the release does not keep,
+    is outside. Rows beyond the domain are clamped to it, as in the search for the balls.
 
     Args:
         reader: used columns and their grid.
@@ -53,7 +53,12 @@ class Screen:
     def hold(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Return which rows of `batch` are inside."""
         inside = np.zeros(batch.num_rows, dtype=np.bool_)
-        block = to_block(self.reader, batch, np.arange(batch.num_rows, dtype=np.uint64))
+        ids = np.arange(batch.num_rows, dtype=np.uint64)
+        if self.reader.preparation:
+            batch, kept = self.reader.preparation.prepare(batch, self.reader.columns)
+            if kept is not None:
+                batch, ids = batch.filter(kept), ids[kept.to_numpy(zero_copy_only=False)]
+        block = to_block(self.reader, batch, ids)
         inside[block.ids[self.balls.hold(block.points)]] = True
         return pa.array(inside)
 
@@ -92,7 +97,7 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
         schema = read_schema(descriptor.file)
         with _writing(output):
             inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
-        for batch in _read(descriptor, screen.reader.columns):
+        for batch in _read(descriptor, screen.reader):
             held = screen.hold(batch)
             with _writing(output):
                 inside.write_batch(batch.filter(held))
@@ -107,8 +112,9 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
     return ()
 
 
-def _read(descriptor: Descriptor, used: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _read(descriptor: Descriptor, reader: Reader) -> Iterator[pa.RecordBatch]:
     if descriptor.row_group is not None:
+        used = [name for name in reader.columns if not reader.preparation.makes(name)]
         yield from read_batches(descriptor.file, descriptor.row_group, used, _ROWS, every=True)
 
 

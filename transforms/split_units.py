@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from core.sampling import siphash
 from transforms.list_files import File
-from transforms.read_batches import read_batches
+from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, row_ids
+from transforms.read_prepared import read_prepared
 from transforms.unit_keys import unit_ids, unit_keys
 
 _SUBSAMPLES = 0x626C6F636B73
@@ -36,12 +37,14 @@ class Splitting:
         unit: column of the privacy unit; None where each row is a unit of its own.
         subsamples: number of subsamples.
         salt: 16 secret bytes that choose the subsample of each unit.
+        preparation: how rows are prepared.
     """
 
     columns: tuple[str, ...]
     unit: str | None
     subsamples: int
     salt: bytes = field(repr=False)
+    preparation: Preparation = AS_THEY_ARE
 
     @property
     def shards(self) -> int:
@@ -75,7 +78,8 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
 
     Every part occurs once for every `_ROWS` rows, with rows or without. The subsample of a row is a keyed
     hash of its unit, or of the identity of the row. So it is the same for all rows of a unit, and does not
-    depend on the division of files into row groups. Rows whose unit is null are skipped.
+    depend on the division of files into row groups. Rows whose unit is null, and rows that the preparation
+    does not keep, are skipped.
 
     Raises:
         InputError: the row group cannot be read.
@@ -83,24 +87,33 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
     if descriptor.row_group is None:
         return
     row, file = descriptor.first_row, descriptor.file
-    batches: Iterator[tuple[pa.RecordBatch, pa.Array | None]]
+    batches: Iterator[tuple[pa.RecordBatch, pa.Array | None, pa.Array | None]]
     if splitting.unit is None:
-        read = read_batches(file, descriptor.row_group, splitting.columns, _ROWS)
-        batches = ((batch, None) for batch in read)
+        read = read_prepared(splitting.preparation, file, descriptor.row_group, splitting.columns, _ROWS)
+        batches = ((batch, None, kept) for batch, kept in read)
     else:
-        batches = read_keyed(descriptor, splitting.columns, splitting.unit, splitting.salt, _ROWS)
-    for batch, keys in batches:
-        yield from _split(splitting, batch, keys, file, row)
+        batches = read_keyed(
+            descriptor, splitting.columns, splitting.unit, splitting.salt, _ROWS, None, splitting.preparation
+        )
+    for batch, keys, kept in batches:
+        yield from _split(splitting, batch, keys, kept, file, row)
         row += batch.num_rows
 
 
 def _split(
-    splitting: Splitting, batch: pa.RecordBatch, keys: pa.Array | None, file: File, row: int
+    splitting: Splitting,
+    batch: pa.RecordBatch,
+    keys: pa.Array | None,
+    kept: pa.Array | None,
+    file: File,
+    row: int,
 ) -> Iterator[tuple[int, Shard]]:
     if keys is None:
         ids = row_ids(file, row, batch.num_rows)
+        if kept is not None:
+            batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
     else:
-        valid = pc.is_valid(keys)
+        valid = pc.is_valid(keys) if kept is None else pc.and_(pc.is_valid(keys), kept)
         batch, ids = batch.filter(valid), unit_ids(keys.filter(valid))
     subsample = (siphash(ids, splitting.salt, _SUBSAMPLES) % np.uint64(splitting.subsamples)).astype(np.int64)
     part, place = subsample % splitting.shards, subsample // splitting.shards
@@ -160,7 +173,8 @@ def read_keyed(
     salt: bytes,
     most: int,
     order: str | None = None,
-) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+    preparation: Preparation = AS_THEY_ARE,
+) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array | None]]:
     """Read a row group `most` rows at a time, and replace units by their keys.
 
     The texts of units are in memory for one batch of `read_batches` only, and keys for `most` rows.
@@ -172,9 +186,11 @@ def read_keyed(
         salt: 16 secret bytes.
         most: rows that are yielded at a time.
         order: optional column that orders the rows of a unit; it is yielded with the used columns.
+        preparation: how rows are prepared.
 
     Returns:
-        Columns and keys of `most` rows each; the last ones may have fewer rows.
+        Columns and keys of `most` rows each, and which of them to keep, or None for all; the last ones may
+        have fewer rows.
 
     Raises:
         InputError: the row group cannot be read.
@@ -183,18 +199,20 @@ def read_keyed(
         return
     pieces: list[pa.RecordBatch] = []
     names = list(dict.fromkeys((*columns, *filter(None, (order,)))))
-    for batch in read_batches(descriptor.file, descriptor.row_group, columns, most, unit, order=order):
-        keys = unit_keys(batch.column(unit), salt)
-        arrays = [*(batch.column(name) for name in names), keys]
-        pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, ""]))
+    file, row_group = descriptor.file, descriptor.row_group
+    for batch, kept in read_prepared(preparation, file, row_group, columns, most, unit, order):
+        arrays = [*(batch.column(name) for name in names), unit_keys(batch.column(unit), salt)]
+        if kept is not None:
+            arrays.append(kept)
+        pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, "", ""][: len(arrays)]))
         if sum(map(len, pieces)) >= most:
             joined = pa.concat_batches(pieces)
-            yield _apart(joined.slice(0, most))
+            yield _apart(joined.slice(0, most), len(names))
             pieces = [joined.slice(most)] if len(joined) > most else []
     if pieces:
-        yield _apart(pa.concat_batches(pieces))
+        yield _apart(pa.concat_batches(pieces), len(names))
 
 
-def _apart(keyed: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
-    last = keyed.num_columns - 1
-    return keyed.select(list(range(last))), keyed.column(last)
+def _apart(keyed: pa.RecordBatch, columns: int) -> tuple[pa.RecordBatch, pa.Array, pa.Array | None]:
+    kept = keyed.column(columns + 1) if keyed.num_columns > columns + 1 else None
+    return keyed.select(list(range(columns))), keyed.column(columns), kept

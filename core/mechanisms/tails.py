@@ -1,6 +1,7 @@
 """Tails of discrete Laplace noise and of its sums, from which plans derive the errors they promise."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,10 +113,10 @@ def largest_sum(variances: Floats, scale: float, failure: float) -> float:
     """
     if scale == 0:
         return 0.0
+    rates, moments = _moments(scale)
     finely = np.ceil(variances[variances > 0] / variance(scale) * _FINENESS) / _FINENESS
     amounts, many = np.unique(finely, return_counts=True)
-    rates = np.linspace(0, 1, _RATES + 1)[1:-1] * min(1 / scale, _FASTEST)
-    exponents = np.outer([log_moment(rate, scale) for rate in rates], amounts)
+    exponents = np.outer(moments, amounts)
 
     def fails(bound: float) -> float:
         least = np.minimum(0, (exponents - rates[:, None] * bound).min(axis=0, initial=0))
@@ -128,3 +129,22 @@ def largest_sum(variances: Floats, scale: float, failure: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if fails(middle) <= failure else (middle, high)
     return high
+
+
+def largest_one(variance_of_sum: float, scale: float, failure: float) -> float:
+    """Return an m such that one noisy sum is within m, but for `failure`; see `largest_sum`.
+
+    Of one sum the bound needs no search: it is the smallest (V / variance(scale) log_moment(rate) +
+    ln(2 / failure)) / rate of all rates.
+    """
+    if scale == 0 or variance_of_sum == 0:
+        return 0.0
+    rates, moments = _moments(scale)
+    return float(((variance_of_sum / variance(scale) * moments - math.log(failure / 2)) / rates).min())
+
+
+@lru_cache(maxsize=64)
+def _moments(scale: float) -> tuple[Floats, Floats]:
+    """Return the rates that are tried, and the logarithm of the moment at each."""
+    rates = np.linspace(0, 1, _RATES + 1)[1:-1] * min(1 / scale, _FASTEST)
+    return rates, np.array([log_moment(rate, scale) for rate in rates])

@@ -144,7 +144,7 @@ def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
     return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
 
 
-def far_from(aim: Aim, size: int, draw: Exponential, failure: float) -> int | None:
+def far_from(aim: Aim, size: int, draw: Exponential, failure: float, among: int | None = None) -> int | None:
     """Return the distance at which scores end: None in a domain whose points can all be counted.
 
     Points at this distance together are chosen with a ten billionth of the failure probability, at most.
@@ -154,8 +154,11 @@ def far_from(aim: Aim, size: int, draw: Exponential, failure: float) -> int | No
         size: number of points, with those that are added to the domain.
         draw: chooses the point.
         failure: the probability with which the choice may fail.
+        among: number of points that are counted at once; None where they are these points.
     """
-    return math.ceil(distance_bound(aim, size, draw.scale / 2, failure * 1e-10)) if size > CELLS else None
+    if (size if among is None else among) <= CELLS:
+        return None
+    return math.ceil(distance_bound(aim, size, draw.scale / 2, failure * 1e-10))
 
 
 def typical_distance(aim: Aim, scale: float) -> float:
@@ -266,7 +269,7 @@ class OneQuantile(ChooseByRank):
 
 
 def interval_draw(
-    aim: Aim, size: int, epsilon: float, failure: float, neighbors: Neighbors
+    aim: Aim, size: int, epsilon: float, failure: float, neighbors: Neighbors, among: int | None = None
 ) -> tuple[Exponential, int, int, int | None]:
     """Return the draw of an interval's two ends, its reach, its margin and `ends_far`; see `ChooseByRank`.
 
@@ -276,14 +279,16 @@ def interval_draw(
         epsilon: what both ends cost together.
         failure: probability with which the interval may hold no point of the wanted rank.
         neighbors: the neighbor relation.
+        among: see `far_from`.
     """
     ends = per_weight("ends of the interval", epsilon / 2, neighbors, times=2)
     reach = math.ceil(distance_bound(aim, size, neighbors.changes / (epsilon / 2), failure / 2))
     margin = math.ceil(2 * size / failure)
-    far = far_from(aim, size + margin, ends, failure / 2) if size > CELLS else None
+    far = far_from(aim, size + margin, ends, failure / 2, size if among is None else among)
     return ends, reach, margin, far
 
 
+@dataclass(frozen=True)
 class ExponentialByRank(Method[OneValue]):
     """The exponential mechanism on ranks; it promises a rank.
 
@@ -297,9 +302,13 @@ class ExponentialByRank(Method[OneValue]):
        may lie anywhere below the others.
     6. No smaller rank suffices for all data. If all records have one value and all other points are beyond
        it, the released point is beyond it with probability about size e^(-inside / scale).
+
+    Args:
+        among: number of points of all columns that are counted at once; None where there is one column.
     """
 
     name: ClassVar[str] = "exponential"
+    among: int | None = None
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
@@ -307,10 +316,12 @@ class ExponentialByRank(Method[OneValue]):
         epsilon = share * setting.budget.epsilon
         draw = per_weight("value", (1 - part) * epsilon, setting.neighbors)
         failure, aim = setting.params.failure, self._aim(share)
-        aim = replace(aim, far=far_from(aim, self._size, draw, failure))
+        aim = replace(aim, far=far_from(aim, self._size, draw, failure, self.among))
         if part == 0:
             return (ChooseByRank(aim, self._size, draw),)
-        ends = interval_draw(self._anywhere, self._size, part * epsilon, failure, setting.neighbors)
+        ends = interval_draw(
+            self._anywhere, self._size, part * epsilon, failure, setting.neighbors, self.among
+        )
         return (ChooseByRank(aim, self._size, draw, *ends),)
 
     def accuracy(self, share: float) -> Accuracy:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -67,6 +67,30 @@ class ValueResult:
 
 
 @dataclass(frozen=True)
+class ColumnResult(ValueResult):
+    """The answer to one quantile of one of several columns; all intervals hold at once.
+
+    Args:
+        rank_error: what the column promises; see `Promises`.
+        typical_rank_error: the same.
+    """
+
+    rank_error: int | None = None
+    typical_rank_error: float | None = None
+
+
+@dataclass(frozen=True)
+class ColumnsResult:
+    """The answer to one quantile of several columns.
+
+    Args:
+        columns: of each column, in the order of the job's columns.
+    """
+
+    columns: tuple[ColumnResult, ...]
+
+
+@dataclass(frozen=True)
 class FoundQuantiles:
     """The released quantiles, and intervals of grid points that hold the true ones.
 
@@ -116,6 +140,27 @@ class FoundValue:
         value, *ends = grid.restore(np.array(steps)[:, None])[:, 0].tolist()
         low, high = ends or (None, None)
         return ValueResult(value, None if self.scale is None else self.scale * grid.step, low, high)
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """The released values of one quantile of several columns.
+
+    Args:
+        columns: of each column.
+        errors: what each column promises.
+    """
+
+    columns: tuple[FoundValue, ...]
+    errors: tuple[Promises, ...]
+
+    def result(self, grid: Grid) -> ColumnsResult:
+        """Return values, scales and intervals in data units, beside what each column promises."""
+        results = []
+        for at, (found, error) in enumerate(zip(self.columns, self.errors, strict=True)):
+            alone = found.result(Grid((grid.lower[at],), (grid.upper[at],), grid.step))
+            results.append(ColumnResult(**asdict(alone), **asdict(error)))
+        return ColumnsResult(tuple(results))
 
 
 def in_order(

@@ -48,7 +48,10 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Median:
-    """A quantile of one column, by default the median.
+    """A quantile of one column, or of each of several, by default the median.
+
+    The medians of several columns together are the 1-median in L1: no point has a smaller sum of L1 distances
+    to all records. The columns share the budget such that all have about the same promised error.
 
     Args:
         quantile: from 0 (minimum) to 1 (maximum); the smooth method takes it to a millionth, as the value of
@@ -96,7 +99,7 @@ class Median:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The smallest value of one column, or the largest.
+    """The smallest value of one column, or the largest, or those of each of several columns.
 
     Args:
         largest: whether the maximum is wanted.

@@ -111,9 +111,9 @@ class Smooth(Method[OneValue]):
     @cached_property
     def _round(self) -> SmoothQuantile:
         """The round that spends the budget. It is calibrated on first use, because that takes a while."""
-        return self._with(calibrate(self.setting.budget, lambda share: charged((self._with(share),))))
+        return self.scaled(calibrate(self.setting.budget, lambda share: charged((self.scaled(share),))))
 
-    def _with(self, share: float) -> SmoothQuantile:
+    def scaled(self, share: float) -> SmoothQuantile:
         """Return the round of a share. One change doubles a gap of evenly spread records."""
         setting, budget = self.setting, self.setting.budget
         smooth = calibrate_smooth(

@@ -1,16 +1,19 @@
 """The tasks quantiles, median and minimum: their methods, and what none of them serves."""
 
+from typing import Any
+
 from core.errors import InvalidValue
-from core.quantiles.exponential import ExponentialByRank
-from core.quantiles.ordered import OrderedQuantiles, OrderedValue
+from core.quantiles.columns import ColumnsByRank, OrderedColumns, SmoothColumns
+from core.quantiles.ordered import OrderedQuantiles
 from core.quantiles.params import Median, Minimum, OneValue, Quantiles
 from core.quantiles.recursive import Recursive
-from core.quantiles.smooth import Smooth
 from core.quantiles.tree import Tree
 from core.task import Setting, Task
 
+_MOST_POINTS = 2**62  # of all columns together: they are counted on one line, whose keys are int64
 
-def check(setting: Setting[Quantiles] | Setting[OneValue]) -> None:
+
+def check(setting: Setting[Quantiles]) -> None:
     """Check that there is one column, and that neighbors differ in one record.
 
     Raises:
@@ -18,13 +21,32 @@ def check(setting: Setting[Quantiles] | Setting[OneValue]) -> None:
     """
     dimension = setting.grid.dimension
     if dimension != 1:
-        raise InvalidValue("columns", dimension, "quantiles are taken of one", f"has {dimension} columns")
+        allowed = "quantiles are taken of one; median takes several, and any quantile of them"
+        raise InvalidValue("columns", dimension, allowed, f"has {dimension} columns")
+    _check_constraints(setting)
+
+
+def check_columns(setting: Setting[OneValue]) -> None:
+    """Check that the columns' points can be counted together, and that neighbors differ in one record.
+
+    Raises:
+        InvalidValue: the columns have too many points, or there are known counts.
+    """
+    grid = setting.grid
+    points = sum(grid.extents) + grid.dimension
+    if points > _MOST_POINTS:
+        allowed = "all columns together may have 2^62 grid points, so use a larger one or fewer columns"
+        raise InvalidValue("step", grid.step, allowed, f"is {grid.step}, which makes {points:,} grid points")
+    _check_constraints(setting)
+
+
+def _check_constraints(setting: Setting[Any]) -> None:
     if setting.neighbors.constraints:
         raise InvalidValue("constraints", True, "only histogram supports known counts", "is set")
 
 
 _COMPARED_BY = "the error of a rank, between dense and clumped data"
 QUANTILES = Task(Quantiles, (Recursive, Tree, OrderedQuantiles), _COMPARED_BY, check)
-_ONE = (ExponentialByRank, Smooth, OrderedValue)
-MEDIAN = Task(Median, _ONE, "the error of the rank that they promise", check)
-MINIMUM = Task(Minimum, _ONE, "the error of the rank that they promise", check)
+_ONE = (ColumnsByRank, SmoothColumns, OrderedColumns)
+MEDIAN = Task(Median, _ONE, "the error of the rank that they promise", check_columns)
+MINIMUM = Task(Minimum, _ONE, "the error of the rank that they promise", check_columns)

@@ -1,6 +1,6 @@
 """Answers of median and minimum: one quantile or extreme."""
 
-from core.quantiles.found import Promises, ValueResult
+from core.quantiles.found import ColumnsResult, Promises, ValueResult
 from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
 from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
@@ -14,10 +14,11 @@ _NOISE = {
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised, many = promises_of(Promises, release), counted(release).many
+    of_value = "of the value" if len(release["domain"]["lower"]) == 1 else "of every column's value"
     sentences = []
     if promised.rank_error is not None:
         sentences.append(
-            f"The rank of the value is within {number(promised.rank_error)} of the wanted one. "
+            f"The rank {of_value} is within {number(promised.rank_error)} of the wanted one. "
             f"{in_share(promised.rank_error, many)}"
         )
     if promised.typical_rank_error is not None:
@@ -39,20 +40,39 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, domain, records = result_of(ValueResult, release), release["domain"], counted(release)
+    columns, records = release["domain"]["columns"], counted(release)
+    name = _name(release["task"], release["params"])
+    lead = _NOISE[release["method"]].format(one=records.one, many=records.many)
+    if len(columns) > 1:
+        several = result_of(ColumnsResult, release)
+        if several is None:
+            return nothing_found("value")
+        pairs = zip(columns, several.columns, strict=True)
+        return Answer(
+            headline=f"{name} of each of {len(columns)} columns{records.by}",
+            lead=f"{lead} The columns were read together, and share the budget.",
+            facts=tuple(_fact(release, column, each, each.rank_error) for column, each in pairs),
+        )
+    result = result_of(ValueResult, release)
     if result is None:
         return nothing_found("value")
-    value = on_grid(result.value, domain["step"])
-    note = "" if result.scale is None else f"under noise of scale {number(result.scale)}"
-    if result.low is not None and result.high is not None:
-        ends = f"{on_grid(result.low, domain['step'])} to {on_grid(result.high, domain['step'])}"
-        note = f"the true one is from {ends} with probability {confidence(release)}"
-    named = f"{_name(release['task'], release['params'])} of {domain['columns'][0]}"
+    fact = _fact(release, "value", result)
     return Answer(
-        headline=f"{named} is about {value}{records.by}",
-        lead=_NOISE[release["method"]].format(one=records.one, many=records.many),
-        facts=(Fact("value", (value,), note),),
+        headline=f"{name} of {columns[0]} is about {fact.lines[0]}{records.by}", lead=lead, facts=(fact,)
     )
+
+
+def _fact(release: Release, name: str, found: ValueResult, rank_error: int | None = None) -> Fact:
+    """Return a value with its interval or the scale of its noise, and its rank's error if it is given."""
+    step, notes = release["domain"]["step"], []
+    if found.low is not None and found.high is not None:
+        ends = f"{on_grid(found.low, step)} to {on_grid(found.high, step)}"
+        notes.append(f"the true one is from {ends} with probability {confidence(release)}")
+    elif found.scale is not None:
+        notes.append(f"under noise of scale {number(found.scale)}")
+    if rank_error is not None:
+        notes.append(f"its rank is within {rank_error:,} of the wanted one")
+    return Fact(name, (on_grid(found.value, step),), "; ".join(notes))
 
 
 def _name(task: str, params: Release) -> str:

@@ -1,12 +1,18 @@
 """The part `input` of a job file: files, columns, and how rows become records."""
 
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
 from pipelines.tasks import Keep
+from transforms.parse_expression import ExpressionError, Node, parse_expression
+
+if TYPE_CHECKING:
+    from transforms.preparation import Preparation
+
+_MOST_DERIVED = 100
 
 
 class Input(JobPart):
@@ -27,7 +33,89 @@ class Input(JobPart):
         return self
 
 
-class RowsInput(Input):
+def _is_none(value: object) -> bool:
+    """Return whether a value is left out of a job, so that jobs without it keep their hash."""
+    return value is None
+
+
+class Join(JobPart):
+    """A public table whose columns the rows get by key."""
+
+    path: Annotated[str, AfterValidator(absolute)] = Field(
+        description="One Parquet file, gs://... or local, with one row per key. It must be public."
+    )
+    on: str = Field(description="Column of the key, of the same name in the rows and in the table.")
+    columns: tuple[str, ...] | None = Field(
+        default=None, description="Columns that the rows get; by default all but the key."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.path or not self.on:
+            raise ValueError("input.join has an empty path or an empty key: give both.")
+        names = self.columns
+        if names is not None and (not names or len(set(names)) < len(names) or self.on in names):
+            raise ValueError(
+                f"input.join.columns is {list(names)}: give at least one column, each once, without the key."
+            )
+        return self
+
+
+class PreparedInput(Input):
+    """An input whose rows may be filtered, and may get further columns."""
+
+    where: str | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Condition on a row, such as country == 'DE' and amount > 0. Only rows for which it is "
+        "true are used. See docs/rows.md for the language.",
+    )
+    derive: dict[str, str] | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Further columns by name, each an expression on a row, such as hour: hour(time).",
+    )
+    join: Join | None = Field(
+        default=None, exclude_if=_is_none, description="A public table whose columns the rows get by key."
+    )
+
+    @model_validator(mode="after")
+    def _check_expressions(self) -> Self:
+        if self.derive is not None and not 1 <= len(self.derive) <= _MOST_DERIVED:
+            raise ValueError(
+                f"input.derive has {len(self.derive)} columns: give 1 to {_MOST_DERIVED}, or leave it out."
+            )
+        if self.derive is not None and not all(self.derive):
+            raise ValueError("input.derive has a column without a name: give it one.")
+        self._parsed()
+        return self
+
+    def _parsed(self) -> tuple[Node | None, tuple[tuple[str, Node], ...]]:
+        where = None if self.where is None else _parse("input.where", self.where)
+        derive = {} if self.derive is None else self.derive
+        return where, tuple((name, _parse(f"input.derive.{name}", text)) for name, text in derive.items())
+
+    def preparation(self) -> "Preparation":
+        """Return how rows are prepared. The joined table is checked.
+
+        Raises:
+            InputError: the joined table cannot be read, or is not one row per key.
+        """
+        from transforms.join_table import open_join  # imports Arrow, which checking a job does not need
+        from transforms.preparation import Preparation
+
+        join = None if self.join is None else open_join(self.join.path, self.join.on, self.join.columns)
+        return Preparation(*self._parsed(), join)
+
+
+def _parse(field: str, text: str) -> Node:
+    try:
+        return parse_expression(text)
+    except ExpressionError as error:
+        raise ValueError(f"{field}: {error}.") from None
+
+
+class RowsInput(PreparedInput):
     """The input of a task whose records are rows or units."""
 
     unit: str | None = Field(
@@ -55,7 +143,7 @@ class RowsInput(Input):
     )
 
 
-class SubsamplesInput(Input):
+class SubsamplesInput(PreparedInput):
     """The input of a function."""
 
     columns: tuple[str, ...] = Field(

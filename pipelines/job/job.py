@@ -23,10 +23,12 @@ from pydantic import (
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
-from pipelines.job.inputs import Input, RowsInput, SubsamplesInput
+from pipelines.job.inputs import PreparedInput, RowsInput, SubsamplesInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
+from pipelines.job.prepared import check_prepared
 from pipelines.job.privacy import Privacy
+from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
 from pipelines.job.text import read_job_text
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
@@ -75,7 +77,7 @@ class Job(JobPart):
     """A job of Shoal."""
 
     task: str
-    input: Input
+    input: PreparedInput
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
@@ -218,6 +220,8 @@ class RowsJob(Job):
             )
         self._check_unit()
         self._check_order()
+        public_edges = getattr(self.params, "change", None) == "weight"
+        check_prepared(self.input, self.privacy, self.unit, False, public_edges)
         if not 0 <= self.checks <= _MOST_CHECKS:
             raise ValueError(f"input.checks is {self.checks}: it must be from 0 to {_MOST_CHECKS}.")
         if self.checks and self.privacy.policy is not None:
@@ -300,6 +304,7 @@ class SubsamplesJob(Job):
                 "privacy.policy is about points of a domain, but a function receives rows as they are: "
                 "leave it out."
             )
+        check_prepared(self.input, self.privacy, self.unit, True)
         bounds = self.input.bounds
         if bounds is not None and len(bounds) != len(self.input.columns):
             raise ValueError(
@@ -327,7 +332,7 @@ def _model(name: str) -> type[Job]:
     )
 
 
-def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
+def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
     """Read a job file, apply the overrides and check the job. No other file is read.
 
     Args:
@@ -335,16 +340,23 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Job:
         overrides: each `dotted.key=value`.
 
     Returns:
-        The job, with its run id and with absolute paths.
+        The job, with its run id and with absolute paths: a `Job`, or a `QuestionsJob`.
 
     Raises:
         JobError: the job is invalid; one sentence per problem.
     """
-    return check_job(read_job_text(path, overrides))
+    raw = read_job_text(path, overrides)
+    return check_several(raw) if QUESTIONS in raw else check_job(raw)
+
+
+def check_several(raw: dict[str, Any]) -> QuestionsJob:
+    """Check a job of several questions given as a mapping; see `load_job`."""
+    check_text(raw)
+    return check_questions(raw, _check_one, {name: _model(name) for name in TASKS})
 
 
 def check_job(raw: dict[str, Any]) -> Job:
-    """Check a job given as a mapping; see `load_job`."""
+    """Check a job of one question given as a mapping; see `load_job`."""
     check_text(raw)
     task = raw.get("task")
     tasks = f"the tasks are {', '.join(TASKS)}"
@@ -352,24 +364,29 @@ def check_job(raw: dict[str, Any]) -> Job:
         raise JobError(f"task is missing: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
         raise JobError(f"task is {quoted(task)}: {tasks}.")
+    return _check_one(raw).named()
+
+
+def _check_one(raw: dict[str, Any]) -> Job:
+    """Check a job of a known task. It has no run id yet, unless it gives one."""
+    model = _model(raw["task"])
     try:
         # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
-        job = _model(task).model_validate_json(json.dumps(raw), strict=True)
+        return model.model_validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise JobError(*sentences_of(error, _model(task))) from None
+        raise JobError(*sentences_of(error, model)) from None
     except (TypeError, ValueError):
         raise JobError(
             "The job file contains a value that is not text, a number, a list or a mapping."
         ) from None
-    return job.named()
 
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the job file."""
-    kinds = tuple(_model(name) for name in TASKS)
-    union: Any = kinds[0]
-    for kind in kinds[1:]:
-        union |= kind
+    kinds = {name: _model(name) for name in TASKS}
+    union: Any = questions_schema(kinds)
+    for kind in reversed(kinds.values()):
+        union = kind | union
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Shoal job",

@@ -9,8 +9,8 @@ from core.neighbors import Name
 from pipelines.job.policy import JobPart, JobPolicy
 from pipelines.storage.locate import absolute, open_file
 
-_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise overflows int64; above, there is hardly any noise
-_LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
+LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise overflows int64; above, there is hardly any noise
+LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
 
 
 class Privacy(JobPart):
@@ -35,12 +35,12 @@ class Privacy(JobPart):
     @model_validator(mode="after")
     def _check(self) -> Self:
         self.budget()
-        if not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
+        if not LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
             raise ValueError(
-                f"privacy.epsilon is {self.epsilon}: it must be from {_LEAST_EPSILON} to {_MOST_EPSILON}."
+                f"privacy.epsilon is {self.epsilon}: it must be from {LEAST_EPSILON} to {_MOST_EPSILON}."
             )
-        if 0 < self.delta < _LEAST_DELTA:
-            raise ValueError(f"privacy.delta is {self.delta}: it must be 0, or at least {_LEAST_DELTA}.")
+        if 0 < self.delta < LEAST_DELTA:
+            raise ValueError(f"privacy.delta is {self.delta}: it must be 0, or at least {LEAST_DELTA}.")
         if self.ledger is not None:
             open_file(self.ledger)
         return self

@@ -21,8 +21,10 @@ from core.budget import Budget
 from core.errors import InvalidValue, ShoalError
 from core.plan import Plan
 from core.privacy_filter import at_most, best_order
+from core.questions import JointPlan
 from pipelines.errors import JobError, check_text, sentences_of
 from pipelines.job.job import Job
+from pipelines.job.questions import QuestionsJob
 from pipelines.ledger.content import Entry, Ledger
 from pipelines.ledger.policy import why_not
 from pipelines.storage.folder import StorageError
@@ -87,7 +89,11 @@ def read_ledger(path: str) -> Ledger:
 
 
 def charge_run(
-    path: str, job: Job, plan: Plan, clock: Callable[[], datetime], output_id: str | None = None
+    path: str,
+    job: Job | QuestionsJob,
+    plan: Plan | JointPlan,
+    clock: Callable[[], datetime],
+    output_id: str | None = None,
 ) -> Entry:
     """Charge `job` to the ledger, unless its run id is charged already.
 
@@ -118,7 +124,11 @@ def charge_run(
 
 
 def check_charge(
-    path: str, job: Job, plan: Plan, clock: Callable[[], datetime], output_id: str | None = None
+    path: str,
+    job: Job | QuestionsJob,
+    plan: Plan | JointPlan,
+    clock: Callable[[], datetime],
+    output_id: str | None = None,
 ) -> Entry:
     """Check that `charge_run` would work, and return the charge. Nothing is written.
 
@@ -171,7 +181,14 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def _charge_of(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime, output_id: str | None) -> Entry:
+def _charge_of(
+    path: str,
+    ledger: Ledger,
+    job: Job | QuestionsJob,
+    plan: Plan | JointPlan,
+    at: datetime,
+    output_id: str | None,
+) -> Entry:
     """Return the charge of `job` that is in the ledger, or else a new one; see `charge_run`."""
     check_promise(path, ledger, job, plan)
     known = ledger.entry(job.run_id)
@@ -196,7 +213,7 @@ def _charge_of(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime, ou
     return known
 
 
-def entry_of(ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
+def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan, at: datetime) -> Entry:
     """Return the charge of `job`, whether or not the budget suffices."""
     return Entry(
         run_id=str(job.run_id),
@@ -212,7 +229,7 @@ def entry_of(ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
     )
 
 
-def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Entry:
+def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan, at: datetime) -> Entry:
     """Return the charge of `job`.
 
     Raises:
@@ -235,7 +252,7 @@ def _admit(path: str, ledger: Ledger, job: Job, plan: Plan, at: datetime) -> Ent
     return entry
 
 
-def check_promise(path: str, ledger: Ledger, job: Job, plan: Plan) -> None:
+def check_promise(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan) -> None:
     """Check that a ledger promises what the run of a job keeps.
 
     Raises:

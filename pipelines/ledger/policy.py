@@ -6,9 +6,11 @@ from pydantic import BaseModel, ConfigDict
 
 from core.neighbors import Name
 from core.plan import Plan
+from core.questions import JointPlan
 from pipelines.errors import JobError
 from pipelines.job.job import Domain, Job, RowsJob
 from pipelines.job.policy import JobPolicy
+from pipelines.job.questions import QuestionsJob
 
 _PLACES = {"columns": "input.columns", "domain": "domain", "policy": "privacy.policy", "path": "input.path"}
 
@@ -46,7 +48,11 @@ class LedgerPolicy(BaseModel):
 
 
 def why_not(
-    neighbors: Name, unit: str | None, policy: LedgerPolicy | None, job: Job, plan: Plan
+    neighbors: Name,
+    unit: str | None,
+    policy: LedgerPolicy | None,
+    job: Job | QuestionsJob,
+    plan: Plan | JointPlan,
 ) -> str | None:
     """Return why a run cannot be charged to a ledger, as a predicate; None where it hides enough.
 
@@ -88,7 +94,7 @@ def why_not(
             "promises differential privacy, but the job's privacy.policy hides less: charge it to a ledger "
             "made with --policy for this policy, or run it without a policy."
         )
-    return _difference(policy, LedgerPolicy.of(job))
+    return _difference(policy, LedgerPolicy.of(cast(Job, job)))
 
 
 def _difference(theirs: LedgerPolicy, ours: LedgerPolicy) -> str | None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from pipelines.answers.answer import Rows
 from pipelines.answers.checks import check_facts
 from pipelines.answers.text import confidence, counted, hides, number
+from pipelines.joint_plan import budget_sentence
 from pipelines.plan import cost, figure, grouped
 from pipelines.tasks import TASKS
 
@@ -40,39 +41,83 @@ def render(release: Mapping[str, Any], rows: Rows = None) -> str:
         release: a value as in release.json.
         rows: the columns of its result.parquet, if there is one.
     """
-    from jinja2 import Environment, StrictUndefined  # only a report needs it
+    return str(_environment().get_template("report.html").render(_shown(release, rows)))
+
+
+def render_questions(
+    release: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Rows]
+) -> str:
+    """Return the report of several questions as one HTML page: an index, and a part for each question.
+
+    Args:
+        release: a value as in release.json.
+        answers: of each question, as a release of its own.
+        rows: the columns of the table of each question, if it has one.
+    """
+    environment, privacy = _environment(), release["privacy"]
+    shown = {name: _shown(answer, rows[name]) for name, answer in answers.items()}
+    for one in shown.values():
+        bodies = [environment.get_template(part).render(one) for part in ("answer.html", "settings.html")]
+        one["body"] = Markup("\n".join(bodies))  # both escape what they show
+    settings = [
+        ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
+        ("Privacy unit", privacy["unit"] or "none: each row counts as one person"),
+        ("Composed by", privacy["accountant"]),
+        *_of_the_run(release),
+    ]
+    page = environment.get_template("questions.html")
+    whole = {"answers": shown, "budget": budget_sentence(privacy, len(shown)), "settings": settings}
+    return str(page.render({**_guarantee(release), **whole, "release": release}))
+
+
+def _environment() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # only a report needs it
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(lambda name: files("pipelines.report").joinpath(name).read_text("utf-8")),
     )
     environment.filters["number"] = number
     environment.filters["cost"] = cost
-    page = files("pipelines.report").joinpath("report.html")
-    template = environment.from_string(page.read_text(encoding="utf-8"))
-    privacy, answers = release["privacy"], TASKS[release["task"]].answers
-    one = counted(release).one
-    return template.render(
-        release=release,
-        privacy=privacy,
-        domain=release["domain"],
-        answer=answers.answer(release, rows),
-        checks=check_facts(release),
-        confidence=confidence(release),
-        promises=answers.promises(release),
-        why=release.get("why"),
-        methods=_methods(release),
-        rounds=_rounds(release),
-        hides=privacy["hides"],
-        hides_less=privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
-        one=one,
-        unpromised=answers.unpromised(release),
-        factor=number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
-        odds=f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
-        posterior=_posterior(privacy["epsilon"]),
-        covers=[sentence.format(one=one) for sentence in _COVERS],
-        covers_not=[Markup(sentence.format(one=one)) for sentence in _COVERS_NOT],
-        settings=_settings(release),
-    )
+    return environment
+
+
+def _shown(release: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
+    """Return what the templates show of a release."""
+    answers = TASKS[release["task"]].answers
+    return {
+        **_guarantee(release),
+        "release": release,
+        "domain": release["domain"],
+        "answer": answers.answer(release, rows),
+        "checks": check_facts(release),
+        "confidence": confidence(release),
+        "promises": answers.promises(release),
+        "why": release.get("why"),
+        "methods": _methods(release),
+        "rounds": _rounds(release),
+        "unpromised": answers.unpromised(release),
+        "settings": _settings(release),
+    }
+
+
+def _guarantee(release: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the templates say of the privacy of a release."""
+    privacy, one = release["privacy"], counted(release).one
+    return {
+        "privacy": privacy,
+        "hides": privacy["hides"],
+        "hides_less": privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
+        "one": one,
+        "factor": number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
+        "odds": f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
+        "posterior": _posterior(privacy["epsilon"]),
+        "covers": [sentence.format(one=one) for sentence in _COVERS],
+        "covers_not": [Markup(sentence.format(one=one)) for sentence in _COVERS_NOT],
+    }
 
 
 def _methods(release: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -106,6 +151,15 @@ def _unit(privacy: Mapping[str, Any]) -> str:
     return f"{privacy['unit']}{counted({'privacy': privacy}).by}" + (f" (by {order})" if order else "")
 
 
+def _prepared(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return how the rows were prepared; see `pipelines.job.prepared.described`."""
+    derived = ", ".join(f"{name} = {text}" for name, text in rows.get("derive", {}).items())
+    join = rows.get("join")
+    joined = None if join is None else f"{join['path']} by {join['on']}"
+    shown = {"Rows used": rows.get("where"), "Derived columns": derived, "Joined table": joined}
+    return [(name, text) for name, text in shown.items() if text]
+
+
 def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     domain, privacy = release["domain"], release["privacy"]
     bounds = [
@@ -117,15 +171,22 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     settings = [
         ("Task and method", f"{release['task']}, {release['method']}"),
         ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
+        *_prepared(release.get("rows", {})),
         ("Parameters", ", ".join(params)),
         ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
         ("Privacy unit", _unit(privacy)),
         ("Composed by", privacy["accountant"]),
-        ("Software", ", ".join(f"{name} {number_}" for name, number_ in release["software"].items())),
-        ("Run", release["run_id"]),
-        ("Job (SHA-256)", release["job"]),
+        *_of_the_run(release),
     ]
     if domain.get("ball"):
         ball = domain["ball"]
         settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
     return settings
+
+
+def _of_the_run(release: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("Software", ", ".join(f"{name} {number_}" for name, number_ in release["software"].items())),
+        ("Run", release["run_id"]),
+        ("Job (SHA-256)", release["job"]),
+    ]

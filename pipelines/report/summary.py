@@ -6,6 +6,24 @@ from typing import Any
 from pipelines.answers.answer import Answer, Fact
 from pipelines.answers.checks import check_facts
 from pipelines.answers.text import number
+from pipelines.job.questions import QUESTIONS
+from pipelines.joint_release import answers_of
+from pipelines.tasks import TASKS
+
+
+def summary_of(release: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the summary of a release, with a heading for each of several questions."""
+    if release["task"] != QUESTIONS:
+        return summary(release, TASKS[release["task"]].answers.answer(release, None))
+    lines = []
+    for name, one in answers_of(release).items():
+        lines += [f"{name}:", *(f"  {line}" for line in summary_of(one)), ""]
+    privacy = release["privacy"]
+    return [
+        *lines,
+        f"All questions together spent epsilon {number(privacy['epsilon'])}, "
+        f"delta {number(privacy['delta'])}, {privacy['neighbors']}.",
+    ]
 
 
 def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:

@@ -11,6 +11,13 @@ from core.domain import Grid
 from core.input_checks import Checked
 from core.plan import Finding, InParts
 from pipelines.job.job import Job
+from pipelines.job.questions import QuestionsJob
+from pipelines.joint_release import (
+    JointDraft,
+    tables_of,
+    write_answer,
+    write_joint_release,
+)
 from pipelines.ledger.content import Entry
 from pipelines.ledger.ledger import LedgerRefusal, check_release, mark_released
 from pipelines.release import (
@@ -21,10 +28,9 @@ from pipelines.release import (
     encode_part,
     find_release,
     read_output_id,
-    read_rows,
     write_release,
 )
-from pipelines.report.report import render
+from pipelines.report.page import report_page
 from pipelines.storage.folder import Folder, StorageError
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, Part, join_parts, write_part
@@ -66,9 +72,9 @@ class Delivery:
                 mark_released(self.ledger, self.run_id, self._digest(), self.charged)
             if self.folder.read(REPORT) is None:
                 with as_the_run_wrote_it(self.folder.locate(RELEASE)):
-                    page = render(release, read_rows(self.folder)).encode()
+                    page = report_page(self.folder, release)
                 self.folder.create(REPORT, page)
-            for name in (*FILES, *(part["name"] for part in release.get("table") or ())):
+            for name in (*FILES, *tables_of(release)):
                 self.folder.sweep(name)
         return release
 
@@ -98,7 +104,7 @@ class Delivery:
         return hashlib.sha256(self.folder.read(RELEASE) or b"").hexdigest()
 
 
-def delivery_of(job: Job) -> Delivery:
+def delivery_of(job: Job | QuestionsJob) -> Delivery:
     """Return the destination of the release of `job`."""
     return Delivery(open_folder(job.output), str(job.run_id), job.hash(), job.privacy.ledger)
 
@@ -145,4 +151,24 @@ def write_table(parts: list[Part], delivery: Delivery) -> None:
     """Write the release of a table, all parts of which are stored, unless there is one."""
     with plain_errors("Write"):
         delivery.folder.create(RELEASE, join_parts(parts))
+        delivery.finish()
+
+
+@no_annotations
+def write_one_answer(
+    last: tuple[int, Finding | Checked], draft: JointDraft, delivery: Delivery
+) -> tuple[str, dict[str, Any]]:
+    """Write the table of a question unless it is there, like `write_whole`; return its name and answer."""
+    number, state = last
+    with plain_errors("Write"):
+        _check_place(delivery)
+        name = list(draft.answers)[number]
+        return name, write_answer(delivery.folder, draft, name, state)
+
+
+@no_annotations
+def write_answers(answers: list[tuple[str, dict[str, Any]]], draft: JointDraft, delivery: Delivery) -> None:
+    """Write the release of several questions, the tables of which are stored, unless there is one."""
+    with plain_errors("Write"):
+        write_joint_release(delivery.folder, draft, answers)
         delivery.finish()

@@ -1,6 +1,5 @@
 """Run a job as one Beam pipeline that writes its release once."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,15 +12,15 @@ from apache_beam.runners.runner import PipelineResult
 
 from core.errors import ShoalError
 from core.plan import Plan
+from core.questions import JointPlan
 from core.rounds import looks_of, parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress, Step
-from pipelines.errors import JobError
 from pipelines.job.job import Job
+from pipelines.job.questions import QuestionsJob
 from pipelines.ledger.ledger import (
     charge_run,
-    check_charge,
     now,
 )
 from pipelines.plan import make_plan
@@ -30,8 +29,8 @@ from pipelines.release import (
     RELEASE,
     draft_release,
     identify_output,
-    read_output_id,
 )
+from pipelines.run.check_run import check_apart, check_place
 from pipelines.run.delivery import (
     Delivery,
     delivery_of,
@@ -41,16 +40,22 @@ from pipelines.run.delivery import (
     write_whole,
 )
 from pipelines.run.import_function import import_function
+from pipelines.run.joint_run import (
+    PreparedQuestions,
+    announced_questions,
+    build_joint_pipeline,
+    prepare_questions,
+    steps_of_questions,
+)
 from pipelines.run.progress import announced, watched
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.locate import open_folder
-from pipelines.table import ATTEMPT, Attempt, encode_release
+from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits
 from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
 from transforms.gather_parts import GATHERED
-from transforms.list_files import lies_within
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.records import Records
@@ -92,11 +97,11 @@ class Prepared:
 
 
 def prepare_run(
-    job: Job,
+    job: Job | QuestionsJob,
     runner: str = EMBEDDED,
     beam_options: Sequence[str] = (),
     clock: Callable[[], datetime] = now,
-) -> Prepared:
+) -> Any:
     """Check `job` as far as possible before it is charged.
 
     Args:
@@ -105,15 +110,21 @@ def prepare_run(
         beam_options: further options of Beam.
         clock: returns the current time.
 
+    Returns:
+        A `Prepared`, or a `PreparedQuestions` for several questions.
+
     Raises:
         JobError: the job, the runner or the output folder is wrong.
         InputError: the input is not what the job says.
         LedgerRefusal: the ledger refuses the run.
     """
+    if isinstance(job, QuestionsJob):
+        return prepare_questions(job, runner, beam_options, clock)
     options = make_options(runner, job, beam_options)
     check_options(options)
-    _check_apart(job)
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order)
+    check_apart(job, FILES)
+    preparation = job.input.preparation()
+    source = open_source(job.input.path, job.input.columns, job.unit, job.order, preparation=preparation)
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()
@@ -123,37 +134,12 @@ def prepare_run(
     attempt = attempt_of(prepared)
     if attempt is not None:
         attempt.check(open_folder(job.output))
-    if job.privacy.ledger is not None:
-        delivery = delivery_of(job)
-        output_id = read_output_id(delivery.folder)
-        delivery.check_charge(check_charge(job.privacy.ledger, job, prepared.plan, clock, output_id))
-    open_folder(job.output).prepare()
+    check_place(job, prepared.plan, clock)
     return prepared
 
 
-def _check_apart(job: Job) -> None:
-    """Check that input, output and ledger are apart.
-
-    A later run would read an output or a ledger in the input as rows. A ledger with the name of a file of the
-    output would be taken for that file.
-    """
-    for name, place in (("output", job.output), ("privacy.ledger", job.privacy.ledger)):
-        if place is not None and lies_within(job.input.path, place):
-            raise JobError(
-                f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
-                "read it as rows; give a path outside the input."
-            )
-    own = [os.path.realpath(open_folder(job.output).locate(name)) for name in FILES]
-    ledger = os.path.realpath(job.privacy.ledger or "")
-    if ledger in own or os.path.dirname(ledger) == os.path.dirname(own[FILES.index(ATTEMPT)]):
-        raise JobError(
-            f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
-            "another path."
-        )
-
-
 def run_job(
-    job: Job,
+    job: Job | QuestionsJob,
     runner: str = EMBEDDED,
     beam_options: Sequence[str] = (),
     events: Events | None = None,
@@ -198,12 +184,14 @@ def run_job(
         if not stored:
             events.emit("started", runner=runner, ledger=job.privacy.ledger)
             progress.say("Starting workers")
-            progress.expect(steps_of(prepared))
-            with (
-                announced(prepared.plan.rounds, events) as rounds,
-                watched(progress, prepared.options) as started,
-            ):
-                done = _submit(partial(build_pipeline, prepared, delivery, rounds), delivery, started)
+            several = isinstance(prepared, PreparedQuestions)
+            progress.expect(steps_of_questions(prepared) if several else steps_of(prepared))
+            build: Any = build_joint_pipeline if several else build_pipeline
+            telling = (
+                announced_questions(prepared, events) if several else announced(prepared.plan.rounds, events)
+            )
+            with telling as rounds, watched(progress, prepared.options) as started:
+                done = _submit(partial(build, prepared, delivery, rounds), delivery, started)
             if not done:
                 events.emit("submitted", output=job.output)
                 return None
@@ -231,7 +219,9 @@ def _submit(
         return True
 
 
-def _charge(job: Job, plan: Plan, delivery: Delivery, clock: Callable[[], datetime]) -> tuple[Delivery, bool]:
+def _charge(
+    job: Job | QuestionsJob, plan: Plan | JointPlan, delivery: Delivery, clock: Callable[[], datetime]
+) -> tuple[Delivery, bool]:
     """Charge the job to its ledger.
 
     Returns:
@@ -267,7 +257,8 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     elements = pipeline | "Read" >> ReadBlocks(source)
     reader: Records
     if prepared.function is not None:
-        splitting = Splitting(source.columns, source.unit, job.task_params.blocks, prepared.salt)
+        blocks = job.task_params.blocks
+        splitting = Splitting(source.columns, source.unit, blocks, prepared.salt, source.preparation)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
     elif prepared.bounding is not None:
@@ -298,5 +289,5 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     if parts == 1:
         return None
     salt = prepared.salt if job.keep in ("one", "last") else b""
-    versions = (file.version.encode() for file in prepared.source.files)
+    versions = (file.version.encode() for file in prepared.source.every_file)
     return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)

@@ -23,6 +23,7 @@ from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 
 from pipelines.errors import JobError
 from pipelines.job.job import Job
+from pipelines.job.questions import QuestionsJob
 from pipelines.run.known_options import check_known
 from pipelines.run.reach_runner import check_credentials, check_workers, reach_runner
 from transforms.embedded_runner import EmbeddedRunner
@@ -56,7 +57,7 @@ class CachedOptions(PipelineOptions):
         return views[cls]
 
 
-def make_options(runner: str, job: Job, extra: Sequence[str]) -> PipelineOptions:
+def make_options(runner: str, job: Job | QuestionsJob, extra: Sequence[str]) -> PipelineOptions:
     """Return the options of Beam for `job`. Given options override the defaults.
 
     Args:
@@ -154,7 +155,7 @@ def _check_runner(name: str) -> str:
     return name
 
 
-def _defaults(runner: str, job: Job) -> list[str]:
+def _defaults(runner: str, job: Job | QuestionsJob) -> list[str]:
     task, run = (re.sub(r"[^a-z0-9-]", "-", str(part).lower()) for part in (job.task, job.run_id))
     named = f"--job_name=shoal-{task}-{run}"[:75].rstrip("-")
     if runner == EMBEDDED:

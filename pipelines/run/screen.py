@@ -14,6 +14,7 @@ from pyarrow import fs
 from core.balls import Balls
 from core.domain import Ball, Grid
 from pipelines.errors import JobError
+from pipelines.job.inputs import PreparedInput
 from pipelines.job.job import Job
 from pipelines.release import RELEASE, parse_release
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
@@ -22,6 +23,7 @@ from pipelines.storage.folder import GCS
 from pipelines.storage.locate import absolute, open_folder
 from transforms.list_files import InputError, filesystem, lies_within, short
 from transforms.open_source import Source, open_source
+from transforms.preparation import Preparation
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
 from transforms.screen_rows import Screen, ScreenRows, file_name
 
@@ -32,7 +34,7 @@ PRIVATE DATA. This is not a release.
 
 The files in inside/ and outside/ contain rows of the input, unchanged but for INT96 timestamps, which are cut
 to microseconds. inside/ has the rows that lie in {what} released by {release} (run {run_id}). outside/ has
-all other rows, including those with a null, NaN or infinity in {columns}.
+all other rows, including those with a null, NaN or infinity in {columns}{unused}.
 
 The names, sizes and numbers of rows of these files are private, too. Protect them like the input, and publish
 only the results of private analyses. The rows are still those of the same people, so the budget of an
@@ -77,14 +79,22 @@ def screen(
     grid, balls = _balls(release, release_path)
     options = make_options(runner, cast(Job, Named(str(release["run_id"]))), beam_options)
     check_options(options)
-    source = open_source(absolute(input_path), release["domain"]["columns"])
+    preparation = _preparation(release, release_path)
+    source = open_source(absolute(input_path), release["domain"]["columns"], preparation=preparation)
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")
     _check_output(output, absolute(input_path))
     _check_names(source, output)
     what = "the ball" if len(balls.radii) == 1 else "one of the balls"
     columns = ", ".join(source.columns)
-    text = _MARKS.format(what=what, release=release["task"], run_id=release["run_id"], columns=columns)
+    where = release.get("rows", {}).get("where")
+    text = _MARKS.format(
+        what=what,
+        release=release["task"],
+        run_id=release["run_id"],
+        columns=columns,
+        unused="" if where is None else f", and those for which this is not true:\n{where}",
+    )
     if not open_folder(output).create(MARKER, text.encode()):
         raise JobError(f"OUTPUT {output_path} is not empty: give a new folder.")
     submit(partial(_build, options, source, screening, output), f"{output} may be incomplete")
@@ -124,6 +134,16 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
         return grid, Balls.of(grid, result["balls"] if task == "k_cover" else [result])
     except (AttributeError, KeyError, TypeError, ValueError):
         raise JobError(f"RELEASE {path} has no valid balls: it was changed after its run.") from None
+
+
+def _preparation(release: Mapping[str, Any], path: str) -> Preparation:
+    """Return how rows were prepared before the balls were found."""
+    try:
+        columns = release["domain"]["columns"]
+        given = PreparedInput(path=".", columns=tuple(columns), **release.get("rows", {}))
+    except (TypeError, ValueError):
+        raise JobError(f"RELEASE {path} has no valid rows: it was changed after its run.") from None
+    return given.preparation()
 
 
 def _check_output(output: str, input_path: str) -> None:

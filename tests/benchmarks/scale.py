@@ -9,11 +9,9 @@ from the system every 50 ms. `--check` fails where a run takes more than a gigab
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-SIZES = (100_000, 1_000_000, 10_000_000)
+from pipelines.run.usage import Usage, run_command
+
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+EDGES = (100_000, 1_000_000, 10_000_000)
 MOST_MEGABYTES = 1000.0
 _ROW_GROUP = 1 << 20
 _SHOAL = "from pipelines.cli import main; main()"
+_SPREAD = 0x9E3779B97F4A7C15
+_WIDE = 1 << 40
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -38,34 +41,84 @@ class Case:
     """A task on rows of one kind.
 
     Args:
-        rows: makes so many rows, by column.
-        job: fields of the job beside input and output, for these rows.
+        rows: makes so many rows, by column, in pieces.
+        job: fields of the job beside output, for so many of these rows; of the input all but the path.
         sizes: numbers of rows.
     """
 
-    rows: Callable[[int], Rows]
-    job: Callable[[Rows], dict[str, Any]]
+    rows: Callable[[int], Iterator[Rows]]
+    job: Callable[[int], dict[str, Any]]
     sizes: tuple[int, ...] = field(default=SIZES)
 
 
-def random_edges(m: int) -> Rows:
+def piecewise(make: Callable[[int, int], Rows]) -> Callable[[int], Iterator[Rows]]:
+    """Return what makes rows in pieces, given what makes a piece from its first row and its length."""
+
+    def rows(n: int) -> Iterator[Rows]:
+        for first in range(0, n, _ROW_GROUP):
+            yield make(first, min(_ROW_GROUP, n - first))
+
+    return rows
+
+
+def distinct(first: int, n: int) -> Rows:
+    """Make integers below 2^40 that all differ, in no order: an odd factor permutes them; and labels."""
+    x = (np.arange(first, first + n, dtype=np.uint64) * np.uint64(_SPREAD) & np.uint64(_WIDE - 1)).astype(
+        np.int64
+    )
+    noise = np.random.default_rng(first).random(n) < 0.1
+    return {"x": x, "label": (x > _WIDE // 3) ^ noise}
+
+
+def visits(first: int, n: int) -> Rows:
+    """Make such integers of people, who have ten each."""
+    return {**distinct(first, n), "person": np.arange(first, first + n) // 10}
+
+
+def clumps(axes: int) -> Callable[[int, int], Rows]:
+    """Return what makes points of the unit cube, half of them in ten clumps."""
+
+    def make(first: int, n: int) -> Rows:
+        rng = np.random.default_rng(first)
+        centers = np.random.default_rng(0).uniform(0.2, 0.8, (10, axes))
+        points = rng.random((n, axes))
+        dense = centers[rng.integers(0, 10, n // 2)] + rng.normal(0, 0.02, (n // 2, axes))
+        points[: n // 2] = dense
+        return {f"x{axis}": points[:, axis] for axis in range(axes)}
+
+    return make
+
+
+def line(first: int, n: int) -> Rows:
+    """Make two features and a target that is a linear function of them, with noise."""
+    rng = np.random.default_rng(first)
+    a, b = rng.random((2, n))
+    return {"a": a, "b": b, "y": a + 2 * b + rng.normal(0, 0.1, n)}
+
+
+def random_edges(m: int) -> Iterator[Rows]:
     """Make m edges between m / 10 nodes, all pairs alike."""
-    u, v = np.random.default_rng(0).integers(0, max(100, m // 10), (2, m))
-    return weighted(u, v)
+    u, v = np.random.default_rng(0).integers(0, nodes(m), (2, m))
+    yield weighted(u, v)
 
 
-def edges_of_hubs(m: int) -> Rows:
+def edges_of_hubs(m: int) -> Iterator[Rows]:
     """Make m edges between m / 10 nodes, where node number i has a share of i^-0.7 of the ends."""
-    likely = np.cumsum(np.arange(1.0, max(100, m // 10) + 1) ** -0.7)
+    likely = np.cumsum(np.arange(1.0, nodes(m) + 1) ** -0.7)
     u, v = np.searchsorted(likely / likely[-1], np.random.default_rng(0).random((2, m)))
-    return weighted(u, v)
+    yield weighted(u, v)
 
 
-def dense_edges(m: int) -> Rows:
+def dense_edges(m: int) -> Iterator[Rows]:
     """Make m of the edges between 5,000 nodes."""
     u, v = np.triu_indices(5000, 1)
     some = np.random.default_rng(0).permutation(len(u))[:m]
-    return weighted(u[some], v[some])
+    yield weighted(u[some], v[some])
+
+
+def nodes(m: int) -> int:
+    """Return the number of nodes of m edges."""
+    return max(100, m // 10)
 
 
 def weighted(u: NDArray[np.int64], v: NDArray[np.int64]) -> Rows:
@@ -73,46 +126,111 @@ def weighted(u: NDArray[np.int64], v: NDArray[np.int64]) -> Rows:
     return {"u": u, "v": v, "weight": np.random.default_rng(1).integers(0, 1001, len(u))}
 
 
-def graph(task: str, **params: Any) -> Callable[[Rows], dict[str, Any]]:
-    """Return what makes the job of a task on a graph."""
+def graph(task: str, number: Callable[[int], int] = nodes, **params: Any) -> Callable[[int], dict[str, Any]]:
+    """Return what makes the job of a task on a graph of so many nodes."""
 
-    def job(rows: Rows) -> dict[str, Any]:
-        last, upper = int(max(rows["u"].max(), rows["v"].max())), [1000] if task == "mst_cost" else []
-        axes = 2 + len(upper)
+    def job(m: int) -> dict[str, Any]:
+        upper = [1000] if task == "mst_cost" else []
+        axes, last = 2 + len(upper), number(m) - 1
         domain = {"lower": [0] * axes, "upper": [last, last, *upper], "step": 1}
-        return {"task": task, "domain": domain, "params": params}
+        return {
+            "task": task,
+            "input": {"columns": ["u", "v", "weight"][:axes]},
+            "domain": domain,
+            "params": params,
+        }
 
     return job
 
 
+def ordered(
+    task: str, columns: tuple[str, ...] = ("x",), unit: str | None = None, step: int = 1, **params: Any
+) -> Callable[[int], dict[str, Any]]:
+    """Return what makes the job of a task on values below 2^40."""
+    upper = [_WIDE - 1, 1][: len(columns)]
+    job = {
+        "task": task,
+        "input": {"columns": [*columns], **({} if unit is None else {"unit": unit})},
+        "domain": {"lower": [0] * len(columns), "upper": upper, "step": step},
+        "params": params,
+    }
+    return lambda _: job
+
+
+def plane(
+    task: str, axes: int, target: float | None = None, **params: Any
+) -> Callable[[int], dict[str, Any]]:
+    """Return what makes the job of a task on the unit cube, perhaps with a target for so many rows."""
+
+    def job(n: int) -> dict[str, Any]:
+        own = {} if target is None else {"target": int(target * n)}
+        return {
+            "task": task,
+            "input": {"columns": [f"x{axis}" for axis in range(axes)]},
+            "domain": {"lower": [0.0] * axes, "upper": [1.0] * axes, "step": 2.0**-20},
+            "params": params | own,
+        }
+
+    return job
+
+
+def fits(n: int) -> dict[str, Any]:
+    """Return the job of a regression in a thousand blocks."""
+    outputs = {"lower": [-10.0, -10.0], "upper": [10.0, 10.0], "step": 1e-6}
+    limits = {"time_limit": 60.0, "memory_limit": 1000}
+    function = {"function": "pipelines.analyses.regression:linear", "blocks": 1000, "outputs": outputs}
+    return {
+        "task": "sample_and_aggregate",
+        "input": {"columns": ["a", "b", "y"]},
+        "params": function | limits,
+    }
+
+
+DISTINCT = piecewise(distinct)
 CASES = {
-    "triangles, random": Case(random_edges, graph("triangles")),
-    "triangles, hubs": Case(edges_of_hubs, graph("triangles")),
-    "triangles, 5,000 nodes": Case(dense_edges, graph("triangles")),
-    "mst_cost, random": Case(random_edges, graph("mst_cost")),
-    "mst_cost, 5,000 nodes": Case(dense_edges, graph("mst_cost")),
-    "mst_cost by smooth sensitivity, random": Case(random_edges, graph("mst_cost", method="smooth")),
-    "mst_cost by smooth sensitivity, 5,000 nodes": Case(dense_edges, graph("mst_cost", method="smooth")),
+    "one_cluster": Case(piecewise(clumps(2)), plane("one_cluster", 2, target=0.03)),
+    "k_cover": Case(piecewise(clumps(2)), plane("k_cover", 2, target=0.02, k=3)),
+    "histogram, dense": Case(piecewise(clumps(2)), plane("histogram", 2, cells=100)),
+    "histogram, distinct values": Case(
+        DISTINCT, ordered("histogram", cells=_WIDE, method="sparse", parts=64)
+    ),
+    "cdf": Case(DISTINCT, ordered("cdf", step=1 << 20)),
+    "ranges": Case(piecewise(clumps(2)), plane("ranges", 2)),
+    "quantiles": Case(DISTINCT, ordered("quantiles", probabilities=[i / 10 for i in range(1, 10)])),
+    "median": Case(DISTINCT, ordered("median")),
+    "median, 2 columns": Case(piecewise(clumps(2)), plane("median", 2)),
+    "minimum": Case(DISTINCT, ordered("minimum")),
+    "interior_point": Case(DISTINCT, ordered("interior_point")),
+    "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),
+    "k_means": Case(piecewise(clumps(2)), plane("k_means", 2, k=10)),
+    "k_means, 8 columns": Case(piecewise(clumps(8)), plane("k_means", 8, k=10)),
+    "k_median": Case(piecewise(clumps(2)), plane("k_median", 2, k=10)),
+    "sample_and_aggregate": Case(piecewise(line), fits),
+    "median of people": Case(piecewise(visits), ordered("median", unit="person")),
+    "triangles, random": Case(random_edges, graph("triangles"), EDGES),
+    "triangles, hubs": Case(edges_of_hubs, graph("triangles"), EDGES),
+    "triangles, 5,000 nodes": Case(dense_edges, graph("triangles", lambda _: 5000), EDGES),
+    "mst_cost, random": Case(random_edges, graph("mst_cost"), EDGES),
+    "mst_cost, 5,000 nodes": Case(dense_edges, graph("mst_cost", lambda _: 5000), EDGES),
+    "mst_cost by smooth sensitivity, random": Case(random_edges, graph("mst_cost", method="smooth"), EDGES),
+    "mst_cost by smooth sensitivity, 5,000 nodes": Case(
+        dense_edges, graph("mst_cost", lambda _: 5000, method="smooth"), EDGES
+    ),
 }
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a run took: seconds of the processor, seconds, and peak megabytes of all processes."""
-
-    processor: float
-    seconds: float
-    megabytes: float
 
 
 def write(folder: Path, case: Case, size: int) -> Path:
     """Write rows and the job file."""
-    rows = case.rows(size)
-    values = case.job(rows)
-    columns = [*rows][: len(values["domain"]["lower"])]
-    pq.write_table(pa.table(dict(rows)), folder / "rows.parquet", row_group_size=_ROW_GROUP)
+    writer: pq.ParquetWriter | None = None
+    for piece in case.rows(size):
+        table = pa.table(dict(piece))
+        writer = writer or pq.ParquetWriter(folder / "rows.parquet", table.schema)
+        writer.write_table(table, row_group_size=_ROW_GROUP)
+    if writer is not None:
+        writer.close()
+    values = case.job(size)
     values |= {
-        "input": {"path": str(folder / "rows.parquet"), "columns": columns},
+        "input": {**values["input"], "path": str(folder / "rows.parquet")},
         "privacy": {"epsilon": 1.0, "delta": 1e-6},
         "output": str(folder / "out"),
     }
@@ -121,46 +239,12 @@ def write(folder: Path, case: Case, size: int) -> Path:
     return path
 
 
-def measured(job: Path) -> Measured:
-    """Run a job to its end.
-
-    Raises:
-        subprocess.CalledProcessError: it ends with an error.
-    """
-    command, peak = [sys.executable, "-c", _SHOAL, "run", str(job)], 0
-    start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while True:
-            peak = max(peak, sum(memory(each) for each in descendants(process.pid)))
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if ended:
-                break
-            time.sleep(0.05)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return Measured(usage.ru_utime + usage.ru_stime, time.perf_counter() - start, peak / 2**20)
-
-
-def descendants(process: int) -> list[int]:
-    """Return a process, its children, and theirs."""
-    found = [process]
-    for each in found:
-        try:
-            for thread in Path(f"/proc/{each}/task").iterdir():
-                found += map(int, (thread / "children").read_text().split())
-        except OSError:  # it has ended
-            continue
+def measured(job: Path) -> Usage:
+    """Run a job to its end; end with its error where it fails."""
+    found = run_command([sys.executable, "-c", _SHOAL, "run", str(job)])
+    if found.code:
+        sys.exit(found.error)
     return found
-
-
-def memory(process: int) -> int:
-    """Return the memory of a process in bytes, of shared pages its part; 0 where it has ended."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
 def main() -> None:
@@ -177,8 +261,9 @@ def main() -> None:
         for size in (options.sizes or case.sizes) if options.only in name else ():
             with tempfile.TemporaryDirectory() as place:
                 found = measured(write(Path(place), case, size))
-            largest = max(largest, found.megabytes)
-            figures = f"{found.processor:.1f}", f"{found.seconds:.1f}", f"{found.megabytes:.0f}"
+            megabytes = found.memory / 2**20
+            largest = max(largest, megabytes)
+            figures = f"{found.processor:.1f}", f"{found.seconds:.1f}", f"{megabytes:.0f}"
             table.add_row(name, f"{size:,}", *figures)
             print(name, f"{size:,}", *figures, flush=True)
     Console(width=120).print(table)

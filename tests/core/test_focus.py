@@ -63,6 +63,7 @@ def shapes(size: int, rng: np.random.Generator) -> dict[str, Any]:
         "mostly zeros": np.where(rng.random(400) < 0.92, 0, rng.integers(0, size, 400)),
         "ends": rng.choice([0, size - 1], 400),
         "halves": np.where(rng.random(400) < 0.5, size // 2 - 1, size // 2),
+        "a gap below the rank": np.r_[rng.integers(size // 5, size // 4, 117), np.full(283, size - 1000)],
     }
 
 

@@ -30,8 +30,15 @@ import requests
 
 from core.rounds import run_in_memory
 from pipelines.job.job import load_job
-from pipelines.run import delivery, run
-from pipelines.run.delivery import encoded_part, write_one_part, write_table, write_whole
+from pipelines.run import delivery, joint_run, run
+from pipelines.run.delivery import (
+    encoded_part,
+    write_answers,
+    write_one_answer,
+    write_one_part,
+    write_table,
+    write_whole,
+)
 from pipelines.storage import object_storage  # noqa: F401  (imported before the forks)
 from pipelines.tasks import TASKS
 from tests.engines.fetch import ROOT
@@ -144,6 +151,9 @@ def refuse_unnamed() -> None:
 def run_rounds_in_memory(build: Any, left: str, started: Any) -> bool:
     """Stand for `submit`: draw with the plan's own rounds, and write as the last step does."""
     prepared, target, rounds = build.args
+    if isinstance(prepared, joint_run.PreparedQuestions):
+        write_questions_in_memory(prepared, target, rounds)
+        return True
     job, plan = prepared.job, prepared.plan
     blocks = read_in_memory(prepared.source, job.grid)
     draft, attempt = run.draft_release(job, plan), run.attempt_of(prepared)
@@ -161,6 +171,16 @@ def run_rounds_in_memory(build: Any, left: str, started: Any) -> bool:
     return True
 
 
+def write_questions_in_memory(prepared: Any, target: Any, strands: Any) -> None:
+    """Draw the answers of several questions, and write each as the pipeline does."""
+    draft, answers = joint_run.draft_joint_release(prepared.job, prepared.plan), []
+    for number, (name, question) in enumerate(prepared.job.jobs.items()):
+        blocks = read_in_memory(prepared.sources[name], question.grid)
+        state = run_in_memory(strands[number].rounds, blocks, strands[number].start, run.SecureNoise())
+        answers.append(write_one_answer((number, state), draft, target))
+    write_answers(answers, draft, target)
+
+
 def carry_out(order: Mapping[str, Any]) -> None:
     """Run the order's job in this process, which is a fork."""
     os.umask(0o022)
@@ -169,10 +189,9 @@ def carry_out(order: Mapping[str, Any]) -> None:
     os.fsync = lambda file: None  # what is killed is a process, and not the machine
     if not order.get("beam"):
         run.submit = run_rounds_in_memory
-        run.check_options = lambda options: None
-        delivery.render = lambda release, rows: json.dumps(
-            release
-        )  # a template takes longer than all the rest
+        run.check_options = joint_run.check_options = lambda options: None
+        # a template takes longer than all the rest
+        delivery.report_page = lambda folder, release: json.dumps(release).encode()
     if "call" in order:
         count_calls(die_at(order["call"]))
     if "request" in order:
@@ -203,8 +222,10 @@ def main() -> None:
     """Carry out orders until there are no more."""
     for line in sys.stdin:
         order = json.loads(line)
-        task = TASKS[load_job(order["job"], []).task]
-        _ = task.answers, task.core  # imports what the task needs
+        job = load_job(order["job"], [])
+        for each in getattr(job, "jobs", {"": job}).values():
+            task = TASKS[each.task]
+            _ = task.answers, task.core  # imports what the task needs
         if threading.active_count() > 1:
             raise RuntimeError("a thread was started before a fork")
         sys.stdout.write(f"{fork(order)}\n")

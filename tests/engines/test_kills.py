@@ -31,10 +31,15 @@ from tests.pipelines.jobs import changes
 KILLS = 15
 """Random moments for each kind of answer and of storage."""
 
-TASKS = ("median", "histogram", pytest.param("parts", marks=pytest.mark.slow))
-"""One whose answer is JSON, one whose answer is a table, and one of a table in parts."""
+_SLOW = (pytest.param(each, marks=pytest.mark.slow) for each in ("questions", "parts"))
+
+TASKS = ("median", "histogram", *_SLOW)
+"""One whose answer is JSON, one whose answer is a table, several questions, and one of a table in parts."""
 
 IN_PARTS = {"params": {"cells": [4, 4], "method": "sparse", "parts": 3}}
+TABLES = ["cells.parquet", "coarse.parquet"]
+"""Of two of three questions."""
+
 PARTS = [f"result/part-{number:05}.parquet" for number in range(3)]
 
 
@@ -52,7 +57,8 @@ class Runs:
         self.place = f"{self.root}/{self.number}"
         self.ledger = f"{self.place}/books/ledger.json"
         create_ledger(self.ledger, Ledger(epsilon=1.0, delta=1e-6))
-        asked = changes("histogram") | IN_PARTS if self.task == "parts" else changes(self.task)
+        task = {"parts": "histogram", "questions": "median"}.get(self.task, self.task)
+        asked = changes(task) | (IN_PARTS if self.task == "parts" else {})
         job = self.bench.changed(
             {
                 **asked,
@@ -61,6 +67,20 @@ class Runs:
                 "run_id": f"run-{self.number}",
             }
         )
+        if self.task == "questions":
+            asked = {"cells": "histogram", "middle": "median", "coarse": "histogram"}
+            given = {name: self.bench.changed(changes(task)) for name, task in asked.items()}
+            job = {
+                **{key: job[key] for key in ("privacy", "output", "run_id")},
+                "input": {"path": job["input"]["path"]},
+                "questions": {
+                    name: {
+                        "columns": one["input"]["columns"],
+                        **{key: one[key] for key in ("task", "domain", "params")},
+                    }
+                    for name, one in given.items()
+                },
+            }
         path = self.bench.folder / f"{self.number}.yaml"
         path.write_text(yaml.safe_dump(job))
         return str(path)
@@ -68,7 +88,8 @@ class Runs:
     @property
     def published(self) -> list[str]:
         """The files that are written once, and hold the whole release."""
-        return {"median": ["release.json"], "histogram": ["result.parquet"], "parts": PARTS}[self.task]
+        tables = {"histogram": ["result.parquet"], "questions": TABLES, "parts": PARTS}
+        return tables.get(self.task, ["release.json"])
 
     def files(self) -> dict[str, bytes]:
         """Return every file that is there, hidden ones too."""
@@ -107,6 +128,13 @@ class Runs:
         if self.task == "parts":
             listed = {part["name"]: part["sha256"] for part in json.loads(release)["table"]}
             assert listed == {name: hashlib.sha256(files[f"out/{name}"]).hexdigest() for name in PARTS}
+        if self.task == "questions":
+            answers = json.loads(release)["answers"]
+            listed = {
+                part["name"]: part["sha256"] for one in answers.values() for part in one.get("table", ())
+            }
+            assert listed == {name: hashlib.sha256(files[f"out/{name}"]).hexdigest() for name in TABLES}
+            assert answers["middle"]["result"] is not None
         if self.task == "histogram":
             assert files["out/result.parquet"].count(b'"run_id"') >= 1
             assert json.dumps(json.loads(release)["result"]["total"]).encode() in files["out/result.parquet"]

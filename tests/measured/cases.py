@@ -106,11 +106,13 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
         case "quantiles":
             return lines, [{"probabilities": evenly(count)} for count in (1, 3, 9, 49, 99)], sizes
         case "median":
-            return lines, [{}, {"quantile": 0.9}], sizes
+            return [*lines, cube(1 << 12, 2)], [{}, {"quantile": 0.9}], sizes
         case "minimum":
             return lines, [{}, {"largest": True}], sizes
         case "cdf":
             return [line(100), line(1 << 12), line(1 << 16)], [{"ranges": RANGES}], sizes
+        case "ranges":
+            return [cube(1 << 12, 2), cube(1 << 6, 3), cube(30, 2)], [{}], [500, 2_000, 30_000]
         case "histogram":
             wide = [{"cells": cells} for cells in (16, 128)]
             return [cube(1 << 12, 2), line(1 << 14)], wide, sizes

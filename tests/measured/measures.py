@@ -14,6 +14,7 @@ from core.centers.found import Centers
 from core.domain import Points
 from core.graphs.edges import Edges, WeightedEdges
 from core.one_cluster.found import Found
+from core.quantiles.found import FoundColumns, FoundValue
 from core.sample_and_aggregate.found import Stable
 from tests.measured.cases import Case
 
@@ -55,12 +56,12 @@ class Measure:
 
     @cached_property
     def _sorted(self) -> NDArray[np.int64]:
-        return np.sort(self.points[:, 0])
+        return np.sort(self.points, axis=0)
 
-    def _off(self, step: int, wanted: float) -> float:
-        """Return the distance of a wanted rank from all ranks of a point."""
-        low = np.searchsorted(self._sorted, step, side="left")
-        high = np.searchsorted(self._sorted, step, side="right")
+    def _off(self, step: int, wanted: float, axis: int = 0) -> float:
+        """Return the distance of a wanted rank from all ranks of a point of an axis."""
+        low = np.searchsorted(self._sorted[:, axis], step, side="left")
+        high = np.searchsorted(self._sorted[:, axis], step, side="right")
         return float(max(0.0, low - wanted, wanted - high))
 
 
@@ -83,7 +84,7 @@ class QuantilesMeasure(Measure):
 
 
 class OneValueMeasure(Measure):
-    """Rank of one quantile; of an extreme, the records beyond it, and that it is not outside of all."""
+    """Rank of one quantile of a column, or the worst of several columns."""
 
     @property
     def most(self) -> float:
@@ -97,9 +98,13 @@ class OneValueMeasure(Measure):
         return float(probability * len(self.points))
 
     def error(self, found: Any) -> float:
-        if self.case.task == "minimum" and not self._sorted[0] <= found.step <= self._sorted[-1]:
+        each = found.columns if isinstance(found, FoundColumns) else (found,)
+        if self.case.task == "minimum" and any(map(self._outside, each)):
             return len(self.points)  # ranks do not tell how far outside of all records it is
-        return self._off(found.step, self._wanted())
+        return max(self._off(one.step, self._wanted(), axis) for axis, one in enumerate(each))
+
+    def _outside(self, one: FoundValue) -> bool:
+        return bool(one.step < self._sorted[0, 0] or one.step > self._sorted[-1, 0])
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
         return {"rank_error": self.error(found)}
@@ -124,6 +129,30 @@ class CdfMeasure(Measure):
             0, found.counts - self._counts
         )  # a range's error is the difference of two of these
         return {"kolmogorov_records": self.error(found), "range_error": float(np.ptp(errors))}
+
+
+class RangesMeasure(Measure):
+    """Mean error of 40 random rectangles; every cell within its promise."""
+
+    @property
+    def most(self) -> float:
+        return len(self.points)
+
+    @cached_property
+    def _asked(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], int]]:
+        """First and last points of the rectangles, and how many records are in them."""
+        rng, sizes = np.random.default_rng(0), np.array(self.case.grid.extents) + 1
+        ends = [np.sort(rng.integers(0, sizes, (2, len(sizes))), axis=0) for _ in range(40)]
+        inside = (((self.points >= low) & (self.points <= high)).all(axis=1).sum() for low, high in ends)
+        return [(low, high, int(n)) for (low, high), n in zip(ends, inside, strict=True)]
+
+    def error(self, found: Any) -> float:
+        errors = [abs(found.shares(low, high) @ found.estimates - n) for low, high, n in self._asked]
+        return float(np.mean(errors))
+
+    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        exact = np.bincount(found.cells.find(self.points), minlength=len(found.counts))
+        return {"cell_error": float(np.abs(found.estimates - exact).max())}
 
 
 class HistogramMeasure(Measure):
@@ -159,7 +188,7 @@ class InteriorPointMeasure(Measure):
     def error(self, found: Any) -> float:
         if found.step is None:
             return 1.0
-        return float(not self._sorted[0] <= found.step <= self._sorted[-1])
+        return float(not self._sorted[0, 0] <= found.step <= self._sorted[-1, 0])
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
         needed = promises["records_needed"]
@@ -369,6 +398,7 @@ MEASURES: dict[str, type[Measure]] = {
     "median": OneValueMeasure,
     "minimum": OneValueMeasure,
     "cdf": CdfMeasure,
+    "ranges": RangesMeasure,
     "histogram": HistogramMeasure,
     "interior_point": InteriorPointMeasure,
     "threshold": ThresholdMeasure,

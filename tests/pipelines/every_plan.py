@@ -10,9 +10,12 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from core.plan import Plan
+from core.questions import JointPlan
 from core.rounds import Block
 from pipelines.errors import JobError
-from pipelines.job.job import Job, check_job
+from pipelines.job.job import Job, check_job, check_several
+from pipelines.job.questions import QuestionsJob
+from pipelines.joint_plan import make_joint_plan, questions_of
 from pipelines.plan import make_plan
 from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
@@ -49,6 +52,7 @@ FIVE_COLUMNS = {
     "privacy.epsilon": 8.0,  # so that few records suffice for every axis and level
 }
 
+PLANE = {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1, 0.5]}
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
@@ -72,8 +76,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"params": {"interval_share": 0.0}},
         WIDE,
         NEAR,
+        PLANE,
+        {**PLANE, "domain.step": 2.0**-22, "params": {"scale_share": 0.2}},  # with a look
+        {**PLANE, **NEAR},
     ),
-    "minimum": ({"params": {"largest": False}}, WIDE, NEAR),
+    "minimum": ({"params": {"largest": False}}, WIDE, NEAR, PLANE),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
     "quantiles": (
@@ -85,6 +92,16 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         NEAR,
         {"privacy.policy": {"distance": 2.0**-10}},
         CHECKED,
+    ),
+    "ranges": (
+        CHECKED,
+        {"domain.step": 2.0**-3},
+        {
+            "input.columns": ["x", "y", "z"],
+            "domain.lower": [0] * 3,
+            "domain.upper": [1, 0.5, 2],
+            "params": {"records": 300},
+        },
     ),
     "sample_and_aggregate": (
         {"params.ranges": "loose", "params.outputs": {"lower": [-1, 0], "upper": [1, 3], "step": 2.0**-10}},
@@ -187,10 +204,63 @@ def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
                         yield f"{name}-{policy}", limited
 
 
+JOINT: dict[str, tuple[str, ...]] = {
+    "gaussian": ("k_means", "k_median", "k_means", "one_cluster"),
+    "pure": ("histogram", "cdf", "quantiles", "median", "threshold", "interior_point"),
+    "mixed": ("k_means", "histogram", "quantiles", "minimum"),
+}
+"""Tasks of jobs of several questions; each question is a setting of its own."""
+
+
+@dataclass(frozen=True)
+class QuestionSetting(Setting):
+    """A question of a job of several, with the plan that it has among them."""
+
+    joint: JointPlan
+    question: str
+
+    @cached_property
+    def plan(self) -> Plan:
+        return self.joint.plans[self.question]
+
+
+def joint_job(tasks: tuple[str, ...], relation: str) -> dict[str, Any]:
+    """Return a small job of several questions."""
+    questions = {}
+    for number, task in enumerate(tasks):
+        job = _with(_with(_base(), changes(task)), FITTED.get(task, {}))
+        own = {"columns": job["input"]["columns"], "checks": 0.05 if number % 2 else 0.0}
+        questions[f"{number}-{task}"] = own | {key: job[key] for key in ("task", "domain", "params")}
+    base = _base()
+    privacy = {"epsilon": 1.0 * len(tasks), "delta": 1e-6 * len(tasks), "neighbors": relation}
+    shared = {"input": {"path": base["input"]["path"]}, "output": base["output"], "privacy": privacy}
+    return {**shared, "questions": questions}
+
+
+@cache
+def joint_plans() -> dict[str, tuple[QuestionsJob, JointPlan]]:
+    """Return small jobs of several questions with their plans, by name."""
+    found = {}
+    for name, tasks in JOINT.items():
+        for relation in ("add_or_remove_one", "replace_one"):
+            asked = tuple(task for task in tasks if task in SETTINGS_OF)
+            if asked:
+                job = check_several(joint_job(asked, relation))
+                salts = {question: SALT[:-1] + bytes([i]) for i, question in enumerate(job.jobs)}
+                found[f"{name}-{relation}"] = job, make_joint_plan(job, salts)
+    return found
+
+
+def _question_settings() -> Iterator[Setting]:
+    for name, (job, plan) in joint_plans().items():
+        for question, (own, _) in questions_of(job, plan).items():
+            yield QuestionSetting(f"questions-{name}-{question}", own, plan, question)
+
+
 @cache
 def settings() -> tuple[Setting, ...]:
     """Return every setting that is not refused."""
-    found = []
+    found = list(_question_settings())
     for task in SETTINGS_OF:
         for name, raw in _jobs(task):
             try:

@@ -10,6 +10,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "one_cluster": {},
     "histogram": {"params": {"cells": [8, 8]}},
     "cdf": {**LINE, "params": {"ranges": [[0.25, 0.5]]}},
+    "ranges": {"params": {"ranges": [[[0.25, 0.5], [0.0, 1.0]]]}},
     "quantiles": {**LINE, "params": {"probabilities": [0.1, 0.5, 0.9]}},
     "interior_point": {**LINE, "params": {}},
     "threshold": {"params": {}},

@@ -34,7 +34,7 @@ from core.noise import Lengths, Noise
 from core.rounds import Block, examined, looks_of, parts_of, total_in_memory
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
-from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, settings
+from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, joint_plans, settings
 
 T = TypeVar("T")
 
@@ -290,3 +290,13 @@ def test_nothing_but_noise(name: str, script: str) -> None:
                 again = released(step, aggregate(step, data, before, setting.copies), before, replay)
                 replay.finish()
                 assert same(after, again), f"{step.name} on {other}"
+
+
+@pytest.mark.parametrize("name", joint_plans())
+def test_a_job_of_several_questions_is_charged_for_what_all_of_its_rounds_hold(name: str) -> None:
+    job, plan = joint_plans()[name]
+    draws = [draw for its in plan.plans.values() for draw in charged(its.rounds)]
+    assert list(plan.mechanisms) == draws
+    assert plan.spend == plan.recomputed(job.privacy.delta)
+    assert plan.spend.epsilon <= job.privacy.epsilon * (1 + 1e-9)
+    assert sum(part.delta for part in plan.budgets.values()) <= job.privacy.delta

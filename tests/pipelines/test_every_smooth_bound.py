@@ -20,6 +20,7 @@ from core.domain import Grid
 from core.mechanisms import admissible
 from core.mechanisms.admissible import ROUNDING, Admissible
 from core.mechanisms.smooth_noise import SmoothNoise
+from core.quantiles.columns import EachColumn
 from core.quantiles.smooth import SmoothQuantile
 from core.rounds import Block
 from tests.core.seeded import SeededNoise
@@ -102,6 +103,10 @@ def widened(setting: Setting, bits: int) -> tuple[Any, np.ndarray]:
     step, extents = setting.plan.rounds[-1], np.asarray(setting.job.grid.extents)
     if isinstance(step, SmoothQuantile):
         return replace(step, size=1 << bits), np.array([(1 << bits) - 1])
+    if isinstance(step, EachColumn):
+        columns: Any = tuple(replace(each, size=1 << bits) for each in step.columns)
+        sizes = (1 << bits,) * len(columns)
+        return replace(step, columns=columns, sizes=sizes), np.array(sizes) - 1
     if not bits:
         return step, extents
     top = (1 << min(bits, 30)) - 1  # distances are measured on at most 2^31 points
@@ -153,13 +158,13 @@ def databases(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarra
 def walk(setting: Setting, extents: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
     """Give a chain of neighbors, from equal records until none can matter: a bound cut off anywhere jumps."""
     n = 1000
-    records = [np.full((n, 1), extents[0] // 3)]
+    records = [np.tile(extents // 3, (n, 1))]
     for k in range(n):
         if setting.job.privacy.neighbors == "replace_one":
             here = records[-1].copy()
             here[k] = extents
         else:
-            here = np.full((k + 1, 1), extents[0] // 3)
+            here = np.tile(extents // 3, (k + 1, 1))
         records.append(here)
     if setting.job.privacy.neighbors != "replace_one":
         records[0] = records[1][:0]

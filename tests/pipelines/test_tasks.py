@@ -142,6 +142,10 @@ def known(**box):
 WRONG = [
     ("quantiles", {"params.probabilities": [0.5, 1.0]}, "params.probabilities has 1.0"),
     ("quantiles", {"params.probabilities": [0.5, 0.25]}, "must ascend"),
+    ("ranges", {"params.ranges": [[[0.5, 0.25], [0, 1]]]}, "a rectangle has a pair of finite numbers"),
+    ("ranges", {"params.ranges": [[[0.25, 0.5]]]}, "ranges has a rectangle of 1 pairs"),
+    ("ranges", LINE, "ranges takes two or three, and cdf one"),
+    ("ranges", {"params.records": 0}, "params.records is 0"),
     ("cdf", {"params.ranges": [[0.5, 0.25]]}, "params.ranges has [0.5, 0.25]"),
     ("cdf", {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1, 1]}, "cdf takes one"),
     ("histogram", {"params.cells": 0}, "params.cells is 0"),

@@ -133,6 +133,9 @@ def test_a_missing_column_is_refused(tmp_path: Path) -> None:
     assert "input.unit: user is missing from a.parquet" in refusal(tmp_path, ["x"], unit="user")
 
 
+TIMES = ("date32", "timestamp")
+
+
 @pytest.mark.parametrize(
     "value, kind",
     [
@@ -148,7 +151,10 @@ def test_a_column_that_is_not_numeric_is_refused(tmp_path: Path, value: object, 
     write(tmp_path / "a.parquet", x=[value])
     message = refusal(tmp_path, ["x"])
     assert f"input.columns: x is {kind}" in message
-    assert "in a.parquet; used columns must be integers, floats, decimals or booleans." in message
+    hint = "; make a number of it in input.derive, such as days(day) or seconds(time)" * (kind in TIMES)
+    assert message.endswith(
+        f"in a.parquet; used columns must be integers, floats, decimals or booleans{hint}."
+    )
 
 
 def test_a_column_of_two_types_is_refused(tmp_path: Path) -> None:

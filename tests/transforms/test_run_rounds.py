@@ -15,10 +15,11 @@ from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.records import Drawn
-from transforms.run_rounds import Made, RunRounds, _examine, _release, _SpilledSum, _Sum, _summarize
+from transforms.records import Drawn, OneQuestion
+from transforms.run_rounds import Held, PassName, RunRounds, Step, _after, _summarize
 from transforms.spill import Place, Spill
 
 
@@ -86,17 +87,19 @@ def test_without_a_reshuffle_repeated_bundles_would_show_many_values(tmp_path: P
 
 def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) -> None:
     """An engine that recovers a part could hand the workers another draw than the private stage."""
-    reader, seen = Reader.of(source, UNIT_SQUARE), tmp_path / "seen"
+    reader, seen = OneQuestion(Reader.of(source, UNIT_SQUARE)), tmp_path / "seen"
+    steps, name = {0: Step(Echo("first"))}, PassName("first", "first", "first")
 
     def run(workers: list[Drawn], private: Drawn) -> None:
         with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
             elements = pipeline | ReadBlocks(source)
             counted = [
-                elements | f"Summarize{i}" >> beam.Map(_summarize, reader, Echo("first"), state)
+                elements
+                | f"Summarize{i}" >> beam.FlatMap(_summarize, reader, steps, [(0, Held(state))], name)
                 for i, state in enumerate(workers)
             ]
-            made = counted | beam.Flatten() | beam.CombinePerKey(_Sum())
-            made | beam.Map(_release, Echo("first"), private, SecureNoise()) | append_to(seen)
+            made = counted | beam.Flatten() | beam.CombinePerKey(Sum())
+            made | beam.Map(_after, steps, [(0, Held(private))], SecureNoise()) | append_to(seen)
 
     one, other = Drawn((5,), b"one"), Drawn((5,), b"other")
     for workers, private in (([one], other), ([one, other], one), ([Drawn(())], one)):
@@ -172,7 +175,8 @@ def test_a_merge_that_fails_quotes_nothing(where: str, floor: int | None) -> Non
 
 def test_every_draw_has_a_mark_of_its_own() -> None:
     made = (0, Made(Tally(np.array([1])), b""))
-    drawn = [_release(made, Echo("r"), Drawn(()), SecureNoise()) for _ in range(100)]
+    steps, kept = {0: Step(Echo("r"))}, [(0, Held(Drawn(())))]
+    drawn = [_after(made, steps, kept, SecureNoise())[1].drawn for _ in range(100)]
     assert len({draw.mark for draw in drawn}) == 100
 
 
@@ -188,7 +192,7 @@ def test_sums_do_not_depend_on_how_they_are_bracketed(n: int) -> None:
     total = expected[0]
     for part in expected[1:]:
         total += part
-    tree, shuffle = _Sum(), random.Random(n)
+    tree, shuffle = Sum(), random.Random(n)
     accumulators = []
     while aggregates:
         accumulator = tree.create_accumulator()
@@ -203,7 +207,7 @@ def test_sums_do_not_depend_on_how_they_are_bracketed(n: int) -> None:
 
 
 def test_few_sums_are_open_at_a_time() -> None:
-    tree, accumulator = _Sum(), _Sum().create_accumulator()
+    tree, accumulator = Sum(), Sum().create_accumulator()
     for _ in range(1000):
         accumulator = tree.add_input(accumulator, Tally(np.ones(1, np.int64)))
         assert len(accumulator) <= 10
@@ -264,13 +268,13 @@ def test_an_examination_that_fails_quotes_nothing(where: str) -> None:
 
 
 def test_what_parts_find_has_the_mark_of_what_they_examined() -> None:
-    found = _examine(1, Shares(), Spill(), Made(5, b"mark"))
+    found = _examine(1, 0, Shares(), Spill(), Made(5, b"mark"))
     assert found == (0, Made(Tally(np.array([2, 1])), b"mark"))
 
 
 def test_a_spilled_sum_is_the_sum_and_waits_in_the_file() -> None:
     spill = Spill()
-    adds, rest = _SpilledSum(spill), [Made(Tally(np.array([n])), b"m") for n in range(1, 8)]
+    adds, rest = SpilledSum(spill), [Made(Tally(np.array([n])), b"m") for n in range(1, 8)]
     accumulators = []
     for some in (rest[:4], rest[4:]):
         accumulator = adds.create_accumulator()

@@ -1,4 +1,15 @@
-from tests.mutants.tables import accounting, clusters, looks, ordered, parts, samplers, smooth
+from tests.mutants.tables import (
+    accounting,
+    clusters,
+    looks,
+    ordered,
+    parts,
+    plane,
+    questions,
+    rows,
+    samplers,
+    smooth,
+)
 
 MUTANTS = (
     *clusters.ROUNDS,
@@ -8,6 +19,8 @@ MUTANTS = (
     *ordered.NOISE,
     *ordered.ARRIVAL,
     *looks.LOOKS,
+    *plane.COLUMNS,
+    *plane.RANGES,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,
@@ -16,5 +29,9 @@ MUTANTS = (
     *samplers.SAMPLERS,
     *parts.DRAWS,
     *parts.SHOWN,
+    *questions.COSTS,
+    *questions.STRANDS,
+    *questions.SHOWN,
+    *rows.READY,
 )
 """Every wrong version."""

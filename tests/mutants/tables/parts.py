@@ -90,8 +90,8 @@ SHOWN = (
         12,
         "pipelines/run/run.py",
         "attempts at a changed input count as one",
-        "versions = (file.version.encode() for file in prepared.source.files)",
-        "versions = (file.path.encode() for file in prepared.source.files)",
+        "versions = (file.version.encode() for file in prepared.source.every_file)",
+        "versions = (file.path.encode() for file in prepared.source.every_file)",
         Selection(_DRAWN_ONCE.nodes, "changed_input"),
     ),
 )

@@ -106,7 +106,10 @@ def test_every_method_of_one_value_says_what_hides_it():
         task = setting.job.task
         if task in ("median", "minimum", "triangles", "mst_cost"):
             plan = describe(setting.job, setting.plan)
-            release = {**plan, "result": result, "domain": {**plan["domain"], "columns": ["x"]}}
+            columns = ["x", "y", "z"][: len(plan["domain"]["lower"])]
+            several = len(columns) > 1 and task in ("median", "minimum")
+            found = {"columns": [result] * len(columns)} if several else result
+            release = {**plan, "result": found, "domain": {**plan["domain"], "columns": columns}}
             leads[task, setting.plan.method] = TASKS[task].answers.answer(release, None).lead
     assert all(("fitted" in lead) == (method == "smooth") for (_, method), lead in leads.items())
     assert {method for _, method in leads} == {"smooth", "global", "exponential", "ordered"}

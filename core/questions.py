@@ -1,0 +1,177 @@
+"""Several questions about the same records, asked with one budget: their plans, and what all of them cost.
+
+Each question gets a part of the budget by its share, and is planned with it as if it were asked alone. Their
+draws together then often cost less than the sum of the parts. So all parts are raised by one common factor,
+as far as the joint composition stays within the budget.
+
+Why the joint spend holds. Fix two neighbors. Each question makes its own records of the rows:
+
+- Without units, the records of a question are the rows that have all of its columns. One row more or less is
+  at most one record more or less in each question.
+- With units, the record of a unit in a question is a function of the unit's own rows; see
+  `transforms.bound_units.Bounding`. Questions may differ in their columns and in `keep`. Still a unit has at
+  most one record in each question, which no other unit changes. So all rows of one unit together change at
+  most one record of each question.
+- Under `replace_one` the number of records is public: of each question its own. Neighbors are databases that
+  differ in one row (or unit) and have the same number of records in every question.
+
+So neighbors of the job are neighbors of, or equal for, every question, and each draw of a question costs what
+its plan says. The rounds of a question use the answers of its own earlier draws, and no answer of another
+question. Questions draw their noise, and their secret samples, independently. Therefore the run is the same
+as all rounds of the first question, then all of the second, and so on: an adaptive composition of draws on
+the same records, whose total `core.budget.spend` bounds. The order in which strands really run has no effect
+on what is released.
+
+Two questions may not share the key of their samples. A record that is in both samples, or in neither, would
+suffer both draws at once, and the amplification of the one would no longer be independent of the other. So
+each question gets a salt of its own.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.budget import Budget, Mechanism, Spend, spend
+from core.draws import charged
+from core.errors import InvalidValue
+from core.plan import Plan
+
+_MOST = 64.0  # a factor above it is not looked for
+_WORTH = 1.01  # what planning again must be able to gain
+_SAFE = 1 - 1e-3  # of an estimated factor: plans do not scale exactly, as with samples
+_EXACT = 1e-3  # relative precision of an estimated factor
+_TRIES = 6  # most plans of each question
+_ROUNDING = 1e-9  # of epsilon
+_WHOLE = 1 - 1e-12  # so that parts of delta never add up to more than delta
+
+PlanOne = Callable[[Budget], Plan]
+"""Plans one question with a budget."""
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """The plans of several questions.
+
+    Args:
+        plans: of each question, by name.
+        budgets: what each question may spend by itself, by name. Deltas add up to at most the whole delta;
+            epsilons may add up to more than the whole epsilon, since draws compose to less than their sum.
+        factor: by which each part of epsilon was raised.
+        spend: what all draws of all questions spend together.
+    """
+
+    plans: Mapping[str, Plan]
+    budgets: Mapping[str, Budget]
+    factor: float
+    spend: Spend
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Every draw of noise that the rounds of all questions hold."""
+        return tuple(draw for plan in self.plans.values() for draw in plan.mechanisms)
+
+    @property
+    def method(self) -> str:
+        """The methods of all questions, in words."""
+        return ", ".join(f"{plan.method} for {name}" for name, plan in self.plans.items())
+
+    @property
+    def hides(self) -> str | None:
+        """What the release hides, in words, if a question hides less than the neighbor relation says."""
+        less = dict.fromkeys(plan.hides for plan in self.plans.values() if plan.hides is not None)
+        return "; and ".join(less) or None
+
+    @property
+    def policy(self) -> None:
+        """The policy that the promise needs: none, because questions take no policy."""
+        return None
+
+    def recomputed(self, delta: float) -> Spend:
+        """Return what the draws spend that the rounds really hold."""
+        draws = [charged(plan.rounds) for plan in self.plans.values()]
+        return _joint(draws, [budget.delta for budget in self.budgets.values()], delta)
+
+
+def plan_together(questions: Mapping[str, tuple[float, PlanOne]], budget: Budget) -> JointPlan:
+    """Plan several questions with one budget.
+
+    Args:
+        questions: for each its share, above 0, and what plans it with a budget.
+        budget: what all of them may spend together.
+
+    Returns:
+        The plans; their joint spend is at most the budget.
+
+    Raises:
+        InvalidValue: a question can't be planned with its part of the budget.
+    """
+    whole = math.fsum(share for share, _ in questions.values())
+    parts = {name: share / whole for name, (share, _) in questions.items()}
+
+    def planned(factor: float) -> JointPlan:
+        budgets = {
+            name: Budget(factor * part * budget.epsilon, _WHOLE * part * budget.delta)
+            for name, part in parts.items()
+        }
+        plans = {name: plan(budgets[name]) for name, (_, plan) in questions.items()}
+        draft = JointPlan(plans, budgets, factor, Spend(math.inf, "none"))
+        return replace(draft, spend=draft.recomputed(budget.delta))
+
+    best, high, factor = None, math.inf, 1.0
+    for _ in range(_TRIES):
+        draft = planned(factor)
+        more = _more(draft, budget)
+        if draft.spend.epsilon <= budget.epsilon * (1 + _ROUNDING):
+            best = draft
+            if more < _WORTH:
+                break
+        else:
+            high = factor
+        factor *= more * _SAFE
+        low = 0.0 if best is None else best.factor
+        if not low < factor < high:
+            factor = (low + high) / 2
+    if best is None:
+        raise InvalidValue("epsilon", budget.epsilon, "the draws of all questions do not fit it together")
+    return best
+
+
+def _more(draft: JointPlan, budget: Budget) -> float:
+    """Return by which factor the costs of all draws may grow, as if plans scaled with their epsilons."""
+    draws = [plan.mechanisms for plan in draft.plans.values()]
+    deltas = [each.delta for each in draft.budgets.values()]
+
+    def fits(factor: float) -> bool:
+        return (
+            _joint([_scaled(each, factor) for each in draws], deltas, budget.delta).epsilon <= budget.epsilon
+        )
+
+    low, high = (1.0, _WORTH) if fits(1.0) else (0.5, 1.0)
+    while low >= 1 and high < _MOST / draft.factor and fits(high):
+        low, high = high, 2 * high
+    while high - low > _EXACT * high:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _scaled(draws: Sequence[Mechanism], factor: float) -> list[Mechanism]:
+    return [replace(draw, epsilon=factor * draw.epsilon, rho=factor**2 * draw.rho) for draw in draws]
+
+
+def _joint(draws: Sequence[Sequence[Mechanism]], deltas: Sequence[float], delta: float) -> Spend:
+    """Return what the draws of several questions spend together.
+
+    This is the smaller of two sound totals: the composition of all draws, and the sum over the questions of
+    what each spends at its own delta (basic composition).
+
+    Args:
+        draws: of each question.
+        deltas: of each question; they add up to at most `delta`.
+        delta: of all.
+    """
+    together = spend([draw for each in draws for draw in each], delta)
+    if len(draws) == 1:
+        return together
+    apart = math.fsum(spend(each, own).epsilon for each, own in zip(draws, deltas, strict=True))
+    return min(together, Spend(apart, "basic composition of the questions"), key=lambda each: each.epsilon)

@@ -1,0 +1,34 @@
+"""The ranges task: its methods, and what none of them serves."""
+
+from core.errors import InvalidValue
+from core.ranges.methods import AdaptiveGrid, Tree
+from core.ranges.params import Ranges
+from core.task import Setting, Task
+
+
+def check(setting: Setting[Ranges]) -> None:
+    """Check that there are two or three columns, sides for each of them, and no known counts.
+
+    Raises:
+        InvalidValue: one of these is not so.
+    """
+    grid = setting.grid
+    if not 2 <= grid.dimension <= 3:
+        allowed = "ranges takes two or three, and cdf one"
+        raise InvalidValue("columns", grid.dimension, allowed, f"has {grid.dimension} columns")
+    if grid.ball is not None:
+        raise InvalidValue("ball", True, "rectangles are counted without one", "is set")
+    grid.check_distances()
+    for sides in setting.params.ranges:
+        if len(sides) != grid.dimension:
+            allowed = f"a rectangle has a pair for each of {grid.dimension} columns"
+            raise InvalidValue("ranges", len(sides), allowed, f"has a rectangle of {len(sides)} pairs")
+    if setting.neighbors.constraints:
+        raise InvalidValue("constraints", True, "ranges does not support them; histogram does", "is set")
+
+
+_COMPARED_BY = (
+    "the expected error of a rectangle among as many made-up rows as params.records says, between evenly "
+    "spread ones and ones that lie close together"
+)
+RANGES = Task(Ranges, (Tree, AdaptiveGrid), _COMPARED_BY, check)

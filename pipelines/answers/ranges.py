@@ -1,0 +1,104 @@
+"""Answers of ranges: counts of rectangles."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from core.ranges.found import Promises, Rectangle, Result
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.plots import draw_map
+from pipelines.answers.text import confidence, counted, nothing_found, number
+
+_SIDE = 80  # fields of the map on each axis
+_MOST_FACTS = 5
+_AT_ONCE = 1 << 14  # cells that are spread over the map at once
+
+
+def promises(release: Release) -> list[str]:
+    """See `Answers.promises`."""
+    promised = promises_of(Promises, release)
+    return [
+        f"The count of every cell is within {promised.cell_error:,} of the truth.",
+        f"The standard error of the count of a cell is {number(promised.standard_error)} before inference.",
+    ]
+
+
+def unpromised(release: Release) -> str | None:
+    """See `Answers.unpromised`."""
+    many = counted(release).many
+    return (
+        f"How evenly {many} lie in a cell is not known, so a rectangle that cuts cells has an error beside "
+        "the noise. Its bounds in the release hold all the same."
+    )
+
+
+def answer(release: Release, rows: Rows) -> Answer:
+    """See `Answers.answer`."""
+    result, records = result_of(Result, release), counted(release)
+    if result is None:
+        return nothing_found("rectangle")
+    columns = release["domain"]["columns"]
+    figures: tuple[Figure, ...] = ()
+    if rows is not None and len(columns) == 2:
+        figures = (Figure(_map(rows, release), "Darker places have larger released counts"),)
+    many = records.many
+    lead = f"The number of {many} in any rectangle follows from the {result.cells:,} cells in result.parquet."
+    if result.ranges:
+        lead += f" With probability {confidence(release)} the bounds of all rectangles below hold."
+    headers = (" by ".join(columns), records.many, "standard error", "at least", "at most")
+    return Answer(
+        headline=f"Counts of rectangles of {' and '.join(columns)}{records.by}",
+        lead=lead,
+        facts=(
+            Fact(records.many, (f"{result.total:,}",), "sum of the released counts"),
+            Fact("cells", (f"{result.cells:,}",), f"in {result.boxes:,} boxes"),
+            *(_fact(each, many, confidence(release)) for each in result.ranges[:_MOST_FACTS]),
+        ),
+        figures=figures,
+        tables=(Table("Rectangles, sides included", headers, [_line(each) for each in result.ranges]),)
+        if result.ranges
+        else (),
+    )
+
+
+def _fact(asked: Rectangle, many: str, sure: str) -> Fact:
+    note = f"at least {asked.low:,} and at most {asked.high:,} with probability {sure}"
+    return Fact(_sides(asked), (f"{number(asked.count)} {many}",), note)
+
+
+def _sides(asked: Rectangle) -> str:
+    pairs = zip(asked.lower, asked.upper, strict=True)
+    return " by ".join(f"{low:g} to {high:g}" for low, high in pairs)
+
+
+def _line(asked: Rectangle) -> tuple[str, ...]:
+    return (
+        _sides(asked),
+        number(asked.count),
+        number(asked.standard_error),
+        f"{asked.low:,}",
+        f"{asked.high:,}",
+    )
+
+
+def _map(rows: Mapping[str, NDArray[Any]], release: Release) -> Markup:
+    """Draw a heat map; each cell is spread over the fields that it covers."""
+    domain = release["domain"]
+    edges = [
+        np.linspace(low, high + domain["step"], _SIDE + 1)
+        for low, high in zip(domain["lower"], domain["upper"], strict=True)
+    ]
+    counts = np.zeros((_SIDE, _SIDE))
+    for start in range(0, len(rows["count"]), _AT_ONCE):
+        here = slice(start, start + _AT_ONCE)
+        parts = []
+        for axis, ends in enumerate(edges):
+            first, last = rows[f"first_{axis}"][here, None], rows[f"last_{axis}"][here, None] + domain["step"]
+            inside = np.minimum(last, ends[1:]) - np.maximum(first, ends[:-1])
+            parts.append(np.maximum(inside, 0) / (last - first))
+        counts += (parts[0] * rows["count"][here, None]).T @ parts[1]
+    columns = domain["columns"]
+    return draw_map(edges[0], edges[1], np.rint(counts).astype(np.int64), columns[0], columns[1])

@@ -1,0 +1,74 @@
+"""What every command does: it prints plain lines, and ends in one sentence and an exit code."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from core.errors import ShoalError
+
+if TYPE_CHECKING:
+    from pipelines.console.events import Events
+
+_AGAIN = "Run the same command with the same run id to finish the run."
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM, as schedulers do."""
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines of text that may contain control characters."""
+    from pipelines.console.printable import printable
+
+    for line in lines:
+        typer.echo(printable(line))
+
+
+def tell(text: str) -> None:
+    """Print a sentence on standard error, unless it is closed."""
+    with suppress(RuntimeError):
+        typer.echo(f"shoal: {text}", err=True)
+
+
+@contextmanager
+def exit_codes(events: "Events | None" = None) -> Iterator[None]:
+    """Report an error in one sentence, never as a traceback, and exit with the error's code.
+
+    The text of a `ShoalError` contains nothing about any row. Other errors are reported by type and line
+    only, because their message may contain row values.
+    """
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except Exception as error:
+        from pipelines.console.printable import error_text
+
+        code = error.exit_code if isinstance(error, ShoalError) else 1
+        if isinstance(error, ShoalError):
+            text = error_text(error)
+        else:
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            place = (
+                f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
+            )
+            text = f"unexpected {type(error).__name__} at {place}."
+        _end(text, code, events)
+    except Terminated:
+        _end(f"Terminated. {_AGAIN}", 143, events)
+    except KeyboardInterrupt:
+        _end(f"Interrupted. {_AGAIN}", 130, events)
+
+
+def _end(text: str, code: int, events: "Events | None") -> NoReturn:
+    """Report why the command ends, and exit with a code."""
+    if events is not None and events.stream is not None:
+        events.emit("refused" if code == 3 else "failed", "ERROR", message=text, exit_code=code)
+    else:
+        tell(text)
+    raise typer.Exit(code) from None

@@ -1,0 +1,85 @@
+"""What the preparation of rows must not be combined with, and what a plan says of it."""
+
+from typing import Any
+
+from pipelines.job.inputs import PreparedInput
+from pipelines.job.privacy import Privacy
+
+
+def check_prepared(
+    given: PreparedInput, privacy: Privacy, unit: str | None, function: bool, public_edges: bool = False
+) -> None:
+    """Check that the preparation of rows keeps the promise of a job.
+
+    Args:
+        given: the input.
+        privacy: the budget and the neighbors.
+        unit: column of the privacy unit.
+        function: whether a function receives the rows. How many rows it receives is then not public.
+        public_edges: whether a row is an edge of which all but the weight is public.
+
+    Raises:
+        ValueError: one sentence that names the field.
+    """
+    if given.where is not None and privacy.neighbors == "replace_one" and not function:
+        raise ValueError(
+            "input.where is given and privacy.neighbors is replace_one: the number of records would be "
+            "public, but a replaced row may begin or cease to fulfill the condition; use add_or_remove_one."
+        )
+    if public_edges and (given.where or given.derive or given.join):
+        raise ValueError(
+            "params.change is weight: which edges there are is public, but what is made of a row may depend "
+            "on its weight, so leave out input.where, input.derive and input.join."
+        )
+    if privacy.policy is not None and (given.derive is not None or given.join is not None):
+        raise ValueError(
+            "privacy.policy is about the values of columns of the input, so leave out input.derive and "
+            "input.join."
+        )
+    made = set(given.derive or ()) | set(_joined(given))
+    if privacy.ledger is not None and unit is not None and (unit in made or _may_be_joined(given)):
+        raise ValueError(
+            f"input.unit is {unit} and privacy.ledger is given: a ledger hides units of a column of the "
+            "files, so leave out the ledger, or give input.join.columns and a unit that is in the files."
+        )
+
+
+def _joined(given: PreparedInput) -> tuple[str, ...]:
+    return () if given.join is None else given.join.columns or ()
+
+
+def _may_be_joined(given: PreparedInput) -> bool:
+    """Return whether the names of the columns of the joined table are not in the job."""
+    return given.join is not None and given.join.columns is None
+
+
+def described(given: Any) -> dict[str, Any]:
+    """Return the preparation of rows as releases and plans have it; empty where there is none."""
+    values = given.model_dump(mode="json", include={"where", "derive", "join"})
+    return {"rows": values} if values else {}
+
+
+def notes_of(given: Any, replaced: bool) -> list[str]:
+    """Return what the reader of a plan should know of the preparation of rows.
+
+    Args:
+        given: the input.
+        replaced: whether the number of rows that have all values is public.
+    """
+    found = []
+    if given.where is not None:
+        found.append(
+            f"Only rows for which input.where is true are used: {given.where}. No number says how many it "
+            "leaves out."
+        )
+    if given.derive is not None:
+        derived = ", ".join(f"{name} = {text}" for name, text in given.derive.items())
+        found.append(f"Derived columns: {derived}.")
+    if given.join is not None:
+        found.append(
+            f"Rows get columns of {given.join.path} by {given.join.on}. This table must be public. A row "
+            "whose key is not in it gets null."
+        )
+    if replaced and (given.derive is not None or given.join is not None):
+        found.append("How many rows have a value in the columns that are made is public under replace_one.")
+    return found

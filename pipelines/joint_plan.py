@@ -1,0 +1,164 @@
+"""Plan a job of several questions: each with its part of one budget, and what all of them spend together."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from core.budget import Budget
+from core.errors import InvalidValue
+from core.plan import Plan
+from core.questions import JointPlan, plan_together
+from core.rounds import parts_of
+from pipelines.answers.text import hides, number
+from pipelines.errors import JobError, place_of
+from pipelines.job.job import Job
+from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
+from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
+from pipelines.plan import describe, make_plan, show
+
+_ROUNDING = 1e-9
+
+
+def make_joint_plan(job: QuestionsJob, salts: Mapping[str, bytes]) -> JointPlan:
+    """Plan `job`.
+
+    Args:
+        job: the checked job.
+        salts: of each question 16 secret bytes that choose its samples; no two may be equal, see
+            `core.questions`.
+
+    Raises:
+        JobError: a task doesn't support what its question asks for.
+    """
+    budget = job.privacy.budget()
+    asked = {
+        name: (job.shares[name], partial(_plan_one, name, question, salts[name]))
+        for name, question in job.jobs.items()
+    }
+    try:
+        plan = plan_together(asked, budget)
+    except InvalidValue as error:
+        raise JobError(error.sentence(place_of(error.field))) from None
+    check_joint_spend(plan, budget)
+    return plan
+
+
+def _plan_one(name: str, question: Job, salt: bytes, part: Budget) -> Plan:
+    """Plan one question with its part of the budget.
+
+    Raises:
+        JobError: see `make_joint_plan`.
+    """
+    where = f"{QUESTIONS}.{name}"
+    if part.epsilon < LEAST_EPSILON or 0 < part.delta < LEAST_DELTA:
+        raise JobError(
+            f"{where}.share gives it epsilon {number(part.epsilon)} and delta {number(part.delta)}: "
+            f"epsilon must be at least {LEAST_EPSILON}, and delta 0 or at least {LEAST_DELTA}."
+        )
+    try:
+        plan = make_plan(with_budget(question, part), salt)
+    except JobError as error:
+        sentences = [in_question(name, str(sentence)) for sentence in error.args]
+        raise JobError(*(each if where in each else f"{where}: {each}" for each in sentences)) from None
+    if parts_of(plan.rounds[-1]) > 1:
+        raise JobError(f"{where} asks for a table in parts, which needs a job of its own.")
+    return plan
+
+
+def with_budget(question: Job, part: Budget) -> Job:
+    """Return a question as a job of its own, with its part of the budget."""
+    own = question.privacy.model_copy(update={"epsilon": part.epsilon, "delta": part.delta})
+    return question.model_copy(update={"privacy": own})
+
+
+def questions_of(job: QuestionsJob, plan: JointPlan) -> dict[str, tuple[Job, Plan]]:
+    """Return each question as a job of its own with its part of the budget, and its plan."""
+    return {
+        name: (with_budget(question, plan.budgets[name]), plan.plans[name])
+        for name, question in job.jobs.items()
+    }
+
+
+def check_joint_spend(plan: JointPlan, budget: Budget) -> None:
+    """Check that the draws of all rounds spend at most the budget, recomputed from what the rounds hold.
+
+    Raises:
+        JobError: they spend more.
+    """
+    spent = plan.recomputed(budget.delta).epsilon
+    deltas = sum(part.delta for part in plan.budgets.values())
+    if not (spent <= budget.epsilon * (1 + _ROUNDING) and deltas <= budget.delta):
+        raise JobError(
+            f"privacy.epsilon is {budget.epsilon}: the planned noise of all questions would spend {spent}, "
+            "so nothing was run."
+        )
+
+
+def describe_joint_privacy(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:
+    """Return what a release and a plan say of the privacy of all questions together, as JSON values."""
+    return {
+        "epsilon": job.privacy.epsilon,
+        "delta": job.privacy.delta,
+        "neighbors": job.privacy.neighbors,
+        "unit": job.unit,
+        "policy": None,
+        "hides": plan.hides or hides(job.privacy.neighbors, job.unit),
+        "spent": plan.spend.epsilon,
+        "accountant": plan.spend.accountant,
+        "factor": plan.factor,
+    }
+
+
+def describe_joint(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:
+    """Return the plan as JSON values; each question has those of a plan of its own."""
+    return {
+        "task": QUESTIONS,
+        "run_id": job.run_id,
+        "output": job.output,
+        "privacy": {**describe_joint_privacy(job, plan), "ledger": job.privacy.ledger},
+        QUESTIONS: {
+            name: {**describe(own, its), "share": job.shares[name]}
+            for name, (own, its) in questions_of(job, plan).items()
+        },
+    }
+
+
+def planned_as(
+    job: Job | QuestionsJob,
+) -> tuple[Plan | JointPlan, dict[str, Any], Callable[[Mapping[str, Any], Console], None]]:
+    """Return the plan of a job that will not run, the same as JSON values, and what prints these."""
+    if isinstance(job, QuestionsJob):
+        joint = make_joint_plan(job, {name: bytes(16) for name in job.jobs})
+        return joint, describe_joint(job, joint), show_joint
+    plan = make_plan(job, bytes(16))
+    return plan, describe(job, plan), show
+
+
+def budget_sentence(privacy: Mapping[str, Any], count: int) -> str:
+    """Return in words how the budget of a plan or a release is shared, and what is spent of it."""
+    gained = ""
+    if privacy["factor"] > 1:
+        gained = (
+            " Together the draws cost less than one by one, so each question may spend "
+            f"{number(privacy['factor'], 3)} times its part of epsilon."
+        )
+    return (
+        f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, shared by {count} "
+        f"question{'s' if count > 1 else ''}. All draws together spend epsilon {number(privacy['spent'], 6)} "
+        f"({privacy['accountant']}).{gained}"
+    )
+
+
+def show_joint(plan: Mapping[str, Any], console: Console) -> None:
+    """Print the described plan of several questions, one after the other."""
+    questions = plan[QUESTIONS]
+    console.print(budget_sentence(plan["privacy"], len(questions)))
+    if "ledger" in plan:
+        console.print(plan["ledger"]["says"])
+    for name, described in questions.items():
+        console.print()
+        console.rule(Text(name, "bold"), align="left")
+        show(described, console)

@@ -1,0 +1,21 @@
+"""The report of a release in a folder, of one question or of several."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.job.questions import QUESTIONS
+from pipelines.joint_release import answers_of, read_answer_rows
+from pipelines.release import read_rows
+from pipelines.report.report import render, render_questions
+from pipelines.storage.folder import Folder
+
+
+def report_page(folder: Folder, release: Mapping[str, Any]) -> bytes:
+    """Return the report of a release and of the tables in its folder, as an HTML file.
+
+    Raises:
+        JobError: a table is not as the run wrote it.
+    """
+    if release["task"] == QUESTIONS:
+        return render_questions(release, answers_of(release), read_answer_rows(folder, release)).encode()
+    return render(release, read_rows(folder)).encode()

@@ -1,0 +1,58 @@
+"""Checks of a run before it is charged: its places are apart, and its ledger admits it."""
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from core.plan import Plan
+from core.questions import JointPlan
+from pipelines.errors import JobError
+from pipelines.job.job import Job
+from pipelines.job.questions import QuestionsJob
+from pipelines.ledger.ledger import check_charge
+from pipelines.release import read_output_id
+from pipelines.run.delivery import delivery_of
+from pipelines.storage.locate import open_folder
+from pipelines.table import ATTEMPT
+from transforms.list_files import lies_within
+
+
+def check_apart(job: Job | QuestionsJob, files: Sequence[str]) -> None:
+    """Check that input, joined table, output and ledger are apart.
+
+    A later run would read an output, a ledger or a joined table in the input as rows. A ledger with the name
+    of a file of the output would be taken for that file.
+    """
+    join = job.input.join
+    places = {
+        "output": job.output,
+        "privacy.ledger": job.privacy.ledger,
+        "input.join.path": None if join is None else join.path,
+    }
+    for name, place in places.items():
+        if place is not None and lies_within(job.input.path, place):
+            raise JobError(
+                f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
+                "read it as rows; give a path outside the input."
+            )
+    own = [os.path.realpath(open_folder(job.output).locate(name)) for name in files]
+    ledger = os.path.realpath(job.privacy.ledger or "")
+    if ledger in own or os.path.dirname(ledger) == os.path.dirname(own[files.index(ATTEMPT)]):
+        raise JobError(
+            f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
+            "another path."
+        )
+
+
+def check_place(job: Job | QuestionsJob, plan: Plan | JointPlan, clock: Callable[[], datetime]) -> None:
+    """Check that the ledger admits a run, and that its output can be written.
+
+    Raises:
+        JobError: there is no ledger, or the output folder is wrong.
+        LedgerRefusal: the ledger refuses the run.
+    """
+    if job.privacy.ledger is not None:
+        delivery = delivery_of(job)
+        output_id = read_output_id(delivery.folder)
+        delivery.check_charge(check_charge(job.privacy.ledger, job, plan, clock, output_id))
+    open_folder(job.output).prepare()

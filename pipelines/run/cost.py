@@ -1,0 +1,195 @@
+"""Predict what runs of a job cost on this machine, from two runs on made-up rows.
+
+The rows are uniform over the public domain, so they are nobody's data. No row of the input is read, nothing
+is charged, and nothing is written but temporary files.
+
+The model, for n rows:
+
+- Processor seconds are start + n * each: two constants, which the two runs measure.
+- Memory is the peak of all processes together: that of the larger run, and more where it grew with n.
+- Passes follow from the plan: one for each round and look, see `core.rounds.Looking`. Rows that must meet,
+  those of a unit or of a block, are read once and go through the runner; the passes read what was made of
+  them. Otherwise every pass reads the rows, and only aggregates go through the runner.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from rich import box
+from rich.table import Table
+
+from core.domain import Grid
+from core.rounds import looks_of
+from pipelines.answers.text import number
+from pipelines.errors import JobError
+from pipelines.job.job import Job, SubsamplesJob
+from pipelines.job.questions import QuestionsJob
+from pipelines.plan import make_plan
+from pipelines.run.usage import Usage, run_command
+
+ROWS = (1_000_000, 10_000_000, 100_000_000)
+TRIALS = (1 << 21, 3 << 21)
+"""Rows of the two runs. Both have several row groups, so that what workers hold of one is no growth."""
+
+PER_UNIT = 10
+"""Rows of each made-up unit."""
+
+_ROW_GROUP = 1 << 20
+_SMALLEST_GROWTH = 2.0  # bytes a row; measurements differ by more than less would be
+_SHOAL = "from pipelines.cli import main; main()"
+_VALUE, _KEY = 8, 16  # bytes of a value, and of the key of a unit, as they go through the runner at most
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run over so many rows costs.
+
+    Args:
+        rows: number of rows.
+        rows_read: rows that all passes together read from storage.
+        shuffled: bytes of rows that go through the runner, at most. Aggregates are not included.
+        processor: seconds of the processor, of all processes.
+        memory: peak bytes of all processes together.
+    """
+
+    rows: int
+    rows_read: int
+    shuffled: int
+    processor: float
+    memory: float
+
+
+def predict(
+    job: Job | QuestionsJob, rows: Sequence[int] = ROWS, trials: tuple[int, int] = TRIALS
+) -> list[Cost]:
+    """Predict what `job` costs for each number of rows.
+
+    Args:
+        job: the checked job.
+        rows: numbers of rows.
+        trials: rows of the smaller and of the larger run.
+
+    Raises:
+        JobError: there is no number of rows, or one below 1; or the job has several questions; or a run
+            fails.
+    """
+    if isinstance(job, QuestionsJob):
+        raise JobError("shoal cost predicts the run of one question: give each question a job of its own.")
+    if not rows or min(rows) < 1:
+        raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
+    passes = sum(1 + looks_of(step) for step in make_plan(job, bytes(16)).rounds)
+    meet = job.unit is not None or isinstance(job, SubsamplesJob)
+    width = _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY)
+    few, many = (_try(job, n) for n in trials)
+    more = trials[1] - trials[0]
+    each = max(0.0, many.processor - few.processor) / more
+    growth = (many.memory - few.memory) / more
+    growth = growth if growth > _SMALLEST_GROWTH else 0.0
+    return [
+        Cost(
+            n,
+            n * (1 if meet else passes),
+            n * width if meet else 0,
+            max(0.0, many.processor - each * trials[1]) + each * n,
+            many.memory + growth * max(0, n - trials[1]),
+        )
+        for n in rows
+    ]
+
+
+def _try(job: Job, rows: int) -> Usage:
+    """Run the job on so many made-up rows, in a process of its own.
+
+    Raises:
+        JobError: the run fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="shoal-cost-") as folder:
+        place = Path(folder)
+        _write_rows(job, place / "rows.parquet", rows)
+        values = trial(job, place)
+        (place / "job.json").write_text(json.dumps(values))
+        usage = run_command([sys.executable, "-c", _SHOAL, "run", str(place / "job.json")])
+    if usage.code:
+        raise JobError(f"A run on made-up rows failed. {usage.error.removeprefix('shoal: ').strip()}")
+    return usage
+
+
+def trial(job: Job, folder: Path) -> dict[str, Any]:
+    """Return the values of a job like `job`, that reads made-up rows in `folder` and charges no ledger.
+
+    These rows have the columns that the task uses, so nothing is derived or joined, and no row is left out.
+    """
+    values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
+    values["input"] |= {"path": str(folder / "rows.parquet")}
+    for key in ("where", "derive", "join"):
+        values["input"].pop(key, None)
+    values["privacy"].pop("ledger", None)
+    return {**values, "output": str(folder / "out"), "run_id": "trial"}
+
+
+def _write_rows(job: Job, path: Path, rows: int) -> None:
+    writer: pq.ParquetWriter | None = None
+    for first in range(0, rows, _ROW_GROUP):
+        table = pa.table(dict(made_up(job, first, min(_ROW_GROUP, rows - first))))
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=_ROW_GROUP)
+    if writer is not None:
+        writer.close()
+
+
+def made_up(job: Job, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
+    """Make rows from `first` on: uniform over the domain, or for a function within `input.bounds`.
+
+    A unit has ten rows, one after the other. A column that orders rows is their number.
+    """
+    rng, names = np.random.default_rng(first), job.input.columns
+    columns: dict[str, NDArray[Any]] = {}
+    if isinstance(job, SubsamplesJob):
+        bounds = job.input.bounds or ((0.0, 1.0),) * len(names)
+        columns = {name: rng.uniform(*ends, rows) for name, ends in zip(names, bounds, strict=True)}
+    else:
+        columns = {name: _on_axis(job.grid, axis, rows, rng) for axis, name in enumerate(names)}
+    numbers = np.arange(first, first + rows)
+    if job.order is not None:
+        columns.setdefault(job.order, numbers)
+    if job.unit is not None:
+        columns.setdefault(job.unit, numbers // PER_UNIT)
+    return columns
+
+
+def _on_axis(grid: Grid, axis: int, rows: int, rng: np.random.Generator) -> NDArray[Any]:
+    steps = rng.integers(0, grid.extents[axis], rows, endpoint=True)
+    if not grid.wide:
+        return np.asarray(steps * grid.step + grid.lower[axis])
+    lowest = np.array(grid.lower[axis], dtype=np.int64 if grid.upper[axis] < 1 << 63 else np.uint64)
+    return np.asarray(steps.astype(lowest.dtype) * lowest.dtype.type(grid.step) + lowest)
+
+
+def as_values(costs: Sequence[Cost]) -> list[dict[str, float]]:
+    """Return the costs as JSON values."""
+    return [vars(cost) for cost in costs]
+
+
+def table(costs: Sequence[Cost]) -> Table:
+    """Return the costs as a table."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in ("rows", "rows read", "rows through the runner", "CPU seconds", "peak memory"):
+        shown.add_column(header, justify="right")
+    for cost in costs:
+        shown.add_row(
+            f"{cost.rows:,}",
+            f"{cost.rows_read:,}",
+            f"{number(cost.shuffled / 1e6)} MB" if cost.shuffled else "none",
+            number(cost.processor, 3),
+            f"{number(cost.memory / 1e6, 3)} MB",
+        )
+    return shown

@@ -1,0 +1,149 @@
+"""The pipeline of a job of several questions: one read of the rows for all that is due, one release."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from core.questions import JointPlan
+from core.rounds import Strand
+from core.secure_noise import SecureNoise, secret_salt
+from pipelines.console.events import Events
+from pipelines.console.progress import Step
+from pipelines.job.job import Job
+from pipelines.job.questions import QuestionsJob, in_question, table_name
+from pipelines.joint_plan import make_joint_plan
+from pipelines.joint_release import check_stored, draft_joint_release
+from pipelines.release import FILES
+from pipelines.run.check_run import check_apart, check_place
+from pipelines.run.delivery import Delivery, write_answers, write_one_answer
+from pipelines.run.progress import announced
+from pipelines.run.runners import check_options, make_options, open_pipeline
+from pipelines.storage.locate import open_folder
+from transforms.bound_together import BoundedReaderOfQuestions, BoundingOfQuestions, BoundTogether
+from transforms.bound_units import BoundedReader, Bounding
+from transforms.gather_parts import GATHERED
+from transforms.list_files import InputError
+from transforms.open_source import Opened, Source, open_files, open_source
+from transforms.preparation import Preparation
+from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, check_axes
+from transforms.records import RecordsOfQuestions
+from transforms.run_rounds import RunStrands, passes_of
+
+
+@dataclass(frozen=True)
+class PreparedQuestions:
+    """A job of several questions that passed every check; see `pipelines.run.run.Prepared`.
+
+    Args:
+        job: the job.
+        options: options of Beam.
+        sources: the input of each question: the same files, each with its own columns.
+        plan: the plans of all questions.
+        salt: 16 secret bytes that tell units apart and choose their rows. Samples have salts of their own.
+    """
+
+    job: QuestionsJob
+    options: PipelineOptions
+    sources: Mapping[str, Source]
+    plan: JointPlan
+    salt: bytes = field(repr=False)
+
+    @property
+    def strands(self) -> list[Strand]:
+        """The rounds of each question, in the order of the job."""
+        return [Strand(plan.rounds, plan.start) for plan in self.plan.plans.values()]
+
+    @property
+    def bounding(self) -> BoundingOfQuestions | None:
+        """How the rows of a unit become its records; None where each row is a record."""
+        if self.job.unit is None:
+            return None
+        asked = self.job.jobs.items()
+        return BoundingOfQuestions(
+            tuple(
+                Bounding.of(self.sources[name], job.grid, job.keep, self.salt, job.checks > 0)
+                for name, job in asked
+            )
+        )
+
+
+def prepare_questions(
+    job: QuestionsJob, runner: str, beam_options: Sequence[str], clock: Callable[[], datetime]
+) -> PreparedQuestions:
+    """Check `job` as far as possible before it is charged; see `pipelines.run.run.prepare_run`."""
+    options = make_options(runner, job, beam_options)
+    check_options(options)
+    check_apart(job, (*FILES, *map(table_name, job.jobs)))
+    opened, preparation = open_files(job.input.path), job.input.preparation()
+    sources = {name: _source_of(name, question, opened, preparation) for name, question in job.jobs.items()}
+    plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})
+    prepared = PreparedQuestions(job, options, sources, plan, secret_salt())
+    check_stored(open_folder(job.output), draft_joint_release(job, plan))
+    check_place(job, plan, clock)
+    return prepared
+
+
+def _source_of(name: str, question: Job, opened: Opened, preparation: Preparation) -> Source:
+    """Return the input of a question.
+
+    Raises:
+        InputError: it is not what the question says.
+    """
+    asked = question.input
+    try:
+        source = open_source(asked.path, asked.columns, question.unit, question.order, opened, preparation)
+        check_axes(source, question.grid)
+    except InputError as error:
+        raise InputError(*(in_question(name, str(sentence)) for sentence in error.args)) from None
+    return source
+
+
+def steps_of_questions(prepared: PreparedQuestions) -> list[Step]:
+    """Return the steps of a run that count what they have done, in order."""
+    row_groups, bounding = next(iter(prepared.sources.values())).row_groups, prepared.bounding
+    passes = passes_of(prepared.strands)
+    if bounding is None:
+        return [Step(name, row_groups, "row groups") for name in passes]
+    parts = [Step(name, len(bounding.places), "parts", weight=0.2) for name in passes]
+    return [Step(GATHERED, row_groups, "row groups"), *parts]
+
+
+@contextmanager
+def announced_questions(prepared: PreparedQuestions, events: Events) -> Iterator[list[Strand]]:
+    """Yield the strands of a run, whose rounds report their releases to `events`; see `announced`."""
+    with ExitStack() as stack:
+        yield [
+            Strand(tuple(stack.enter_context(announced(plan.rounds, events.of(question=name)))), plan.start)
+            for name, plan in prepared.plan.plans.items()
+        ]
+
+
+def build_joint_pipeline(
+    prepared: PreparedQuestions, delivery: Delivery, strands: Sequence[Strand]
+) -> beam.Pipeline:
+    """Return the pipeline of a run: read, all rounds of all questions, write."""
+    pipeline = open_pipeline(prepared.options)
+    elements, records = read_records(prepared, pipeline)
+    draft: Any = draft_joint_release(prepared.job, prepared.plan)
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records)
+    answers = last | "WriteAnswers" >> beam.Map(write_one_answer, draft, delivery)
+    _ = answers | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_answers, draft, delivery)
+    return pipeline
+
+
+def read_records(
+    prepared: PreparedQuestions, pipeline: beam.Pipeline
+) -> tuple[beam.PCollection, RecordsOfQuestions]:
+    """Return what every pass reads, and how it becomes the records of the questions."""
+    job, sources = prepared.job, prepared.sources
+    elements = pipeline | "Read" >> ReadBlocks(next(iter(sources.values())))
+    if prepared.bounding is None:
+        readers = (Reader.of(sources[name], its.grid, its.checks > 0) for name, its in job.jobs.items())
+        return elements, ReaderOfQuestions(tuple(readers))
+    bounded = elements | "Units" >> BoundTogether(prepared.bounding)
+    return bounded, BoundedReaderOfQuestions(tuple(BoundedReader(its.grid) for its in job.jobs.values()))

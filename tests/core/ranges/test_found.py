@@ -1,0 +1,218 @@
+"""Rectangles: their noise, bounds that hold however records lie, and errors against a grid of equal cells."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.budget import Budget
+from core.domain import Grid
+from core.errors import InvalidValue
+from core.mechanisms.tails import variance
+from core.neighbors import Neighbors
+from core.policy import Distance, Policy
+from core.ranges.boxes import Boxes, Cells, Equal
+from core.ranges.found import Asked, CountedCells
+from core.ranges.params import Ranges
+from core.ranges.task import RANGES
+from core.rounds import Block, run_in_memory
+from tests.core.seeded import SeededNoise
+
+ADD, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
+PLANE = Grid((0.0, -10.0), (1023.0, 757.0), 1.0)
+SPACE = Grid((0.0, 0.0, 0.0), (127.0, 90.0, 40.0), 1.0)
+METHODS = ("tree", "grid")
+
+
+def plan_for(
+    method: str = "auto",
+    ranges: Any = (),
+    grid: Grid = PLANE,
+    budget: Budget | None = None,
+    neighbors: Neighbors = ADD,
+    **more: Any,
+) -> Any:
+    params = Ranges(ranges, method, **more)
+    return RANGES.plan(grid, params, budget or Budget(1.0, 0.0), neighbors, bytes(16))
+
+
+def released(plan: Any, points: np.ndarray, seed: int = 0) -> CountedCells:
+    ids = np.arange(len(points), dtype=np.uint64)
+    blocks = [Block(points[part], ids[part]) for part in np.array_split(np.arange(len(points)), 2)]
+    found: CountedCells = run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(seed))
+    return found
+
+
+def clumped(n: int, grid: Grid = PLANE, seed: int = 0) -> np.ndarray:
+    """Records in a few round clumps, and some spread evenly."""
+    rng, extents = np.random.default_rng(seed), np.asarray(grid.extents)
+    centers = rng.random((8, len(extents))) * extents
+    points = centers[rng.integers(0, 8, n)] + rng.normal(0, extents / 60, (n, len(extents)))
+    even = rng.random((n, 1)) < 0.1
+    return np.clip(np.where(even, rng.random(points.shape) * extents, points), 0, extents).astype(np.int64)
+
+
+def some_rectangles(grid: Grid, count: int, seed: int = 1) -> Any:
+    rng, low, high = np.random.default_rng(seed), np.array(grid.lower), np.array(grid.upper)
+    ends = np.sort(low + rng.random((count, 2, grid.dimension)) * (high - low), axis=1)
+    return tuple(tuple(zip(*each, strict=True)) for each in ends.tolist())
+
+
+def exact(points: np.ndarray, grid: Grid, sides: Any) -> int:
+    values = np.asarray(grid.restore(points))
+    low, high = np.array(sides).T
+    return int(((values >= low - 1e-9) & (values <= high + 1e-9)).all(axis=1).sum())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("grid", [PLANE, SPACE], ids=["plane", "space"])
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE], ids=["add", "replace"])
+def test_bounds_of_all_rectangles_hold_at_once(method: str, grid: Grid, neighbors: Neighbors) -> None:
+    """40 runs at failure 0.3: more than 12 + 4.5 * 2.9 runs with a broken bound show a wrong one."""
+    points, ranges = clumped(5000, grid), some_rectangles(grid, 12)
+    plan = plan_for(method, ranges, grid, neighbors=neighbors, failure=0.3)
+    true = [exact(points, grid, sides) for sides in ranges]
+    broken = cells = 0
+    for seed in range(40):
+        found = released(plan, points, seed)
+        asked = found.result(grid).ranges
+        broken += any(not each.low <= n <= each.high for each, n in zip(asked, true, strict=True))
+        whole = np.bincount(found.cells.find(points), minlength=len(found.counts))
+        cells += np.abs(found.estimates - whole).max() > plan.promises["cell_error"]
+    assert broken <= 25 and cells <= 25
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bounds_of_a_rectangle_of_whole_cells_are_close(method: str) -> None:
+    """The whole domain: the bounds are a few standard errors from the count."""
+    ranges = (((0.0, 1023.0), (-10.0, 757.0)),)
+    found = released(plan_for(method, ranges), clumped(20_000))
+    (whole,) = found.result(PLANE).ranges
+    assert whole.count == pytest.approx(found.estimates.sum())
+    assert whole.high - whole.low <= 8 * whole.standard_error + 2
+    assert abs(whole.count - 20_000) <= 6 * whole.standard_error
+
+
+def test_the_standard_error_is_that_of_the_noise() -> None:
+    """Fixed cells: 600 releases of their counts. A standard deviation is within 15% but for 1e-6."""
+    boxes = Boxes.of(Equal.of((12, 12), 2), np.arange(5))
+    cells = Cells(boxes, np.array([[3, 3], [1, 1], [2, 2], [6, 2]]))
+    step = plan_for("grid").rounds[-1]
+    points = np.random.default_rng(0).integers(0, 12, (300, 2))
+    block = Block(points, np.arange(300, dtype=np.uint64))
+    total = step.summarize(block, cells)
+    found = [step.release(total, cells, SeededNoise(seed)) for seed in range(600)]
+    for first, last in (([0, 0], [11, 11]), ([0, 0], [5, 5]), ([1, 2], [7, 11]), ([2, 2], [3, 3])):
+        shares = found[0].shares(np.array(first), np.array(last))
+        sums = np.array([shares @ each.estimates for each in found])
+        assert sums.std() == pytest.approx(found[0].noise_variance(shares) ** 0.5, rel=0.15)
+        partly = shares @ np.bincount(cells.find(points), minlength=len(shares))
+        assert abs(sums.mean() - partly) <= 5 * sums.std() / 600**0.5
+    alone = found[0].table(Grid((0.0, 0.0), (11.0, 11.0), 1.0))
+    assert (alone["standard_error"] <= variance(step.cells.scale) ** 0.5 * 1.0001).all()
+
+
+def test_inference_is_least_squares() -> None:
+    """The estimates are those that weighted least squares gives, on a box of three cells."""
+    boxes = Boxes.of(Equal.of((3, 1), 1), np.arange(2))
+    cells = Cells(boxes, np.array([[3, 1]]))
+    found = CountedCells(cells, np.array([30]), np.array([2, 9, 7]), 3.0, 5.0, Asked((), 0.1))
+    rows = np.vstack([np.eye(3), np.ones((1, 3))])
+    noise = np.array([variance(5.0)] * 3 + [variance(3.0)]) ** -0.5
+    fitted = np.linalg.lstsq(rows * noise[:, None], np.array([2, 9, 7, 30]) * noise, rcond=None)[0]
+    assert found.estimates == pytest.approx(fitted)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_much_better_than_a_flat_noisy_grid(method: str) -> None:
+    """20 random rectangles, 3 releases: at most half of the error of 256 x 256 noisy cells."""
+    points, ranges = clumped(50_000, seed=3), some_rectangles(PLANE, 20, seed=4)
+    true = np.array([exact(points, PLANE, sides) for sides in ranges])
+    plan = plan_for(method, ranges)
+    ours = [[each.count for each in released(plan, points, s).result(PLANE).ranges] for s in range(3)]
+    cells = Cells(
+        Boxes.of(Equal.of((1024, 768), 256), np.arange((1 << 16) + 1)), np.ones((1 << 16, 2), np.int64)
+    )
+    counts = np.bincount(cells.find(points), minlength=1 << 16)
+    rng, flat = np.random.default_rng(0), []
+    for _ in range(3):
+        noisy = counts + rng.laplace(0, 1, len(counts))
+        zeros = np.zeros(len(counts), np.int64)
+        found = CountedCells(cells, zeros, zeros, 1.0, 1.0, Asked((), 0.1))
+        corners = [np.array(sides).T - np.array(PLANE.lower) for sides in ranges]
+        shares = [found.shares(np.ceil(low), np.floor(high)) for low, high in corners]
+        flat.append([share @ noisy for share in shares])
+    errors = [np.abs(np.array(each) - true).mean() for each in (ours, flat)]
+    assert errors[0] < errors[1] / 2
+
+
+def test_the_splits_are_charged_for_the_relation() -> None:
+    """By the bounds that `Splits` proves for an added record and for a replaced one, of the same epsilon."""
+    for neighbors in (ADD, REPLACE):
+        (draw,) = plan_for("tree", neighbors=neighbors).rounds[0].draws()
+        assert draw.changes == neighbors.changes
+        assert draw.cost.epsilon <= 0.2 * 1.0001
+
+
+def test_auto_has_the_smaller_expected_error() -> None:
+    plan = plan_for()
+    assert plan.method == min(plan.chosen.errors, key=plan.chosen.errors.get)
+    assert set(plan.alternatives) == set(METHODS) - {plan.method}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE], ids=["add", "replace"])
+@pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(0.01, 1e-6), Budget(1e-9, 0.0)], ids=str)
+def test_every_database_has_an_answer(method: str, neighbors: Neighbors, budget: Budget) -> None:
+    plan = plan_for(method, some_rectangles(PLANE, 2), budget=budget, neighbors=neighbors)
+    assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
+    for n in (0, 1, 50):
+        found = released(plan, clumped(n))
+        assert 0 < len(found.counts) <= 1 << 20
+        assert all(0 <= each.low <= each.high for each in found.result(PLANE).ranges) or n < 50
+
+
+def test_the_table_answers_a_rectangle_as_the_release_does() -> None:
+    ranges = some_rectangles(PLANE, 3)
+    found = released(plan_for("tree", ranges), clumped(3000))
+    table = found.table(PLANE)
+    for each in found.result(PLANE).ranges:
+        part = np.ones(len(table["count"]))
+        for axis in (0, 1):
+            first, last = table[f"first_{axis}"], table[f"last_{axis}"]
+            low, high = np.ceil(each.lower[axis]), np.floor(each.upper[axis])
+            inside = np.minimum(last, high) - np.maximum(first, low) + 1
+            part *= np.maximum(inside, 0) / (last - first + 1)
+        assert part @ table["count"] == pytest.approx(each.count)
+
+
+def test_a_policy_of_distances_does_not_lower_the_noise() -> None:
+    near = plan_for(neighbors=Neighbors("replace_one", Policy(Distance(2))))
+    full = plan_for(neighbors=REPLACE)
+    assert near.policy is None and near.promises == full.promises
+    assert any("does not lower the noise" in note for note in near.notes)
+
+
+@pytest.mark.parametrize(
+    ("grid", "ranges", "said"),
+    [
+        (Grid((0.0,), (9.0,), 1.0), (), "columns has 1 columns: ranges takes two or three, and cdf one"),
+        (Grid((0.0,) * 4, (9.0,) * 4, 1.0), (), "columns has 4 columns"),
+        (PLANE, (((0.0, 1.0),),), "ranges has a rectangle of 1 pairs"),
+        (Grid((0, 0), (2**40, 2**40), 1), (), "too large for exact int64 distances"),
+    ],
+    ids=["line", "four", "pairs", "wide"],
+)
+def test_what_is_refused(grid: Grid, ranges: Any, said: str) -> None:
+    with pytest.raises(InvalidValue, match=said):
+        plan_for("auto", ranges, grid)
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [(((2.0, 1.0), (0.0, 1.0)),), (((0.0, float("nan")), (0.0, 1.0)),), (((0.0, 1.0, 2.0), (0.0, 1.0)),)],
+    ids=["order", "nan", "three ends"],
+)
+def test_rectangles_that_are_none_are_refused(ranges: Any) -> None:
+    with pytest.raises(InvalidValue, match="a rectangle has a pair of finite numbers"):
+        Ranges(ranges)

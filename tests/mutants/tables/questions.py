@@ -1,0 +1,123 @@
+"""Jobs of several questions: what all of them cost, whose samples are whose, and which draw is shown."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_CORE, _RUN, _RELEASE = "core/questions.py", "pipelines/run/joint_run.py", "pipelines/joint_release.py"
+_ROUNDS, _TOGETHER = "transforms/run_rounds.py", "transforms/bound_together.py"
+
+_BUDGET = Selection(("tests/core/test_questions.py",))
+_STRANDS = Selection(("tests/transforms/test_run_strands.py",), "one_thread or columns or units or repeated")
+_JOB = Selection(("tests/pipelines/test_questions.py",), "stored_table or secret or recomputed or ledger")
+
+COSTS = (
+    Mutant(
+        6,
+        _CORE,
+        "each question gets all of delta",
+        "_WHOLE * part * budget.delta)",
+        "_WHOLE * budget.delta)",
+        _BUDGET,
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "only the first question is charged",
+        "return tuple(draw for plan in self.plans.values() for draw in plan.mechanisms)",
+        "return next(iter(self.plans.values())).mechanisms",
+        _BUDGET,
+    ),
+    Mutant(
+        7,
+        _CORE,
+        "parts are raised as if the costs of all questions were those of the dearest",
+        "together = spend([draw for each in draws for draw in each], delta)",
+        "together = max((spend(each, delta) for each in draws), key=lambda each: each.epsilon)",
+        _BUDGET,
+    ),
+    Mutant(
+        7,
+        _CORE,
+        "a plan that spends too much is kept",
+        "if draft.spend.epsilon <= budget.epsilon * (1 + _ROUNDING):",
+        "if draft.spend.epsilon <= 1.5 * budget.epsilon:",
+        _BUDGET,
+    ),
+    Mutant(
+        8,
+        "pipelines/joint_plan.py",
+        "the joint spend is not checked",
+        "if not (spent <= budget.epsilon * (1 + _ROUNDING) and deltas <= budget.delta):",
+        "if not deltas <= budget.delta:",
+        _JOB,
+    ),
+)
+
+STRANDS = (
+    Mutant(
+        4,
+        _RUN,
+        "all questions sample the same records",
+        "plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})",
+        "plan = make_joint_plan(job, dict.fromkeys(job.jobs, secret_salt()))",
+        _JOB,
+    ),
+    Mutant(
+        12,
+        _ROUNDS,
+        "noise is drawn again for every consumer",
+        'return passed | "Keep" >> _Keep() if draws else passed',
+        "return passed",
+        _STRANDS,
+    ),
+    Mutant(
+        12,
+        _ROUNDS,
+        "a question releases from the state of the first one",
+        "step, has = steps[number], _of_strands(kept)[number]",
+        "step, has = steps[number], kept[0][1]",
+        _STRANDS,
+    ),
+    Mutant(
+        12,
+        "transforms/merge_aggregates.py",
+        "counts below the floor reach the private stage",
+        "return strand, made if floor is None else Made(made.aggregate.above(floor), made.mark)",
+        "return strand, made",
+        _STRANDS,
+    ),
+    Mutant(
+        12,
+        _TOGETHER,
+        "all questions get the record of the first one",
+        "for shard, piece in split_batch(own, batch, keys):",
+        "for shard, piece in split_batch(first, batch, keys):",
+        _STRANDS,
+    ),
+)
+
+SHOWN = (
+    Mutant(
+        12,
+        _RELEASE,
+        "a second draw of a table replaces the first one",
+        'stored = made if folder.create(file, made) else folder.read(file) or b""',
+        "folder.replace(file, made)\n    stored = made",
+        _JOB,
+    ),
+    Mutant(
+        12,
+        _RELEASE,
+        "a second draw is shown in release.json, although the first one is stored",
+        'stored = made if folder.create(file, made) else folder.read(file) or b""',
+        "folder.create(file, made)\n    stored = made",
+        _JOB,
+    ),
+    Mutant(
+        12,
+        _RELEASE,
+        "a table of other noise is shown",
+        'if answer["mechanisms"] != finite(draft.answers[name])["mechanisms"]:',
+        "if False:",
+        _JOB,
+    ),
+)

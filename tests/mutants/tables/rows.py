@@ -1,0 +1,92 @@
+"""Wrong versions of how rows are made ready."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_PREPARED = Selection(("tests/transforms/test_preparation.py",))
+_LANGUAGE = Selection(("tests/transforms/test_evaluate_expression.py",), "beyond_float64 or every_type")
+_JOBS = Selection(("tests/pipelines/test_rows.py",), "wrong")
+
+READY = (
+    Mutant(
+        12,
+        "transforms/preparation.py",
+        "a condition that is null keeps a row",
+        "pc.fill_null(rows.evaluated(self.where), False)",
+        "pc.fill_null(rows.evaluated(self.where), True)",
+        Selection(("tests/transforms/test_preparation.py",), "null_leaves"),
+    ),
+    Mutant(
+        4,
+        "transforms/read_blocks.py",
+        "the identity of a row depends on which rows before it are kept",
+        "batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()",
+        "batch = batch.filter(kept)\n                ids = ids[: batch.num_rows]",
+        _PREPARED,
+    ),
+    Mutant(
+        12,
+        "transforms/split_units.py",
+        "a function gets rows that are left out",
+        "valid = pc.is_valid(keys) if kept is None else pc.and_(pc.is_valid(keys), kept)",
+        "valid = pc.is_valid(keys)",
+        _PREPARED,
+    ),
+    Mutant(
+        12,
+        "transforms/bound_units.py",
+        "a unit keeps rows that are left out",
+        "if kept is not None:",
+        "if False:",
+        _PREPARED,
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_expression.py",
+        "what is null in an expression depends on the first row",
+        "found = _of_rows(_value(node, lambda _: texts, len(texts)), len(texts))",
+        "found = _of_rows(_value(node, lambda _: texts, len(texts)), len(texts))\n"
+        "    found = pc.coalesce(found, found[0])",
+        _LANGUAGE,
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_expression.py",
+        "an overflow of one row makes floats of all rows",
+        "    except pa.ArrowInvalid:\n        exact = ",
+        "    except pa.ArrowInvalid:\n        one, other = as_floats(one), as_floats(other)\n"
+        "        return _FLOAT[function](one, other)\n        exact = ",
+        _LANGUAGE,
+    ),
+    Mutant(
+        12,
+        "transforms/join_table.py",
+        "a public table may change during a run",
+        "changed = {version, version_of(file)} != {file.version}",
+        "changed = False",
+        _PREPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "a condition may change the number of records, which is public",
+        'privacy.neighbors == "replace_one" and not function',
+        "False",
+        _JOBS,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "edges that are public may depend on a weight",
+        "if public_edges and (",
+        "if False and (",
+        _JOBS,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "a ledger counts units of two meanings together",
+        "if privacy.ledger is not None and unit is not None and (unit in made or _may_be_joined(given)):",
+        "if False:",
+        _JOBS,
+    ),
+)

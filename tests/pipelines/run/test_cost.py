@@ -1,0 +1,126 @@
+"""What a run will cost, predicted from runs on made-up rows."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from pipelines.job.job import check_job
+from pipelines.run.cost import ROWS, Cost, made_up, predict, trial
+from pipelines.run.usage import run_command
+from pipelines.tasks import TASKS
+from tests.pipelines.conftest import Bench, Refused
+from tests.pipelines.jobs import LINE, changes
+
+FEW = (3000, 6000)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_made_up_rows_are_rows_of_the_job(bench: Bench, task: str) -> None:
+    """They fill the domain, and are in no file of the job."""
+    job = check_job(bench.changed(changes(task)))
+    rows = made_up(job, 100, 500)
+    assert tuple(rows) == job.input.columns and {len(column) for column in rows.values()} == {500}
+    if not TASKS[task].subsamples:
+        points = np.stack([*rows.values()], axis=1)
+        low, high = np.array(job.grid.lower), np.array(job.grid.upper)
+        assert (points >= low).all() and (points <= high).all()
+        assert (np.ptp(points, axis=0) > 0.9 * (high - low)).all()
+
+
+@pytest.mark.parametrize("upper", [2**40, 2**62, 2**64 - 1])
+def test_rows_of_wide_domains_are_whole_numbers(bench: Bench, upper: int) -> None:
+    lower = upper - 2**40
+    line = {"input.columns": ["x"], "domain.lower": [lower], "domain.upper": [upper], "domain.step": 1}
+    job = check_job(bench.changed({**changes("median"), **line}))
+    (values,) = made_up(job, 0, 200).values()
+    assert values.dtype.kind in "iu" and lower <= int(values.min()) < int(values.max()) <= upper
+
+
+def test_units_have_ten_rows(bench: Bench) -> None:
+    last = {"input.unit": "who", "input.keep": "last", "input.order": "when"}
+    rows = made_up(check_job(bench.changed({**changes("median"), **last})), 0, 95)
+    assert np.bincount(rows["who"]).tolist() == [10] * 9 + [5]
+    assert (np.diff(rows["when"]) == 1).all()
+
+
+@pytest.mark.parametrize("task", ["histogram", "sample_and_aggregate"])
+def test_a_trial_differs_in_its_places_alone(bench: Bench, task: str) -> None:
+    asked = bench.changed({**changes(task), "privacy.ledger": str(bench.folder / "ledger.json")})
+    values = trial(check_job(asked), bench.folder / "trial")
+    job = check_job(values)
+    assert job.privacy.ledger is None and job.task_params == check_job(asked).task_params
+    assert job.input.path.startswith(str(bench.folder / "trial")) and job.output.startswith(
+        str(bench.folder / "trial")
+    )
+
+
+def test_made_up_rows_are_used_as_they_are(bench: Bench) -> None:
+    """They have the columns of the task, so nothing is left out, derived or joined."""
+    given = {
+        "input.where": "z > 1",
+        "input.derive": {"x": "z"},
+        "input.join": {"path": "t.parquet", "on": "z"},
+    }
+    job = check_job(trial(check_job(bench.changed(given)), bench.folder / "trial"))
+    assert not job.input.preparation()
+    assert tuple(made_up(job, 0, 5)) == ("x", "y")
+
+
+def test_what_is_predicted(bench: Bench) -> None:
+    """The input is not there, and a ledger is not looked at."""
+    shutil.rmtree(bench.rows.parent)
+    asked = {**changes("histogram"), "privacy.ledger": str(bench.folder / "ledger.json")}
+    small, large = predict(check_job(bench.changed(asked)), (10**6, 10**9), FEW)
+    assert (small.rows, small.rows_read, small.shuffled) == (10**6, 10**6, 0)
+    assert 0.3 < small.processor <= large.processor and 5e7 < small.memory <= large.memory
+    assert not (bench.folder / "out").exists() and not (bench.folder / "ledger.json").exists()
+
+
+def test_rows_of_units_go_through_the_runner(bench: Bench) -> None:
+    asked = {**changes("median"), "input.unit": "who"}
+    (cost,) = predict(check_job(bench.changed(asked)), (10**6,), FEW)
+    assert (cost.rows_read, cost.shuffled) == (10**6, (8 + 16) * 10**6)
+
+
+def test_looks_are_passes(bench: Bench) -> None:
+    line = {**LINE, "domain.lower": [0], "domain.upper": [2**30], "domain.step": 1}
+    (cost,) = predict(check_job(bench.changed({**changes("median"), **line})), (1000,), FEW)
+    assert cost.rows_read == 2000
+
+
+def test_the_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def predicted(job: object, rows: tuple[int, ...]) -> list[Cost]:
+        asked.append(tuple(rows))
+        return [Cost(n, 3 * n, 0, 4.5, 2e8) for n in rows]
+
+    monkeypatch.setattr("pipelines.run.cost.predict", predicted)
+    shown = bench.shoal("cost", bench.write(bench.job))
+    assert shown.exit_code == 0 and "100,000,000" in shown.stdout and "200 MB" in shown.stdout
+    as_json = bench.shoal("cost", bench.write(bench.job), "--rows", "5", "--rows", "7", "--json")
+    assert [each["rows_read"] for each in json.loads(as_json.stdout)] == [15, 21]
+    assert asked == [ROWS, (5, 7)]
+
+
+def test_wrong_numbers_of_rows(bench: Bench, refused: Refused) -> None:
+    said = refused(bench.shoal("cost", bench.write(bench.job), "--rows", "0"))
+    assert said == "shoal: --rows is 0: give whole numbers above 0."
+
+
+def test_a_function_that_is_not_there(bench: Bench, refused: Refused) -> None:
+    asked = bench.changed(changes("sample_and_aggregate"))
+    asked["params"]["function"] = "nowhere:nothing"
+    said = refused(bench.shoal("cost", bench.write(asked)))
+    assert said.startswith("shoal: A run on made-up rows failed. ") and "nowhere" in said
+
+
+def test_usage_counts_children() -> None:
+    """A child that takes 50 MB and a fifth of a second of the processor."""
+    busy = "t = time.process_time()\nwhile time.process_time() < t + .2: pass"
+    child = f"import time\nx = bytearray(50 << 20)\n{busy}"
+    used = run_command(["sh", "-c", f"python3 -c '{child}'; true"])
+    assert used.code == 0 and used.processor >= 0.2 and used.memory > 50 << 20 and used.seconds >= 0.2
+    assert run_command(["sh", "-c", "echo wrong >&2; exit 3"]).error == "wrong\n"

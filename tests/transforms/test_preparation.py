@@ -1,0 +1,333 @@
+"""Rows made ready: what is kept and derived is what a file made beforehand would hold, in its places."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.domain import Grid
+from core.rounds import Block
+from tests.transforms.tables import write
+from transforms.bound_units import Bounding, bound_in_memory
+from transforms.join_table import MOST_BYTES, Join, open_join
+from transforms.list_files import InputError
+from transforms.open_source import Source, open_source
+from transforms.parse_expression import parse_expression
+from transforms.preparation import Preparation
+from transforms.read_batches import read_batches
+from transforms.read_blocks import Reader, list_row_groups, read_blocks, read_in_memory
+from transforms.read_prepared import read_prepared
+from transforms.split_units import Splitting, gather, split_rows
+from transforms.unit_records import Keep
+
+LINE = Grid((0.0,), (100.0,), 1.0)
+SALT = b"a salt of 16 byt"
+N = 2000
+
+
+def preparation(where: str | None = None, join: Join | None = None, **derive: str) -> Preparation:
+    derived = tuple((name, parse_expression(text)) for name, text in derive.items())
+    return Preparation(None if where is None else parse_expression(where), derived, join)
+
+
+def records(source: Source, grid: Grid = LINE) -> Block:
+    blocks = list(read_in_memory(source, grid))
+    return Block(np.concatenate([b.points for b in blocks]), np.concatenate([b.ids for b in blocks]))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    """Two files of 2,000 rows of visits: half of them are in DE, and a part of the columns is null."""
+    rng = np.random.default_rng(3)
+    columns = {
+        "amount": rng.integers(0, 100, 2 * N).astype(float),
+        "city": rng.choice(["DE", "FR", "IT"], 2 * N),
+        "user": np.array([f"user {i}" for i in rng.integers(0, 300, 2 * N)]),
+        "time": rng.integers(0, 10**15, 2 * N),
+    }
+    columns["amount"][::17] = np.nan
+    for number in range(2):
+        part = {name: column[number * N : (number + 1) * N] for name, column in columns.items()}
+        part["time"] = pa.array(part["time"], pa.timestamp("us"))
+        write(tmp_path / "rows" / f"{number}.parquet", 300, unused=[{"a": 1}] * N, **part)
+    return tmp_path / "rows", columns
+
+
+def test_rows_keep_their_places_when_others_are_left_out(rows) -> None:
+    folder, columns = rows
+    every = records(open_source(str(folder), ["amount"]))
+    some = records(
+        open_source(str(folder), ["amount"], preparation=preparation("city == 'DE' and amount > 50"))
+    )
+    kept = (columns["city"] == "DE") & (columns["amount"] > 50)
+    places = np.r_[np.arange(N), np.arange(N) + (1 << 40)].astype(np.uint64)
+    assert some.ids.tolist() == places[kept].tolist()
+    assert some.points.ravel().tolist() == columns["amount"][kept].astype(int).tolist()
+    assert np.isin(some.ids, every.ids).all()
+
+
+def test_a_derived_column_is_an_axis(rows) -> None:
+    folder, columns = rows
+    made = preparation("later", later="amount + 1", hour="hour(time)")
+    with pytest.raises(
+        InputError, match=r"input\.where, for 0\.parquet: it gives a number, but must be true or"
+    ):
+        open_source(str(folder), ["later"], preparation=made)
+    source = open_source(
+        str(folder),
+        ["later", "hour"],
+        preparation=preparation("hour < 12", later="amount + 1", hour="hour(time)"),
+    )
+    hours = columns["time"] // 3_600_000_000 % 24
+    kept = (hours < 12) & ~np.isnan(columns["amount"])
+    expected = np.stack([columns["amount"][kept] + 1, hours[kept]], axis=1).astype(int)
+    found = records(source, Grid((0.0, 0.0), (200.0, 23.0), 1.0))
+    assert found.points.tolist() == expected.tolist()
+    assert source.inexact == ("later",)
+
+
+def test_a_condition_that_is_null_leaves_a_row_out(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1.0, 2.0, 3.0], y=[None, 5, 7])
+    source = open_source(str(tmp_path), ["x"], preparation=preparation("y > 6 or x < 0"))
+    assert records(source).points.ravel().tolist() == [3]
+    source = open_source(str(tmp_path), ["x"], preparation=preparation("not (y > 6)"))
+    assert records(source).points.ravel().tolist() == [2]
+
+
+def test_only_the_columns_that_are_needed_are_read(rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _ = rows
+    seen = []
+
+    def watched(*given: object, **named: object):
+        for batch in read_batches(*given, **named):
+            seen.append(tuple(batch.schema.names))
+            yield batch
+
+    monkeypatch.setattr("transforms.read_prepared.read_batches", watched)
+    made = preparation("city == 'DE'", hour="hour(time)", unread="amount + length(user)")
+    records(open_source(str(folder), ["hour"], preparation=made))
+    assert set(seen) == {("city", "time")}
+
+
+@pytest.mark.parametrize("keep", ["one", "last", "mean", "count"])
+def test_units_are_those_of_a_file_filtered_before(rows, tmp_path: Path, keep: Keep) -> None:
+    """Derived units and orders are those that the file would have as columns."""
+    folder, columns = rows
+    kept = np.flatnonzero(columns["city"] != "FR")
+    write(
+        tmp_path / "filtered" / "0.parquet",
+        amount=columns["amount"][kept],
+        who=[f"{user}!".upper()[:-1] for user in columns["user"][kept]],
+        when=-columns["time"][kept],
+    )
+    order = "when" if keep == "last" else None
+    plain = open_source(str(tmp_path / "filtered"), ["amount"], "who", order)
+    made = preparation("city != 'FR'", who="upper(user)", when="0 - floor(seconds(time) * 1000000)")
+    prepared = open_source(str(folder), ["amount"], "who", order, made)
+    found = [
+        list(bound_in_memory(source, Bounding.of(source, LINE, keep, SALT, True)))
+        for source in (prepared, plain)
+    ]
+    for one, other in zip(*found, strict=True):
+        assert one.points.tolist() == other.points.tolist()
+        assert one.ids.tolist() == other.ids.tolist()
+        assert np.array_equal(one.outside, other.outside)
+    assert sum(len(block.ids) for block in found[0]) > 200
+
+
+def test_checks_count_only_rows_that_are_kept(rows) -> None:
+    folder, columns = rows
+    source = open_source(str(folder), ["amount"], preparation=preparation("city == 'DE'"))
+    counts = sum(block.outside for block in read_checked(source))
+    of_rows = columns["city"] == "DE"
+    with np.errstate(invalid="ignore"):
+        assert counts.tolist() == [
+            np.isnan(columns["amount"][of_rows]).sum(),
+            (columns["amount"][of_rows] > 60).sum(),
+        ]
+
+
+def read_checked(source: Source) -> list[Block]:
+    reader = Reader.of(source, Grid((0.0,), (60.0,), 1.0), True)
+    return [
+        block
+        for file in source.files
+        for place in list_row_groups(file)
+        for block in read_blocks(reader, place)
+    ]
+
+
+@pytest.mark.parametrize("unit", [None, "user"])
+def test_the_number_of_batches_does_not_depend_on_what_is_kept(rows, unit: str | None) -> None:
+    folder, _ = rows
+    numbers = []
+    for where in ("amount > -1", "amount > 1000", "city == 'DE'"):
+        source = open_source(str(folder), ["amount"], unit, preparation=preparation(where))
+        cut = Splitting(source.columns, unit, 7, SALT, source.preparation)
+        numbers.append(
+            [len(list(split_rows(cut, place))) for file in source.files for place in list_row_groups(file)]
+        )
+    assert numbers[0] == numbers[1] == numbers[2]
+
+
+@pytest.mark.parametrize("unit", [None, "user"])
+def test_a_row_is_in_the_same_block_whether_others_are_left_out(rows, unit: str | None) -> None:
+    folder, _ = rows
+
+    def blocks(source: Source) -> list[list[float]]:
+        cut = Splitting(source.columns, unit, 7, SALT, source.preparation)
+        parts: dict[int, list] = {}
+        for file in source.files:
+            for place in list_row_groups(file):
+                for part, shard in split_rows(cut, place):
+                    parts.setdefault(part, []).append(shard)
+        every = sorted(each for part, some in parts.items() for each in gather(cut, part, some))
+        return [pa.ipc.open_stream(rows).read_all()["amount"].to_pylist() for _, rows in every]
+
+    whole = blocks(open_source(str(folder), ["amount"], unit))
+    some = blocks(open_source(str(folder), ["amount"], unit, preparation=preparation("amount > 50")))
+    assert some == [[x for x in block if x > 50] for block in whole]
+
+
+def test_a_public_table_is_joined_by_key(rows, tmp_path: Path) -> None:
+    folder, columns = rows
+    table = write(
+        tmp_path / "towns.parquet", city=["IT", "XX", "DE", None], size=[60, 1, 80, 5], name=["a"] * 4
+    )
+    made = preparation("size > 70 or is_null(size)", open_join(str(table), "city", None), twice="size * 2")
+    source = open_source(str(folder), ["size"], preparation=made)
+    assert records(source).points.ravel().tolist() == [80] * (columns["city"] == "DE").sum()
+    source = open_source(str(folder), ["twice"], preparation=made)
+    assert set(records(source, Grid((0.0,), (200.0,), 1.0)).points.ravel().tolist()) == {160}
+    assert source.every_file[-1].name == "towns.parquet"
+
+
+def test_a_joined_table_that_is_written_again_ends_a_run(rows, tmp_path: Path) -> None:
+    folder, _ = rows
+    path = write(tmp_path / "towns.parquet", city=["DE"], size=[80])
+    join = open_join(str(path), "city", ("size",))
+    source = open_source(str(folder), ["size"], preparation=preparation(join=join))
+    write(path, city=["DE"], size=[70])
+    stale = Join(join.file, join.on, join.columns)
+    from transforms.join_table import _table
+
+    _table.cache_clear()  # as in another process
+    with pytest.raises(
+        InputError, match=r"^input\.join\.path: towns\.parquet was written again during the run"
+    ):
+        records(source)
+    assert stale == join
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "problem"),
+    [
+        ({"city": ["DE", "DE"], "size": [1, 2]}, {}, "path: t.parquet has a value of city in two rows"),
+        ({"city": ["DE"]}, {}, "path: t.parquet has only the column city; give one more"),
+        ({"city": [1.5], "size": [1]}, {}, "on: city is double in t.parquet; give a column of integers"),
+        ({"city": [[1]], "size": [1]}, {}, "on: city is list<"),
+        ({"city": ["DE"], "size": [[1]]}, {}, "columns: size is list<"),
+        ({"town": ["DE"], "size": [1]}, {}, "on: city is missing from t.parquet; its columns are town, size"),
+        ({"city": ["DE"], "size": [1]}, {"columns": ("big",)}, "columns: big is missing from t.parquet"),
+        (
+            {"city": [str(i) for i in range(20)], "size": ["x" * (4 << 20)] * 20},
+            {},
+            f"path: t.parquet takes more than {MOST_BYTES >> 20} MB in memory",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_joined_is_refused(tmp_path: Path, columns, given, problem: str) -> None:
+    path = write(tmp_path / "t.parquet", **columns)
+    with pytest.raises(InputError) as error:
+        open_join(str(path), "city", given.get("columns"))
+    assert str(error.value).startswith(f"input.join.{problem}")
+    assert str(error.value).endswith(".")
+
+
+@pytest.mark.parametrize("content", [None, b"no parquet", b"PAR1"])
+def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "t.parquet").write_bytes(content)
+    with pytest.raises(
+        InputError, match=r"^input\.join\.path: t\.parquet cannot be read as Parquet; give one"
+    ):
+        open_join(str(tmp_path / "t.parquet"), "city", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"where": "contry == 'DE'"}, "where, for 0.parquet: it names the column contry, which is not there"),
+        ({"where": "unused == 1"}, "where, for 0.parquet: unused is struct<"),
+        ({"where": "city > 1"}, "where, for 0.parquet: > takes values of one kind"),
+        ({"where": "amount"}, "where, for 0.parquet: it gives a number, but must be true or false"),
+        ({"where": "if(amount > 1, null, null)"}, "where, for 0.parquet: if has only null"),
+        ({"a": "b + 1", "b": "amount"}, "derive.a, for 0.parquet: it names the derived column b, which only"),
+        ({"amount": "amount + 1"}, "derive.amount: 0.parquet has a column amount, too: rename one"),
+        ({"a": "hour(amount)"}, "derive.a, for 0.parquet: hour takes a timestamp, but here it has a number"),
+        ({"amont": "amount", "where": "amonut > 1"}, "where, for 0.parquet: it names the column amonut"),
+    ],
+)
+def test_an_expression_that_does_not_fit_is_refused(rows, given: dict[str, str], problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        open_source(str(rows[0]), ["amount"], preparation=preparation(**given))
+    assert str(error.value).startswith(f"input.{problem}")
+    assert str(error.value).endswith(".")
+
+
+def test_a_text_as_an_axis_is_refused_like_a_column(rows) -> None:
+    with pytest.raises(
+        InputError, match=r"input\.columns: t is large_string in 0\.parquet; used columns must be"
+    ):
+        open_source(str(rows[0]), ["t"], preparation=preparation(t="lower(city)"))
+
+
+@pytest.mark.parametrize("made", [{}, {"day": "date(time)"}])
+def test_a_time_as_an_axis_is_refused_with_a_way_out(rows, made: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=r"; make a number of it in input\.derive, such as days\(day\) or"):
+        open_source(str(rows[0]), ["day" if made else "time"], preparation=preparation(**made))
+
+
+def test_files_that_differ_in_what_is_derived_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "rows" / "a.parquet", x=[1])
+    write(tmp_path / "rows" / "b.parquet", x=[1.5])
+    with pytest.raises(
+        InputError, match=r"^input\.columns: y is int64 in a\.parquet but double in b\.parquet"
+    ):
+        open_source(str(tmp_path / "rows"), ["y"], preparation=preparation(y="x + 1"))
+    write(tmp_path / "rows" / "b.parquet", x=["1"])
+    with pytest.raises(InputError, match=r"^input\.derive\.y, for b\.parquet: \+ takes numbers"):
+        open_source(str(tmp_path / "rows"), ["y"], preparation=preparation(y="x + 1"))
+
+
+def test_a_column_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["x", "x", "y"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="it names the column x, which occurs more than once"):
+        open_source(str(tmp_path / "a.parquet"), ["y"], preparation=preparation("x > 1"))
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_long_texts_in_a_condition_are_read_a_few_at_a_time(tmp_path: Path, dictionary: bool) -> None:
+    """40 texts of 3 MB a row are 120 MB; a batch takes about 64 MB."""
+    texts = ["x" * (3 << 20) + str(i % 2) for i in range(40)]
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": texts, "x": np.arange(40.0)}), path, use_dictionary=dictionary)
+    source = open_source(str(path), ["x"], preparation=preparation("ends_with(t, '1')"))
+    (file,) = source.files
+    batches = list(read_prepared(source.preparation, file, 0, ("x",), 1000))
+    assert max(len(batch) for batch, _ in batches) <= 22
+    assert records(source).points.ravel().tolist() == list(range(1, 40, 2))
+
+
+@pytest.mark.parametrize("unit", ["user", "city"])
+def test_a_unit_may_also_be_in_a_condition(rows, unit: str) -> None:
+    folder, columns = rows
+    value = columns[unit][5]
+    source = open_source(str(folder), ["amount"], unit, preparation=preparation(f"{unit} != '{value}'"))
+    bounding = Bounding.of(source, LINE, "one", SALT)
+    units = sum(len(block.ids) for block in bound_in_memory(source, bounding))
+    held = columns[unit][~np.isnan(columns["amount"])]
+    assert units == len(np.unique(held)) - 1

@@ -1,0 +1,218 @@
+"""Several questions in the same steps: each one's aggregates and states are those of a run of its own."""
+
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import transforms.read_batches
+from core.aggregate import Tally
+from core.domain import Grid
+from core.noise import Noise
+from core.rounds import Block, Strand, looks_of, run_in_memory, run_strands_in_memory
+from core.secure_noise import SecureNoise
+from tests.engines.golden import GRID, NOISELESS, OTHERS, Trace, recorded
+from tests.transforms.tables import write_points
+from transforms.bound_together import (
+    BoundedReaderOfQuestions,
+    BoundingOfQuestions,
+    BoundTogether,
+    bound_together_in_memory,
+)
+from transforms.bound_units import BoundedReader, Bounding, bound_in_memory
+from transforms.embedded_runner import EmbeddedRunner
+from transforms.open_source import Source, open_source
+from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, read_in_memory
+from transforms.records import Drawn
+from transforms.run_rounds import Held, RunStrands, _of_strands, passes_of, steps_of
+
+LINE = Grid((0.0,), (1.0,), 2.0**-10)
+NAMES = ("every_kind", "one_cluster", "triangles", "all_below_the_floor", "mst_cost")
+"""Strands of one to five rounds: with floors and without, with samples, and with an examination."""
+
+MODES = {
+    "one_thread": {"direct_num_workers": 1, "direct_running_mode": "in_memory"},
+    "two_threads": {"direct_num_workers": 2, "direct_running_mode": "multi_threading"},
+    "two_processes": {"direct_num_workers": 2, "direct_running_mode": "multi_processing"},
+}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    folder = write_points(tmp_path_factory.mktemp("strands") / "data", [3000, 0, 1, 2000], 3)
+    return open_source(str(folder), ["x", "y"])
+
+
+def strands(names: Sequence[str] = NAMES) -> list[Strand]:
+    return [Strand(tuple(rounds), start) for rounds, start in map(recorded, names)]
+
+
+def in_beam(
+    source: Source, output: Path, strands: Sequence[Strand], records: Any, prepare: Any = None, **options: Any
+) -> list[Any]:
+    """Return the last state of every strand, each of which must come once."""
+    options.setdefault("direct_running_mode", "in_memory")
+
+    def keep(last: tuple[int, object]) -> None:
+        with (output / str(last[0])).open("xb") as file:
+            pickle.dump(last[1], file)
+
+    output.mkdir()
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
+        elements = pipeline | ReadBlocks(source)
+        elements = elements if prepare is None else elements | prepare
+        elements | RunStrands(strands, NOISELESS, records) | "Save" >> beam.Map(keep)
+    assert len(list(output.iterdir())) == len(strands)
+    return [pickle.loads((output / str(number)).read_bytes()) for number in range(len(strands))]
+
+
+def assert_equal(got: Sequence[Trace], expected: Sequence[Trace]) -> None:
+    for ours, theirs in zip(got, expected, strict=True):
+        assert len(ours.aggregates) == len(theirs.aggregates)
+        for one, other in zip(ours.aggregates, theirs.aggregates, strict=True):
+            assert type(one) is type(other) and one == other
+        if len(ours.aggregates) > 1:  # the answer of a graph is drawn from noise that is not scaled
+            assert repr(ours.state) == repr(theirs.state)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_strand_is_what_it_is_alone(source: Source, tmp_path: Path, mode: str) -> None:
+    blocks = list(read_in_memory(source, GRID))
+    expected = run_strands_in_memory(strands(), [blocks] * len(NAMES), NOISELESS)
+    assert len({len(trace.aggregates) for trace in expected}) > 2
+    records = ReaderOfQuestions((Reader.of(source, GRID),) * len(NAMES))
+    assert_equal(in_beam(source, tmp_path / "out", strands(), records, **MODES[mode]), expected)
+
+
+def test_strands_that_look_run_beside_strands_that_release(source: Source, tmp_path: Path) -> None:
+    names = [name for name in OTHERS if name.startswith(("wide", "quantiles", "cdf", "median"))]
+    several = strands([*names, "every_kind"])
+    looks = [sum(map(looks_of, strand.rounds)) for strand in several]
+    assert max(looks) > 0 and min(looks) == 0
+    assert len(passes_of(several)) == max(map(len, map(steps_of, several)))
+    blocks = list(read_in_memory(source, GRID))
+    records = ReaderOfQuestions((Reader.of(source, GRID),) * len(several))
+    got = in_beam(source, tmp_path / "out", several, records)
+    assert_equal(got, run_strands_in_memory(several, [blocks] * len(several), NOISELESS))
+
+
+@dataclass(frozen=True)
+class Records:
+    """A round that counts records, sums their points, and sums what was left out."""
+
+    name: str
+    floor: None = None
+
+    def summarize(self, block: Block, state: tuple[int, ...]) -> Tally:
+        outside = np.zeros(4, np.int64) if block.outside is None else np.resize(block.outside, 4)
+        ids = int((block.ids % np.uint64(1009)).sum())
+        return Tally(np.array([len(block.ids), block.points.sum(), ids, *outside]))
+
+    def release(self, aggregate: Tally, state: tuple[int, ...], noise: Noise) -> tuple[int, ...]:
+        return (*state, *aggregate.totals.tolist())
+
+
+def counting(number: int, rounds: int) -> Strand:
+    return Strand(tuple(Records(f"{number}-{i}") for i in range(rounds)), ())
+
+
+def test_each_question_has_its_own_columns_and_grid_and_rows_are_read_once(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [("x",), ("y",), ("x", "y"), ("x",)]
+    grids = [LINE, LINE, GRID, replace(LINE, step=2.0**-4)]
+    readers = tuple(Reader(c, grid, checked=True) for c, grid in zip(asked, grids, strict=True))
+    several = [counting(number, rounds) for number, rounds in enumerate((1, 3, 2, 1))]
+    read: Counter[tuple[str, ...]] = Counter()
+    inner = transforms.read_batches._read
+
+    def noted(file: object, row_group: object, used: Sequence[str], *more: Any) -> Any:
+        read[tuple(sorted(used))] += 1
+        return inner(file, row_group, used, *more)
+
+    monkeypatch.setattr(transforms.read_batches, "_read", noted)
+    got = in_beam(source, tmp_path / "out", several, ReaderOfQuestions(readers))
+    assert set(read) == {("x", "y"), ("y",)}  # the third pass needs y alone
+    assert read["x", "y"] == 2 * read["y",]
+    for number, reader in enumerate(readers):
+        blocks = [
+            block
+            for file in source.files
+            for part in transforms.read_blocks.list_row_groups(file)
+            for block in reader.blocks(part)
+        ]
+        assert got[number] == run_in_memory(several[number].rounds, blocks, (), NOISELESS)
+    assert len({state[:7] for state in got}) == 4
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_units_become_a_record_in_each_question(tmp_path: Path, checked: bool) -> None:
+    rng = np.random.default_rng(3)
+    columns = {"x": rng.uniform(-0.2, 1.1, 2000), "y": rng.uniform(size=2000), "t": rng.integers(0, 99, 2000)}
+    who = np.where(rng.uniform(size=2000) < 0.1, None, rng.integers(0, 300, 2000).astype(str))
+    pq.write_table(pa.table({**columns, "who": pa.array(who)}), tmp_path / "rows.parquet", row_group_size=300)
+    source = open_source(str(tmp_path / "rows.parquet"), ["x", "y"], "who")
+    salt = b"sixteen secrets!"
+    own = (
+        Bounding(("x",), LINE, "who", "mean", salt, shards=5, checked=checked),
+        Bounding(("x", "y"), GRID, "who", "one", salt, shards=3),
+        Bounding(("y",), LINE, "who", "last", salt, shards=4, checked=checked, order="t"),
+    )
+    bounding = BoundingOfQuestions(own)
+    expected = [list(bound_in_memory(source, each)) for each in own]
+    several = [counting(number, number + 1) for number in range(3)]
+    states = run_strands_in_memory(several, expected, NOISELESS)
+    assert run_strands_in_memory(several, bound_together_in_memory(source, bounding), NOISELESS) == states
+    records = BoundedReaderOfQuestions(tuple(BoundedReader(each.grid) for each in own))
+    got = in_beam(source, tmp_path / "out", several, records, BoundTogether(bounding))
+    assert got == states
+    assert all(0 < state[0] <= 300 for state in got)
+
+
+def test_a_strand_with_two_states_ends_the_run() -> None:
+    one, other = (1, Held(Drawn((), b"one"))), (1, Held(Drawn((), b"other")))
+    assert _of_strands([one]) == dict([one])
+    with pytest.raises(RuntimeError, match="two states of one question"):
+        _of_strands([one, other])
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A round whose state is its noise, and what all noise was before it."""
+
+    name: str
+    floor: None = None
+
+    def summarize(self, block: Block, state: tuple[int, ...]) -> Tally:
+        return Tally(np.array([1, *state]))
+
+    def release(self, aggregate: Tally, state: tuple[int, ...], noise: Noise) -> tuple[int, ...]:
+        blocks, *seen = aggregate.totals.tolist()
+        assert seen == [blocks * value for value in state]
+        return (*state, int(noise.laplace(np.zeros(1, np.int64), 1e9)[0]))
+
+
+def test_repeated_bundles_show_one_draw_of_each_strand(source: Source, tmp_path: Path) -> None:
+    several = [Strand(tuple(Draws(str(i)) for i in range(rounds)), ()) for rounds in (1, 3, 2)]
+    records = ReaderOfQuestions((Reader.of(source, GRID),) * 3)
+    options = PipelineOptions([], direct_runner_bundle_repeat=3)
+
+    def append(last: tuple[int, object], file: str) -> None:
+        with (tmp_path / file).open("a") as opened:
+            opened.write(f"{last}\n")
+
+    with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
+        last = pipeline | ReadBlocks(source) | RunStrands(several, SecureNoise(), records)
+        last | "One" >> beam.Map(append, "one")
+        last | "Again" >> beam.Reshuffle() | "Two" >> beam.Map(append, "two")
+    seen = {*(tmp_path / "one").read_text().splitlines(), *(tmp_path / "two").read_text().splitlines()}
+    assert len(seen) == 3

@@ -1,0 +1,164 @@
+"""Look up the rows of a small public table by key."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transforms.expression_values import DATE, TEXT, WHOLE, column_values
+from transforms.list_files import File, InputError, filesystem, short, version_of
+from transforms.parse_expression import ExpressionError
+
+MOST_BYTES = 64 << 20
+"""Most bytes that the key and the used columns of a public table may take in the memory of a worker."""
+
+_ALLOWED = "give one Parquet file"
+_KEYS = (*WHOLE, TEXT, DATE)
+
+
+@dataclass(frozen=True)
+class Join:
+    """A public table whose columns rows get by key, or null where their key is not in it.
+
+    What a row gets depends on the public table and on the row's own key.
+
+    Args:
+        file: the Parquet file of the table.
+        on: name of the key, in the rows and in the table.
+        columns: the columns that rows get.
+    """
+
+    file: File
+    on: str
+    columns: tuple[str, ...]
+
+    def schema(self) -> dict[str, pa.DataType]:
+        """Return the type of each column that rows get."""
+        return {name: column.type for name, column in _table(self)[1].items()}
+
+    def look_up(self, keys: pa.Array) -> dict[str, pa.Array]:
+        """Return the columns of the table at keys of `column_values`, each of shape (n,).
+
+        Raises:
+            ExpressionError: the keys are not of the kind of the table's keys.
+            InputError: the table cannot be read, or was written again.
+        """
+        known, columns = _table(self)
+        wanted = keys.dictionary if pa.types.is_dictionary(keys.type) else keys
+        if wanted.type != known.type:
+            raise ExpressionError(f"{self.on} is {wanted.type} in the rows, but {known.type} in the table")
+        places = pc.index_in(wanted, value_set=known)
+        if wanted is not keys:
+            places = places.take(keys.indices)
+        return {name: column.take(places) for name, column in columns.items()}
+
+
+def open_join(path: str, on: str, columns: tuple[str, ...] | None) -> Join:
+    """Check a public table.
+
+    Args:
+        path: one Parquet file.
+        on: name of the key.
+        columns: the columns that rows get; by default all but the key.
+
+    Raises:
+        InputError: the file cannot be read, is too large, lacks a column, or has a key twice.
+    """
+    file = File(path, posixpath.basename(path))
+    try:
+        file = File(path, file.name, 0, version_of(file))
+        names = _schema(file).names
+    except InputError as error:  # of the scheme or the credentials
+        raise InputError(str(error).replace("input.path", "input.join.path", 1)) from None
+    except Exception:
+        raise _unreadable(file) from None
+    used = tuple(name for name in names if name != on) if columns is None else columns
+    for field, name in (("on", on), *(("columns", name) for name in used)):
+        if names.count(name) != 1:
+            what = "occurs more than once in" if name in names else "is missing from"
+            raise InputError(
+                f"input.join.{field}: {short(name)} {what} {short(file.name)}; its columns are "
+                f"{short(', '.join(names))}."
+            )
+    if not used:
+        raise InputError(
+            f"input.join.path: {short(file.name)} has only the column {short(on)}; give one more."
+        )
+    join = Join(file, on, used)
+    _table(join)
+    return join
+
+
+def _schema(file: File) -> pa.Schema:
+    system, where = filesystem(file.path)
+    with system.open_input_file(where) as opened:
+        return pq.ParquetFile(opened).schema_arrow
+
+
+@lru_cache(maxsize=2)
+def _table(join: Join) -> tuple[pa.Array, Mapping[str, pa.Array]]:
+    """Return the keys and columns of a table. A process reads it once."""
+    file = join.file
+    batches, size = [], 0
+    try:
+        version = version_of(file)
+        system, where = filesystem(file.path)
+        with system.open_input_file(where) as opened:
+            parquet = pq.ParquetFile(opened, page_checksum_verification=True)
+            for batch in parquet.iter_batches(
+                4096, columns=list(dict.fromkeys((join.on, *join.columns))), use_threads=False
+            ):
+                size += batch.nbytes
+                if size > MOST_BYTES:
+                    break
+                batches.append(batch)
+            table = pa.Table.from_batches(batches, None if batches else parquet.schema_arrow)
+        changed = {version, version_of(file)} != {file.version}
+    except Exception:  # damaged bytes may cause any type of error
+        raise _unreadable(file) from None
+    if changed:
+        raise InputError(
+            f"input.join.path: {short(file.name)} was written again during the run; leave it as it is until "
+            "a run has ended."
+        )
+    if size > MOST_BYTES:
+        raise InputError(
+            f"input.join.path: {short(file.name)} takes more than {MOST_BYTES >> 20} MB in memory, of which "
+            "each worker holds a copy: choose fewer input.join.columns, or a smaller table."
+        )
+    return _checked(join, table)
+
+
+def _checked(join: Join, table: pa.Table) -> tuple[pa.Array, Mapping[str, pa.Array]]:
+    def values(name: str) -> pa.Array:
+        column = column_values(name, table.column(name).combine_chunks())
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+    try:
+        keys = values(join.on)
+    except ExpressionError as error:
+        raise InputError(f"input.join.on: {error}.") from None
+    if keys.type not in _KEYS:
+        raise InputError(
+            f"input.join.on: {short(join.on)} is {keys.type} in {short(join.file.name)}; give a column of "
+            "integers, text or dates."
+        )
+    held = pc.is_valid(keys)
+    known = keys.filter(held)
+    if len(pc.unique(known)) < len(known):
+        raise InputError(
+            f"input.join.path: {short(join.file.name)} has a value of {short(join.on)} in two rows; give a "
+            "table with one row per key."
+        )
+    try:
+        return known, {name: values(name).filter(held) for name in join.columns}
+    except ExpressionError as error:
+        raise InputError(f"input.join.columns: {error}.") from None
+
+
+def _unreadable(file: File) -> InputError:
+    return InputError(f"input.join.path: {short(file.name)} cannot be read as Parquet; {_ALLOWED}.")

@@ -1,0 +1,221 @@
+"""Merge the aggregates that workers made: by key, in shards where they are large, or examined on workers.
+
+The key of what is merged and released is the number of a strand; see `core.rounds.Strand`. Steps make and
+take keys themselves, because every step costs time in each round.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
+
+from core.rounds import Examination
+from transforms.plain_errors import plain_errors
+from transforms.records import check_marks
+from transforms.spill import Spill
+
+_MERGING = "Merging"
+"""What the steps between workers and the private stage are called where they fail."""
+
+_EXAMINING = "Examining"
+"""What the steps that examine a merged aggregate are called where they fail."""
+
+Sums = list[tuple[int, Any]]
+"""Pairs of a number of aggregates and their sum, in descending order of the number."""
+
+Keyed = tuple[int, Any]
+"""A key and an element."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """An aggregate with the mark of the state from which it was made.
+
+    See `transforms.records.check_marks`.
+
+    Args:
+        aggregate: of the records of some workers.
+        mark: see `Drawn`.
+    """
+
+    aggregate: Any
+    mark: bytes
+
+    def __add__(self, other: "Made") -> "Made":
+        check_marks(self.mark, other.mark)
+        return Made(self.aggregate + other.aggregate, self.mark)
+
+
+@dataclasses.dataclass
+class Merge(beam.PTransform):
+    """Merge all aggregates of each strand into one; sparse counts with a floor by shard first.
+
+    Where some strands have a floor, an aggregate of the others passes through one shard.
+
+    Args:
+        floors: the clipping floor of each strand, or None; see `core.rounds.Round`.
+        shards: number of shards in which a large sparse aggregate is merged.
+    """
+
+    floors: Mapping[int, int | None]
+    shards: int
+
+    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        """Take and return pairs of a strand and a `Made`."""
+        if any(floor is not None for floor in self.floors.values()):
+            aggregates |= "Shards" >> _MergeShards(self.floors, self.shards)
+        return aggregates | "Together" >> beam.CombinePerKey(Sum())
+
+
+@dataclasses.dataclass
+class _MergeShards(beam.PTransform):
+    """Merge sparse counts by shard, and concatenate the counts that exceed the floor."""
+
+    floors: Mapping[int, int | None]
+    shards: int
+
+    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        return (
+            aggregates
+            | "Split" >> beam.FlatMap(_split, self.floors, self.shards).with_output_types(Keyed)
+            | "MergeShard" >> beam.CombinePerKey(Sum())
+            | "Clip" >> beam.Map(_clip, self.floors, self.shards).with_output_types(Keyed)
+        )
+
+
+@dataclasses.dataclass
+class MergeAndExamine(beam.PTransform):
+    """Merge large aggregates, and examine the sum in parts, which are always there.
+
+    See `core.rounds.Examination`. Between the steps, aggregates wait in a file where the whole pipeline runs
+    in this process, because its runner would hold several copies of them.
+
+    Args:
+        strand: whose aggregates they are.
+        examination: of its round.
+    """
+
+    strand: int
+    examination: Examination
+
+    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        """Take pairs of the strand and a `Made`; return one pair of it and what was found."""
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        arranged = (
+            aggregates
+            | "MergeLarge" >> beam.CombinePerKey(SpilledSum(self.spill))
+            | "Arrange" >> beam.Map(_arrange, self.examination, self.spill)
+        )
+        kept = beam.pvalue.AsSingleton(arranged)
+        examine = beam.Map(_examine, self.strand, self.examination, self.spill, kept)
+        return (
+            aggregates.pipeline
+            | "Parts" >> beam.Create(range(self.examination.examiners))
+            | "Examine" >> examine.with_output_types(Keyed)
+            | "Gather" >> beam.CombinePerKey(Sum())
+        )
+
+
+class Sum(beam.CombineFn):
+    """Add at least one aggregate.
+
+    The accumulator is a list of (number of summands, sum) in descending order of the numbers. Sums of similar
+    numbers are added, so that merging n sparse aggregates takes n log n time instead of n^2.
+    """
+
+    def create_accumulator(self) -> Sums:
+        """Return the accumulator of no aggregate."""
+        return []
+
+    @no_annotations  # Beam would use protocols as type hints
+    def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
+        """Add an aggregate, which may be the sum of several."""
+        with plain_errors(_MERGING):
+            while accumulator and accumulator[-1][0] <= summands:
+                more, total = accumulator.pop()
+                summands, aggregate = summands + more, total + aggregate
+        accumulator.append((summands, aggregate))
+        return accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
+        """Return one accumulator of all that the others have added."""
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            for summands, total in accumulator:
+                self.add_input(merged, total, summands)
+        return merged
+
+    def compact(self, accumulator: Sums) -> Sums:
+        """Return the accumulator with one sum."""
+        return [(sum(n for n, _ in accumulator), self.extract_output(accumulator))]
+
+    @no_annotations
+    def extract_output(self, accumulator: Sums) -> Any:
+        """Return the sum."""
+        with plain_errors(_MERGING):
+            return reduce(lambda a, b: a + b, (total for _, total in reversed(accumulator)))
+
+
+class SpilledSum(Sum):
+    """Add aggregates as `Sum` does. Its accumulators wait in a file before they are merged."""
+
+    def __init__(self, spill: Spill) -> None:
+        self.spill = spill
+
+    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
+        """Return one accumulator of all that the others have added."""
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            for summands, total in accumulator:
+                with plain_errors(_MERGING):
+                    total = self.spill.get(total)
+                self.add_input(merged, total, summands)
+        return merged
+
+    def compact(self, accumulator: Sums) -> Sums:
+        """Return the accumulator with one sum."""
+        ((summands, total),) = super().compact(self.merge_accumulators([accumulator]))
+        with plain_errors(_MERGING):
+            return [(summands, self.spill.put(total))]
+
+    @no_annotations
+    def extract_output(self, accumulator: Sums) -> Any:
+        """Return the sum."""
+        return super().extract_output([(n, self.spill.get(total)) for n, total in accumulator])
+
+
+@no_annotations
+def _split(summary: Keyed, floors: Mapping[int, int | None], shards: int) -> list[Keyed]:
+    strand, made = summary
+    with plain_errors(_MERGING):
+        if floors[strand] is None:
+            return [(strand * shards, made)]
+        parts = enumerate(made.aggregate.split(shards), start=strand * shards)
+        return [(shard, Made(counts, made.mark)) for shard, counts in parts]
+
+
+@no_annotations
+def _clip(merged: Keyed, floors: Mapping[int, int | None], shards: int) -> Keyed:
+    shard, made = merged
+    strand = shard // shards
+    with plain_errors(_MERGING):
+        floor = floors[strand]
+        return strand, made if floor is None else Made(made.aggregate.above(floor), made.mark)
+
+
+@no_annotations
+def _arrange(merged: Keyed, examination: Examination, spill: Spill) -> Any:
+    _, made = merged
+    with plain_errors(_EXAMINING):
+        return spill.put(Made(examination.arrange(made.aggregate), made.mark))
+
+
+@no_annotations
+def _examine(part: int, strand: int, examination: Examination, spill: Spill, kept: Any) -> Keyed:
+    with plain_errors(_EXAMINING):
+        arranged = spill.share(kept)
+        return strand, Made(examination.examine(arranged.aggregate, part), arranged.mark)

@@ -1,0 +1,164 @@
+"""Rows made ready: columns that are looked up or derived, and rows that are left out by a condition.
+
+All of this looks at one row alone, and at public tables. So a row more or less in the input is a row more or
+less, or no change, in what is prepared, and every sensitivity of a task holds as it is. A row keeps its
+identity, which is its place in its file.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.evaluate_expression import evaluate
+from transforms.expression_values import KINDS, TRUTH, column_values
+from transforms.join_table import Join
+from transforms.list_files import File, InputError, short
+from transforms.parse_expression import ExpressionError, Node, columns_of, near
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How rows of a file become the rows that a task sees.
+
+    Args:
+        where: a condition; rows for which it is false or null are left out. None keeps all rows.
+        derive: name and expression of each derived column. An expression sees columns of the files and of the
+            joined table, and `where` sees derived columns, too.
+        join: a public table, or None.
+    """
+
+    where: Node | None = None
+    derive: tuple[tuple[str, Node], ...] = ()
+    join: Join | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.derive or self.join)
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """Names of the columns that rows get from the joined table."""
+        return () if self.join is None else self.join.columns
+
+    def makes(self, name: str) -> bool:
+        """Return whether a column is derived or looked up."""
+        return name in self.joined or name in dict(self.derive)
+
+    def sources(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of a file that `where` needs, and the columns `names` where they are made."""
+        derived, condition = dict(self.derive), () if self.where is None else tuple(columns_of(self.where))
+        seen = [
+            each
+            for name in (*filter(self.makes, names), *condition)
+            for each in (columns_of(derived[name]) if name in derived else (name,))
+        ]
+        on = "" if self.join is None else self.join.on
+        return tuple(dict.fromkeys(on if name in self.joined else name for name in seen))
+
+    def prepare(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """Return the columns `names` of all rows, and which rows to keep; None for all of them.
+
+        Args:
+            batch: n rows with the columns of `sources`, and those of `names` that are not made.
+            names: names of columns of the batch, of the joined table and of derived ones.
+
+        Raises:
+            ExpressionError: see `transforms.evaluate_expression.evaluate`.
+        """
+        rows = _Rows(self, batch)
+        columns = [rows.column(name) for name in names]
+        kept = None if self.where is None else pc.fill_null(rows.evaluated(self.where), False)
+        return pa.RecordBatch.from_arrays(columns, names=list(names)), kept
+
+    def schema(self, file: File, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of a file with the columns that its rows get. No row is read.
+
+        Raises:
+            InputError: an expression or the key does not fit the columns, or two columns have one name.
+        """
+        rows, added = _Rows(self, _without_rows(schema)), dict[str, pa.DataType]()
+        made = [("input.join.columns", name) for name in self.joined]
+        made += [(f"input.derive.{name}", name) for name, _ in self.derive]
+        for field, name in made:
+            if name in schema.names:
+                raise InputError(f"{field}: {short(file.name)} has a column {short(name)}, too: rename one.")
+        for name, _ in self.derive:
+            if name in self.joined:
+                raise InputError(
+                    f"input.derive.{name}: the joined table has a column {name}, too: rename one."
+                )
+        if self.join is not None:
+            with _of_field("input.join.on", file):
+                added |= {name: column.type for name, column in rows.joined().items()}
+        for name, node in self.derive:
+            with _of_field(f"input.derive.{name}", file):
+                added[name] = rows.evaluated(node, derived=False).type
+        if self.where is not None:
+            with _of_field("input.where", file):
+                kind = rows.evaluated(self.where).type
+                if kind != TRUTH:
+                    raise ExpressionError(f"it gives {KINDS[kind]}, but must be true or false")
+        for name, kind in added.items():
+            schema = schema.append(pa.field(name, kind))
+        return schema
+
+
+AS_THEY_ARE = Preparation()
+"""The preparation that changes nothing."""
+
+
+class _Rows:
+    """The columns of a batch with those that its rows get, each made once."""
+
+    def __init__(self, preparation: Preparation, batch: pa.RecordBatch) -> None:
+        self.preparation, self.derive, self.batch = preparation, dict(preparation.derive), batch
+        self.read, self.joined, self.derived = cache(self._read), cache(self._joined), cache(self._derived)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column as tasks read it: one of the file is as it is there."""
+        return self.value(name) if self.preparation.makes(name) else self.batch.column(name)
+
+    def value(self, name: str) -> pa.Array:
+        """Return a column as `where` sees it."""
+        return self.derived(name) if name in self.derive else self.known(name)
+
+    def known(self, name: str) -> pa.Array:
+        """Return a column as an expression of a derived column sees it."""
+        return self.joined()[name] if name in self.preparation.joined else self.read(name)
+
+    def evaluated(self, node: Node, derived: bool = True) -> pa.Array:
+        """Evaluate an expression, which may see `derived` columns."""
+        return evaluate(node, self.value if derived else self.known, self.batch.num_rows)
+
+    def _derived(self, name: str) -> pa.Array:
+        return self.evaluated(self.derive[name], derived=False)
+
+    def _joined(self) -> dict[str, pa.Array]:
+        join = cast(Join, self.preparation.join)
+        return join.look_up(self.read(join.on))
+
+    def _read(self, name: str) -> pa.Array:
+        if name in self.derive:
+            raise ExpressionError(f"it names the derived column {short(name)}, which only input.where may")
+        names = self.batch.schema.names
+        if names.count(name) != 1:
+            what = "occurs more than once" if name in names else "is not there"
+            every = [*names, *self.preparation.joined]
+            raise ExpressionError(f"it names the column {short(name)}, which {what}{near(name, every)}")
+        return column_values(name, self.batch.column(name))
+
+
+def _without_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], names=schema.names)
+
+
+@contextmanager
+def _of_field(field: str, file: File) -> Iterator[None]:
+    try:
+        yield
+    except ExpressionError as error:
+        raise InputError(f"{field}, for {short(file.name)}: {error}.") from None
