@@ -23,6 +23,10 @@ from pipelines.tasks import TASKS
 
 _ROUNDING = 1e-9
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
+_ALL_DATA = (
+    "Promises hold on all data, also on the least favorable. They allow for large errors of every choice and "
+    "every noisy count at once, so typical errors may be several times smaller than the promised ones."
+)
 _KEPT = {
     "one": "One row of each unit is kept, chosen uniformly at random, and all counts and promises are about "
     "the kept rows. The choice adds an error that no promise includes and that is often larger than the "
@@ -194,6 +198,7 @@ def notes(job: Job, plan: Plan) -> list[str]:
         f"The run hides {hidden(job, plan)}.",
         *_last_points(job),
         *map(_records(job).read, plan.notes),
+        *([_ALL_DATA] if any(promised is not None for promised in plan.promises.values()) else []),
     ]
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from core.centers.cells import MOST_LEVELS, Frame
 from core.centers.center_averages import CenterAverages
+from core.centers.center_counts import SHARE, CountNearest
 from core.centers.counted_cells import CountedCells
 from core.centers.found import Promises
 from core.centers.moments import MAX_DIMENSION, Moments, random_frame
@@ -56,7 +57,7 @@ class Coreset(Method[KCenters]):
         counts = (Gaussian.of(f"cell counts, level {i + 1}", level, cells) for i in range(levels))
         tree = CountedCells(self._frame, self._solver, self.setting.params.k, tuple(counts))
         first = [self._moments(share * shares["moments"])] if self._measures_moments else []
-        return *first, tree, *self._averages(share)
+        return *first, tree, *self._averages(share), self._count(share)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
@@ -65,7 +66,7 @@ class Coreset(Method[KCenters]):
         `failure`. The error is the distance within which rows pull a center, in data units. It depends on the
         data, so it is assumed to be a third of the domain's radius.
         """
-        setting, last = self.setting, self._averages(share)[-1]
+        setting, last, count = self.setting, self._averages(share)[-1], self._count(share)
         largest = math.sqrt(2 * math.log(2 * setting.params.k / setting.params.failure))
         smallest_group = math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension))
         notes = []
@@ -74,7 +75,7 @@ class Coreset(Method[KCenters]):
                 f"With more than {MAX_DIMENSION} columns, cells are cut along public random axes, which show "
                 "less of the data than axes fitted to them."
             )
-        promises = Promises(math.ceil(last.counts.scale * largest), smallest_group)
+        promises = Promises(math.ceil(count.counts.deviation * largest), smallest_group)
         return Accuracy(promises, self._space.length(self._space.reach / 3), tuple(notes))
 
     @cached_property
@@ -112,7 +113,7 @@ class Coreset(Method[KCenters]):
         names = [*(["moments"] if self._measures_moments else []), "coreset", *self._names]
         shares = {name: _SHARES[name.split("_")[0]] for name in names}
         shares[names[-1]] *= 2
-        return shares
+        return {**shares, "count": SHARE * sum(shares.values())}
 
     @cached_property
     def _shares(self) -> dict[str, float]:
@@ -137,6 +138,11 @@ class Coreset(Method[KCenters]):
                 self.setting.neighbors.histogram().l2,
             ),
         )
+
+    def _count(self, share: float) -> CountNearest:
+        cells = self.setting.neighbors.histogram().l2
+        noise = Gaussian.of("counts", share * self._shares["count"], cells)
+        return CountNearest(self._space, self.setting.params.k, noise)
 
     def _averages(self, share: float) -> tuple[CenterAverages, ...]:
         return tuple(self._average(name, share * self._shares[name]) for name in self._names)

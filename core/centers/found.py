@@ -22,12 +22,13 @@ class Promises:
 
     Args:
         count_error: every count is off by at most this, if each record counts only for its nearest center.
+            None where the counts are of the records of parts of a policy.
         smallest_group: if so many records belong to a center, the noise moves the center by about a tenth of
             the typical distance between it and its records. More records make the noise smaller. None where
             the method promises nothing about it.
     """
 
-    count_error: int
+    count_error: int | None
     smallest_group: int | None = None
 
 

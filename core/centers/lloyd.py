@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import ClassVar
 
 from core.budget import Mechanism
+from core.centers.center_counts import SHARE, CountNearest
 from core.centers.found import Centers, Promises
-from core.centers.iteration import SHARE_UNIT, Iteration, crossing, scattered
+from core.centers.iteration import Iteration, scattered
 from core.centers.params import KCenters
 from core.centers.parts import PartAverage, PartCounts, Parts
 from core.centers.solver import Solver
@@ -52,16 +53,16 @@ class Lloyd(Method[KCenters]):
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`, and each round for its sensitivities."""
         if self._parts is None:
-            return self._iterations(share)
+            return *self._iterations(share), self._count(share)
         counts = StabilityHistogram(what="counts of parts", scale=0.0, threshold=1, l1=0)
         first = PartCounts(self._parts, _SOLVER, self.setting.params.k, self._scattered, counts)
         return first, *self._part_averages(self._parts, share)
 
     def charges(self, share: float) -> tuple[Mechanism, ...]:
         """See `Method.charges`: the counts of parts cost nothing."""
-        return charged(
-            self._iterations(share) if self._parts is None else self._part_averages(self._parts, share)
-        )
+        if self._parts is None:
+            return charged((*self._iterations(share), self._count(share)))
+        return charged(self._part_averages(self._parts, share))
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
@@ -71,16 +72,17 @@ class Lloyd(Method[KCenters]):
         Otherwise it is the domain's radius, because rows that far away pull the public centers.
         """
         if self._parts is not None:
-            note = "Under this policy the number of records in each part is not secret: it is used exactly."
-            return Accuracy(Promises(count_error=0), self._space.length(self._parts.diameter), (note,))
-        params = self.setting.params
-        changed = 1.0 if self.setting.neighbors.name == "add_or_remove_one" else crossing(self._pure)
-        scale = self._iterations(share)[0].shares.noise_scale * changed
-        error = scale * math.sqrt(2 * math.log(2 * params.k / params.failure))
-        if self._pure:  # in parts of a share, whose rounding adds to the sensitivity
-            parts = scale * (SHARE_UNIT + params.k)
-            error = largest_of(params.k, parts, params.failure) / SHARE_UNIT
-        return Accuracy(Promises(math.ceil(error) + params.k), self._space.length(self._space.reach))
+            note = (
+                "Under this policy the number of rows in each part is not secret, so counts are exact. They "
+                "are those of the parts whose middles were nearest to a center before its last move."
+            )
+            return Accuracy(Promises(count_error=None), self._space.length(self._parts.diameter), (note,))
+        params, count = self.setting.params, self._count(share).counts
+        if isinstance(count, Laplace):
+            error = largest_of(params.k, count.scale, params.failure)
+        else:
+            error = math.ceil(count.deviation * math.sqrt(2 * math.log(2 * params.k / params.failure)))
+        return Accuracy(Promises(error), self._space.length(self._space.reach))
 
     @cached_property
     def _space(self) -> Space:
@@ -110,9 +112,14 @@ class Lloyd(Method[KCenters]):
             return Laplace.of(what, part * self.setting.budget.epsilon, sensitivity)
         return Gaussian.of(what, part, sensitivity)
 
+    def _count(self, share: float) -> CountNearest:
+        changed = Neighbors(self.setting.neighbors.name).histogram()
+        noise = self._noise("counts", share * SHARE / (1 + SHARE), changed.l1 if self._pure else changed.l2)
+        return CountNearest(self._space, self.setting.params.k, noise)
+
     def _iterations(self, share: float) -> tuple[Iteration, ...]:
         names = [f"iteration_{i + 1}" for i in range(self.setting.params.iterations or _ITERATIONS)]
-        each = share / len(names)
+        each = share / (1 + SHARE) / len(names)
         sums = self._noise("sums, per unit of their sensitivity", (1 - _COUNT - _SPREAD) * each, 1)
         shares = self._noise("shares, per unit of their sensitivity", _COUNT * each, 1)
         spread = self._noise("spread", _SPREAD * each, 1)

@@ -48,6 +48,11 @@ class AnyTarget(BudgetSplit):
         return 0
 
     @property
+    def clips(self) -> bool:
+        """See `BudgetSplit.clips`: the floor of a round is planned, so it cannot depend on the target."""
+        return False
+
+    @property
     def lattice(self) -> bool:
         """See `BudgetSplit.lattice`: a lattice is too coarse for large targets."""
         return False
@@ -152,7 +157,8 @@ class Repeated(Method[KCover]):
         budget = Budget(share * setting.budget.epsilon / math.sqrt(params.k), setting.budget.delta / params.k)
         one = OneCluster(target or params.target or _NOMINAL, self._failure, "practical", params.shares)
         kind = AnyTarget if self._counts else BudgetSplit
-        return kind(Setting(setting.grid, one, budget, setting.neighbors, setting.salt), bounded=True)
+        inner = Setting(setting.grid, one, budget, setting.neighbors, setting.salt)
+        return kind(inner, bounded=True, spare=True)
 
     def _count(self, share: float) -> Laplace:
         """Return the draw that counts all records; it adds nothing where their number is public."""

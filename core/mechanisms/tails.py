@@ -40,6 +40,30 @@ def excess(scale: float, failure: float) -> int:
     return max(0, math.ceil(-math.log(failure * (1 + math.exp(-1 / scale))) * scale - 1))
 
 
+def largest_sum_of_two(first: float, second: float, failure: float) -> float:
+    """Return a y such that the sum of two independent exponential variables exceeds y with `failure` at most.
+
+    With means a > b, Pr[sum > y] = (a e^(-y / a) - b e^(-y / b)) / (a - b). Means that are almost equal are
+    taken apart, by making the larger one larger.
+
+    Args:
+        first: mean of one variable, above 0.
+        second: mean of the other, above 0.
+        failure: above 0 and below 1.
+    """
+    b = min(first, second)
+    a = max(first, second, b * (1 + 1e-3))
+
+    def fails(y: float) -> float:
+        return (a * math.exp(-y / a) - b * math.exp(-y / b)) / (a - b)
+
+    low, high = 0.0, -2 * a * math.log(failure / 2)  # either exceeds half of `high` with failure / 2 at most
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fails(middle) <= failure else (middle, high)
+    return high
+
+
 def some_exceeds(draws: int, scale: float, margin: int, base_scale: float) -> float:
     """Return a bound on the probability that some of `draws` Z_i exceeds Z by more than `margin`, at least 0.
 

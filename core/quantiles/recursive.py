@@ -125,9 +125,9 @@ class Recursive(Method[Quantiles]):
         scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
         searched = choice_variance(max(2, self._size), 1) * scale**2
         note = (
-            "The promised rank error holds on all data, also if all rows lie in a small part of the domain "
-            "and many quantiles are sought there at once. On most data errors are far smaller. The intervals "
-            "in the release show how well each quantile is known."
+            "The promised rank error holds also if all rows lie in a small part of the domain and many "
+            "quantiles are sought there at once. The intervals in the release show how well each quantile is "
+            "known."
         )
         worst = rank + self._largest_search(scale)
         return promised(

@@ -15,10 +15,12 @@ _MOST_COLUMNS = 8
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised, many = promises_of(Promises, release), counted(release).many
-    sentences = [
-        f"The count of every center is within {number(promised.count_error)} of the number of {many} nearest "
-        "to it."
-    ]
+    sentences = []
+    if promised.count_error is not None:
+        sentences.append(
+            f"The count of every center is within {number(promised.count_error)} of the number of {many} "
+            "nearest to it."
+        )
     if promised.smallest_group is not None:
         sentences.append(
             f"The noise moves the center of a group of {number(promised.smallest_group)} {many} by about a "
@@ -50,7 +52,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     centers = [result.centers[i] for i in order]
     counts = [result.counts[i] for i in order]
     few = len(centers) <= _FEW_CENTERS and len(columns) <= _FEW_COLUMNS
-    error = promises_of(Promises, release).count_error
+    error, sure = promises_of(Promises, release).count_error, f"with probability {confidence(release)}"
+    within = "" if error is None else f"each count within {number(error)}, {sure}"
     noise = None if result.noise is None else [_noise(result.noise[i]) for i in order]
     table = [
         (
@@ -77,7 +80,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact("centers", (str(len(centers)),)),
             Fact(
                 records.many, (f"about {sum(counts):,}",),
-                f"each count within {number(error)}, with probability {confidence(release)}",
+                within,
             ),
             *(_facts(columns, step, centers, counts, records.many) if few else ()),
         ),

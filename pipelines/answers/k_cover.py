@@ -37,8 +37,7 @@ def promises(release: Release) -> list[str]:
         more = one_cluster.limit_of(promised.resolution)
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
-            f"{params['target']:,} of them{more}. This bound holds for all data; typical radii are far "
-            "smaller."
+            f"{params['target']:,} of them{more}."
         )
     if promised.rows_error is not None:
         sentences.append(f"The number of all {many} is within {promised.rows_error:,} of the truth.")

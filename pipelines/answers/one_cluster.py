@@ -29,7 +29,7 @@ def promises(release: Release) -> list[str]:
         more = limit_of(promised.resolution)
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
-            f"{target:,} {many}{more}. This bound holds for all data; typical radii are far smaller."
+            f"{target:,} {many}{more}."
         )
     if promised.count_error is not None:
         sentences.append(f"The count is within {promised.count_error:,} of the truth.")

@@ -21,9 +21,9 @@ from tests.measured.trials import FACTOR, Runs, measure
 Measured = tuple[Case, dict[str, Runs], str | None]
 
 
-def _measured(job: tuple[Case, int]) -> Measured:
-    case, trials = job
-    return case, *measure(case, trials)
+def _measured(job: tuple[Case, int, bool]) -> Measured:
+    case, trials, all_methods = job
+    return case, *measure(case, trials, all_methods)
 
 
 def _sample(task: str, count: int, most: int, seed: int) -> list[Case]:
@@ -36,7 +36,7 @@ def _sample(task: str, count: int, most: int, seed: int) -> list[Case]:
 def _regrets(measured: Iterable[Measured]) -> Iterator[tuple[float, Case, str, str]]:
     """For each case that several methods serve: regret, the case, what was taken and what was best."""
     for case, runs, taken in measured:
-        if taken is not None and len(runs) > 1:
+        if taken in runs and len(runs) > 1:
             best = min(runs, key=lambda name: runs[name].error)
             yield runs[taken].error / runs[best].error, case, taken, best
 
@@ -117,11 +117,13 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000_000, help="most records of a case")
     parser.add_argument("--seed", type=int, default=1, help="of the sample of settings")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--promising", action="store_true", help="leave out methods that promise nothing")
     given = parser.parse_args()
     measured: dict[str, list[Measured]] = {}
     with ProcessPoolExecutor(given.workers) as pool:
         for task in given.tasks.split(","):
-            jobs = [(case, given.trials) for case in _sample(task, given.settings, given.most, given.seed)]
+            cases = _sample(task, given.settings, given.most, given.seed)
+            jobs = [(case, given.trials, not given.promising) for case in cases]
             measured[task] = list(pool.map(_measured, jobs))
     console = Console(width=230)
     for table in (_regret_table(measured), _coverage_table(measured), _looseness_table(measured)):

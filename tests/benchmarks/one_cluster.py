@@ -178,7 +178,7 @@ def thresholds(row: Row, points: NDArray[np.int64]) -> Ball | None:
 METHODS: dict[str, Method] = {
     "shoal": shoal,
     "private average of everything": average,
-    "exponential mechanism, coarse grid": coarse_grid,
+    "exponential mechanism on a coarse grid": coarse_grid,
     "private thresholds (d=1)": thresholds,
 }
 
@@ -230,7 +230,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--data", default=os.environ.get("SHOAL_DATA", ""), help="folder of real datasets")
+    parser.add_argument("--methods", default=",".join(METHODS), help="which run, apart by commas")
+    parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
+    methods = args.methods.split(",")
     table = Table(title=f"1-cluster at delta 1e-6: {args.trials} trials a row")
     for column in (
         "method",
@@ -245,8 +248,8 @@ def main() -> None:
         "seconds",
     ):
         table.add_column(column, justify="left" if column == "method" else "right")
-    with ProcessPoolExecutor(2) as pool:
-        for row, name in itertools.product([*ROWS, LINE], METHODS):
+    with ProcessPoolExecutor(args.workers) as pool:
+        for row, name in itertools.product([*ROWS, LINE], methods):
             if (name == "private thresholds (d=1)") != (row is LINE) and name != "shoal":
                 continue
             trials = args.trials if name == "shoal" or row.n < 1_000_000 else min(10, args.trials)

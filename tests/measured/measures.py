@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from core.centers.found import Centers
 from core.graphs.edges import Edges, WeightedEdges
 from core.one_cluster.found import Found
-from core.quantiles.found import FoundColumns
+from core.quantiles.found import FoundColumns, FoundValue
 from core.sample_and_aggregate.found import Stable
 from tests.measured.measure import INFINITE, Figures, Measure
 from tests.measured.rectangles import RangesMeasure
@@ -52,7 +52,12 @@ class OneValueMeasure(Measure):
 
     def error(self, found: Any) -> float:
         each = found.columns if isinstance(found, FoundColumns) else (found,)
+        if self.case.task == "minimum" and any(map(self._outside, each)):
+            return len(self.points)  # ranks do not tell how far outside of all records it is
         return max(self._off(one.step, self._wanted(), axis) for axis, one in enumerate(each))
+
+    def _outside(self, one: FoundValue) -> bool:
+        return bool(one.step < self._sorted[0, 0] or one.step > self._sorted[-1, 0])
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
         return {"rank_error": self.error(found)}
@@ -191,7 +196,8 @@ class CentersMeasure(Measure):
         return float((0.01 * self.case.grid.diameter) ** self._power * len(self.points))
 
     def _nearest(self, found: Centers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        centers = self.case.grid.quantize(np.array(found.result(self.case.grid).centers))
+        grid = self.case.grid
+        centers = (np.array(found.result(grid).centers) - np.asarray(grid.lower)) / grid.step
         distances, nearest = cKDTree(centers).query(self.points)
         return np.asarray(distances), np.asarray(nearest)
 

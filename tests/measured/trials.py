@@ -118,8 +118,14 @@ def measure(case: Case, trials: int, all_methods: bool = True) -> tuple[dict[str
 
 
 def records_of(case: Case, rng: np.random.Generator) -> Points:
-    """Return the records of a case; for threshold, 9 in 10 labels say whether a value is above the middle."""
+    """Return the records of a case.
+
+    For threshold, 9 in 10 labels say whether a value is above the middle. For minimum, all records lie in the
+    middle half of the domain, because an extreme that is a bound of the domain would be public.
+    """
     points = records(case.shape, case.n, case.grid, rng)
+    if case.task == "minimum":
+        return points // 2 + case.grid.extents[0] // 4
     if case.task == "threshold":
         middle = np.median(points[:, 0])
         points[:, 1] = (points[:, 0] >= middle) ^ (rng.random(len(points)) < 0.1)

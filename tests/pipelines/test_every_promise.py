@@ -6,12 +6,15 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
+from core.quantiles.found import FoundValue
 from pipelines.tasks import TASKS
 from tests.measured.cases import settings
 from tests.measured.measures import MEASURES, NOT_MEASURED
-from tests.measured.trials import measure
+from tests.measured.shapes import SHAPES
+from tests.measured.trials import measure, records_of
 
 TRIALS = 60
 MOST = 5_000  # records
@@ -37,6 +40,18 @@ def test_promises_hold_on_every_shape(task):
             assert TRIALS * (1 - runs.kept()) <= allowed, (case.name, runs.method, sorted(broken))
             tested += bool(runs.trials[0].figures)
     assert tested or task == "triangles"  # which promises nothing
+
+
+def test_an_extreme_that_lies_outside_of_all_records_is_wrong():
+    """Its rank is that of the extreme itself, wherever it lies; the plan says that it is not beyond it."""
+    for shape, case in zip(SHAPES, settings("minimum")[0], strict=True):
+        points = records_of(case, np.random.default_rng(1))
+        truth = MEASURES["minimum"](case, points)
+        low, high = int(points.min()), int(points.max())
+        assert 0 < low <= high < case.grid.extents[0], shape
+        assert truth.error(FoundValue(low)) == 0
+        for outside in (0, low - 1, high + 1, case.grid.extents[0]):
+            assert truth.error(FoundValue(outside)) == len(points)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -52,6 +52,7 @@ class BudgetSplit:
         setting: what is asked for.
         changes: how many changes of the neighbor relation lead from a database to its neighbor.
         bounded: whether the ball must stay about the chosen region; see `FitRadius`.
+        spare: whether a part of delta is left for composing these rounds with others.
         tuned: share of the choice of the radius, and the part of the first two rounds' share that the first
             one gets. Without it both follow from the target.
     """
@@ -59,6 +60,7 @@ class BudgetSplit:
     setting: Setting[OneCluster]
     changes: int = 1
     bounded: bool = False
+    spare: bool = False
     tuned: tuple[float, float] | None = None
 
     @property
@@ -82,13 +84,18 @@ class BudgetSplit:
         return min(1.0, sample / self.target)
 
     def floor(self, sample: int) -> int:
-        """Clipping floor of the regions' counts: a sixteenth of what the sample keeps of the target."""
+        """Least clipping floor of the regions' counts: a sixteenth of what the sample keeps of the target."""
         return int(self.rate(sample) * self.target / 16)
 
     @property
+    def clips(self) -> bool:
+        """Whether the floor of the second round may be higher than that, as far as promises allow."""
+        return True
+
+    @property
     def choice_delta(self) -> float:
-        """Part of delta that is spent on choosing a region."""
-        return self.setting.budget.delta / 4
+        """Delta of the choice of a region. Gaussian sums and compositions of many rounds need delta too."""
+        return self.setting.budget.delta * (0.25 if self.gaussian or self.spare else 0.99)
 
     @property
     def _gaussian_factor(self) -> float:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.exponential import Exponential
-from core.mechanisms.tails import excess, largest_of
+from core.mechanisms.tails import excess, largest_of, largest_sum_of_two
 from core.one_cluster.found import Promises
 from core.one_cluster.practical.budget_split import CENTER_SAMPLE, MOST_FIT, RADIUS_SAMPLE, BudgetSplit, Draws
 from core.one_cluster.practical.lattice import Candidates
@@ -32,6 +32,7 @@ class Guarantee:
 
     Args:
         level_target: count in the first round's sample from which on a region is large enough.
+        region_floor: clipping floor of the second round's counts. No region of fewer records is chosen.
         target: count that the fitted ball should reach.
         missing: if `found`, the ball holds at least t - missing records, where t is the target of the job.
         found: whether it is promised that a ball is found.
@@ -44,6 +45,7 @@ class Guarantee:
     """
 
     level_target: int
+    region_floor: int
     target: int
     missing: int
     found: bool
@@ -124,41 +126,45 @@ def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
 
     1. The sample of `FindRadius` keeps enough records of B. So at level a and above, some region exceeds the
        target of the round by more than the error of its choice. So the chosen level is a or a finer one.
-    2. At the chosen level some region has a count in the sample of at least the target of the round minus the
-       same error. So this region holds at least `first` records.
-    3. The sample of `FindRegion` keeps enough records of this region. The chosen region has a count in the
-       sample that is smaller by at most the error of the choice. So it holds at least `second` records.
+    2. At the chosen level some region has a count in the sample of `FindRegion` that is hardly below the
+       target of the first round; see `_seen`.
+    3. So this count exceeds the floor of `FindRegion` by more than the score of "nothing" and its error, and
+       some region is chosen. Counts at or below the floor have no score. So the chosen region has a count
+       above the floor, whatever else competes. In addition, its count is below the largest one by at most
+       the error of the choice among all regions. The larger of the two is what it surely holds.
     4. The fit tries balls about the chosen region; see `_fitted`.
 
     Where 3 leaves too few records, the fit tries wider balls too; see `_widened`.
     """
     t, regions = split.target, split.regions
     q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
-    # Parts of the failure probability: of the level, the region, the fit, the count, and two of each sample.
+    # Parts of the failure probability: of the level, that a region is found, what it lacks, the fit, the
+    # count, and each sample.
     part = split.setting.params.failure / (0.9 + 0.1 * (q1 < 1) + 0.1 * (q2 < 1))
-    drawn, sampled = -math.log(0.2 * part), -math.log(0.05 * part)
-    every = regions.all_keys
+    sampled, levels = -math.log(0.05 * part), math.log(len(regions.levels))
 
-    # A fifth of the first two rounds' parts is left to the outcome that nothing is found.
-    bad = drawn - math.log(0.8)
-    error = draws.level.scale * (bad + math.log(len(regions.levels)))
     shown = _at_least(t, q1, sampled)
+    error = draws.level.scale * (levels - math.log(0.2 * part))
     level_target = max(1, round(max(_LEAST_LEVEL * q1 * t, shown - error - 1)))
     stops = shown - level_target > error
-    ends = shown - level_target >= draws.level.scale * (drawn - math.log(0.2))
-    first = _fewest(max(0.0, level_target - error), q1, sampled + every)
+    ends = shown - level_target >= draws.level.scale * -math.log(0.2 * part)
 
-    kept = _at_least(first, q2, sampled)
-    least = draws.region.nothing + draws.region.scale * (drawn - math.log(0.2))
-    chooses = kept - split.floor(CENTER_SAMPLE) >= least
-    second = _fewest(max(0.0, kept - draws.region.scale * (bad + every)), q2, sampled + every)
+    floor = split.floor(CENTER_SAMPLE)
+    reached = _seen(split, draws, level_target, 0.2 * part, sampled) - draws.region.nothing
+    chooses = reached >= floor
+    if split.clips and chooses:
+        floor = math.floor(reached)
+    every = draws.region.scale * regions.all_keys
+    counted = max(floor + 1, _seen(split, draws, level_target, 0.1 * part, sampled) - every)
+    second = _fewest(counted, q2, sampled + regions.all_keys)
 
-    target, penalty, held = _fitted(split, draws.fit, second, 0.3 * part)
+    target, penalty, held = _fitted(split, draws.fit, second, 0.2 * part)
     failure = split.setting.params.failure
     outside = 0.0 if q1 >= 1 else 0.05 * part
     certain = len(regions.levels) * math.exp(-max(0.0, shown - level_target) / draws.level.scale) + outside
     bounded = Guarantee(
         level_target=level_target,
+        region_floor=floor,
         target=target,
         missing=math.ceil(t - held),
         found=stops and chooses and held > 0,
@@ -170,7 +176,46 @@ def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
     )
     if split.bounded or regions.projected or isinstance(draws.fit, Exponential):
         return bounded
-    return _widened(split, draws.fit, bounded, found=ends and chooses, failure=0.3 * part)
+    return _widened(split, draws.fit, bounded, found=ends and chooses, failure=0.2 * part)
+
+
+def _seen(split: BudgetSplit, draws: Draws, level_target: int, failure: float, sampled: float) -> float:
+    """Bound the largest count in the second sample of a region of the chosen level, minus a tail of a choice.
+
+    The chosen level has a score of at least -e, but for probability levels e^(-e / s_1), where s_1 is the
+    scale of its choice. So some region of the level has a count in the first sample of at least the target
+    of the round minus e. That holds for e up to two thirds of this target, where scores are clipped.
+
+    A choice of scale s_2 among the regions then loses more than some x with probability K e^(-x / s_2), for
+    any such count, where K depends on what it must not choose. So the sum of both errors, less
+    s_1 ln(levels) and s_2 ln(K), has the tail of a sum of two independent exponential variables of means s_1
+    and s_2. This function subtracts that tail, and the caller subtracts s_2 ln(K).
+
+    Where a round sees a sample, the step between the counts is not linear, and each error has half of
+    `failure` for itself.
+
+    Args:
+        split: the split.
+        draws: its draws.
+        level_target: the target of the first round.
+        failure: probability that the bound may fail, but for what samples keep.
+        sampled: minus the logarithm of the probability that one sample keeps too few.
+
+    Returns:
+        The bound; minus infinity where the clipping of the scores matters.
+    """
+    q1, q2 = split.rate(RADIUS_SAMPLE), split.rate(CENTER_SAMPLE)
+    one, two = draws.level.scale, draws.region.scale
+    least = level_target - one * math.log(len(split.regions.levels))
+    if q1 >= 1 and q2 >= 1:
+        bound = least - largest_sum_of_two(one, two, failure)
+        return bound if 3 * bound >= level_target else -math.inf
+    tail = -math.log(failure / 2)
+    least -= one * tail
+    if 3 * least < level_target:
+        return -math.inf
+    first = _fewest(least, q1, sampled + split.regions.all_keys)
+    return _at_least(first, q2, sampled) - two * tail
 
 
 def _widened(

@@ -26,7 +26,9 @@ from core.task import Accuracy, Method
 
 PracticalRound = FindRadius | FindRegion | MoveToMean | FitRadius | FitBall | CountBall
 
-_UNKNOWN = Guarantee(level_target=1, target=1, missing=0, found=False, count_error=0, excess=0)
+_UNKNOWN = Guarantee(
+    level_target=1, region_floor=0, target=1, missing=0, found=False, count_error=0, excess=0
+)
 """A placeholder where only the draws matter: they don't depend on the thresholds."""
 
 
@@ -38,7 +40,7 @@ def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[Pract
     level_floor = 0 if isinstance(regions, BallCover) else split.floor(RADIUS_SAMPLE)
     located = (
         FindRadius(regions, radius_sample, level_floor, holds.level_target, draws.level),
-        FindRegion(regions, center_sample, split.floor(CENTER_SAMPLE), draws.region),
+        FindRegion(regions, center_sample, holds.region_floor, draws.region),
     )
     if isinstance(draws.fit, Exponential):
         fit = FitBall(regions, holds.target, holds.penalty, draws.fit)
@@ -124,6 +126,12 @@ class Practical(Method[OneCluster]):
                 f"No radius is promised for the target {setting.params.target}: the ball may be much wider "
                 "than the smallest one that holds the target."
                 + (" The release usually states how many times wider it is at most." * holds.certifies)
+            )
+        if holds.found:
+            notes.append(
+                "The promised number of rows allows for data in which many places hold almost as many as the "
+                "best one. The release states at_least, a bound for its own ball, which is at most "
+                f"{holds.count_error + holds.excess:,} below the number of rows in the ball."
             )
         if self._split.regions.projected:
             notes.append(

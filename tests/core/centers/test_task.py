@@ -51,7 +51,7 @@ def test_averages_cost_what_the_plan_charges(relation, power, d):
     plan = K_MEANS.plan(grid, KMeans(3), BUDGET, relation, SALT)
     if power == 1:
         plan = K_MEDIAN.plan(grid, KMedian(3), BUDGET, relation, SALT)
-    step = plan.rounds[-1]
+    step = plan.rounds[-2]
     assert isinstance(step, CenterAverages)
     assert step.power == power
     space, far = step.space, np.zeros(d)
@@ -78,7 +78,7 @@ def test_random_records_never_cost_more_than_charged(relation):
     grid, rng = cube(3, 2.0**-6), np.random.default_rng(0)
     for task, params in ((K_MEANS, KMeans(4)), (K_MEDIAN, KMedian(4))):
         plan = task.plan(grid, params, BUDGET, relation, SALT)
-        step = plan.rounds[-1]
+        step = plan.rounds[-2]
         charge = charged(plan, step.name)
         for _ in range(100):
             database = rng.integers(0, 129, (12, 3))
@@ -117,7 +117,35 @@ def test_separate_groups_are_found(d):
         assert cost <= 1.05 * least
         nearest = squared_distances(values, centers).argmin(axis=1)
         true = np.bincount(nearest, minlength=5)
-        assert np.abs(counts - true).max() <= plan.promises["count_error"] + 0.02 * len(values)
+        assert np.abs(counts - true).max() <= plan.promises["count_error"] + 0.001 * len(values)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(
+    ("task", "params", "delta"),
+    [
+        (K_MEANS, KMeans(4, method="coreset", iterations=1), 1e-6),
+        (K_MEANS, KMeans(4, method="lloyd", iterations=1), 1e-6),
+        (K_MEANS, KMeans(4, method="lloyd", iterations=1), 0.0),
+        (K_MEDIAN, KMedian(4, iterations=1), 1e-6),
+    ],
+)
+def test_counts_are_of_the_released_centers(task, params, delta, relation):
+    """On even data the last move changes which center is nearest to a record. Without noise all is exact."""
+    grid = cube(2)
+    points = np.random.default_rng(0).integers(0, np.asarray(grid.extents) + 1, (4000, 2))
+    plan = task.plan(grid, params, Budget(1.0, delta), relation, SALT)
+    centers, counts = run(plan, grid, points, SeededNoise(0, factor=0))
+    true = np.bincount(squared_distances(grid.restore(points), centers).argmin(axis=1), minlength=4)
+    assert np.abs(counts - true).max() <= 1  # a center's coordinates are rounded in the result
+    noisy = [run(plan, grid, points, SeededNoise(seed)) for seed in range(20)]
+    off = [
+        np.abs(
+            counts - np.bincount(squared_distances(grid.restore(points), c).argmin(axis=1), minlength=4)
+        ).max()
+        for c, counts in noisy
+    ]
+    assert np.quantile(off, 0.8) <= plan.promises["count_error"] <= 6 * np.quantile(off, 0.9)
 
 
 def extremes(d):
@@ -178,7 +206,7 @@ def test_centers_lie_between_grid_points():
 
 def test_means_are_not_shortened_where_noise_is_small():
     plan = K_MEANS.plan(cube(2), KMeans(1), BUDGET, ONE, SALT)
-    step = plan.rounds[-1]
+    step = plan.rounds[-2]
     wide = Centers(step.space, np.zeros((1, 2), np.int64), np.array([1000.0]), np.array([10**6]))
     assert step.radii(wide)[0] == 4000
     assert step.radii(replace(wide, counts=np.array([10])))[0] == 1500

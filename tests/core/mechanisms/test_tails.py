@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.mechanisms.tails import excess, some_exceeds
+from core.mechanisms.tails import excess, largest_sum_of_two, some_exceeds
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.7, 1.0, 5.0, 20.0])
@@ -45,3 +45,17 @@ def test_some_exceeds_is_the_sum_over_the_base_noise(draws, scale, margin, base)
 
 def test_some_exceeds_of_hardly_any_noise():
     assert some_exceeds(10, 1e-3, 0, 1e-3) < 1e-9
+
+
+@pytest.mark.parametrize("scales", [(5.0, 1.0), (1.0, 5.0), (6.7, 4.1), (3.0, 3.0), (3.0, 2.9999)])
+@pytest.mark.parametrize("failure", [0.9, 0.3, 0.02, 1e-6])
+def test_the_sum_of_two_errors_exceeds_its_bound_as_rarely_as_stated(scales, failure):
+    """The probability is integrated over the first error, whose density is known."""
+    first, second = scales
+    bound = largest_sum_of_two(first, second, failure)
+    spacing = bound / 200_000
+    x = np.arange(200_000) * spacing + spacing / 2
+    density = np.exp(-x / first) / first
+    exceeds = math.exp(-bound / first) + float((density * np.exp(-(bound - x) / second)).sum() * spacing)
+    assert exceeds <= failure * (1 + 1e-5)
+    assert exceeds >= failure * 0.98  # equal scales are taken apart by a thousandth

@@ -5,6 +5,7 @@ from tests.mutants.tables.selections import (
     ACCOUNTANTS,
     BORDER,
     FULLEST,
+    WORST_DATA,
     charged,
     nothing_but_noise,
     sampled,
@@ -18,6 +19,7 @@ _COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
 _FULLEST = "core/one_cluster/practical/fullest.py"
 _AVERAGE = "core/centers/center_averages.py"
 _CORESET = "core/centers/counted_cells.py"
+_NEAREST = "core/centers/center_counts.py"
 _COVER = "core/k_cover/rounds.py"
 
 ROUNDS = (
@@ -67,6 +69,14 @@ ROUNDS = (
         "pulls are divided by the exact number of records",
         "moves = sums / np.maximum(over, 1.0)[:, None]",
         "moves = sums / np.maximum(totals[:, -1], 1.0)[:, None]",
+        nothing_but_noise("k_means", "drawn and auto"),
+    ),
+    Mutant(
+        1,
+        _NEAREST,
+        "exact counts are released with the centers",
+        "return replace(state, counts=self.counts.add(aggregate.totals, noise))",
+        "self.counts.add(aggregate.totals, noise)\n        return replace(state, counts=aggregate.totals)",
         nothing_but_noise("k_means", "drawn and auto"),
     ),
     Mutant(
@@ -135,6 +145,22 @@ ROUNDS = (
         "        if not aggregate.totals[0]:\n            return Found(state.center, state.radius, 0, 0)\n"
         "        count = int(self.count.add(",
         nothing_but_noise("one_cluster", "drawn"),
+    ),
+    Mutant(
+        8,
+        _NEAREST,
+        "the counts of released centers are not charged",
+        "return (self.counts,)",
+        "return ()",
+        charged("k_means"),
+    ),
+    Mutant(
+        12,
+        _NEAREST,
+        "a record counts twice for its center",
+        "totals += np.bincount(",
+        "totals += 2 * np.bincount(",
+        spent("k_means"),
     ),
     Mutant(
         8,
@@ -250,6 +276,30 @@ NOISE = (
         "cells = (points - self.corner(located)) // self.cell",
         "cells = (np.concatenate([points, points + 1]) - self.corner(located)) // self.cell",
         spent("one_cluster"),
+    ),
+    Mutant(
+        1,
+        _LOCATE,
+        "what a count must exceed follows from the largest count",
+        "self.region.choose(aggregate.keys, aggregate.counts, noise)",
+        "self.region.choose(aggregate.keys, aggregate.counts - aggregate.counts.max(initial=0) // 2, noise)",
+        WORST_DATA,
+    ),
+    Mutant(
+        12,
+        "core/one_cluster/practical/guarantee.py",
+        "the floor allows for no error of the level",
+        "bound = least - largest_sum_of_two(one, two, failure)",
+        "bound = level_target - largest_sum_of_two(one, two, failure)",
+        WORST_DATA,
+    ),
+    Mutant(
+        12,
+        "core/one_cluster/practical/guarantee.py",
+        "the floor does not allow for the score of nothing",
+        "0.2 * part, sampled) - draws.region.nothing",
+        "0.2 * part, sampled)",
+        WORST_DATA,
     ),
     Mutant(
         12,

@@ -138,6 +138,14 @@ ROUNDS = (
         charged("quantiles", "auto or recursive"),
     ),
     Mutant(
+        12,
+        "core/quantiles/exponential.py",
+        "an extreme is sought so near the edge of the records that it often lies outside",
+        "inside=math.floor(self._bound(share)) + 1)",
+        "inside=math.floor(self._bound(share)) // 2)",
+        Selection(("tests/pipelines/test_every_promise.py",), "hold and minimum"),
+    ),
+    Mutant(
         8,
         "core/quantiles/exponential.py",
         "the ends of an interval are not charged",

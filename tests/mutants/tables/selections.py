@@ -43,6 +43,9 @@ ACCOUNTANTS = Selection(
 FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "full")
 """Largest counts of balls against those of counting every ball."""
 
+WORST_DATA = Selection(("tests/core/one_cluster/practical/test_guarantee.py",), "worst_data or floor")
+"""The floor of the choice of a region: its scores, and whether some region exceeds it on the worst data."""
+
 BORDER = Selection(("tests/core/one_cluster/practical/test_wide_domains.py",), "border")
 """Records at the border of balls, where floats of squared distances are not exact."""
 
