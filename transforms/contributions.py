@@ -212,7 +212,7 @@ def bound_shard(contributing: Contributing, number: int, parts: Sequence[bytes])
         points[:, axis] = rows.column(str(axis)).to_numpy()[order]
     groups, names = np.zeros(len(rows), dtype=np.int64), pa.array([0])
     if contributing.keys is not None:
-        encoded = rows.column("group").combine_chunks().dictionary_encode()
+        encoded = rows.column("group").dictionary_encode().combine_chunks()
         groups, names = encoded.indices.to_numpy().astype(np.int64)[order], encoded.dictionary
     kept = chosen(contributing, points, of_unit, ids, groups, names)
     points, groups = points[kept], groups[kept]
