@@ -184,7 +184,7 @@ def test_long_keys_are_not_put_together(tmp_path):
         units, cities = list(range(40)), [f"{i:01000}" for i in range(39)] + ["c1"]
         table = pa.table({"u": units, "city": cities, "x": [0.0] * 40})
         pq.write_table(table, path, use_dictionary=dictionaries)
-        source, how = contributing(path)
+        source, _ = contributing(path)
         (descriptor,) = list_row_groups(source.files[0])
         ((batch, _, _),) = read_keyed(descriptor, ["x"], "u", SALT, 100, groups=["city"])
         assert batch.column("city").to_pylist() == [None] * 39 + ["c1"]
