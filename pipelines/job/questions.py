@@ -108,6 +108,7 @@ def in_question(name: str, sentence: str) -> str:
     there = re.sub(rf"(?<![\w.])input\.({of_input})\b", rf"{QUESTIONS}.{name}.\1", sentence)
     own = "domain|params|" + "|".join(_OF_SOME)
     there = re.sub(rf"(?<![\w.])({own})(?=\.\w)", rf"{QUESTIONS}.{name}.\1", there)
+    there = re.sub(rf"(?<![\w.])({'|'.join(_OF_SOME)})(?= is given\b)", rf"{QUESTIONS}.{name}.\1", there)
     return re.sub(rf"^({own}|task)(?= (is|has)\b)", rf"{QUESTIONS}.{name}.\1", there)
 
 

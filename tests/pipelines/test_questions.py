@@ -269,6 +269,8 @@ def test_statistics_by_group_stand_beside_other_questions(bench: Bench, several:
     several["questions"] = {name: QUESTIONS[name] for name in ("spot", "spend")}
     several["input"]["unit"] = "who"
     with_groups(several)
+    shown = bench.shoal("plan", write(bench, several))
+    assert shown.exit_code == 0 and "A group with at least" in shown.stdout, shown.stderr
     result = bench.shoal("run", write(bench, several))
     assert result.exit_code == 0, result.stderr
     release, out = bench.release(), bench.folder / "out"
@@ -481,7 +483,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "groups without contributions": (
         {"input.unit": "who", "questions.by_city": GROUPED["by_city"]},
-        "input.unit is who and group_by is given: give contributions",
+        "input.unit is who and questions.by_city.group_by is given: give contributions",
     ),
     "contributions without a unit": (
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.contributions": {"rows": 2}},
@@ -494,7 +496,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
             "questions.whole.contributions": {"rows": 2},
             "questions.whole.keep": "one",
         },
-        "questions.whole.keep is one and contributions is given",
+        "questions.whole.keep is one and questions.whole.contributions is given",
     ),
     "private keys without delta": (
         {"questions": {"by_city": GROUPED["by_city"]}, "privacy.delta": 0.0},

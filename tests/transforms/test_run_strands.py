@@ -16,6 +16,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import transforms.read_batches
+import transforms.split_units
 from core.aggregate import Tally
 from core.domain import Grid
 from core.noise import Noise
@@ -158,9 +159,19 @@ def test_each_question_has_its_own_columns_and_grid_and_rows_are_read_once(
     assert len({state[:8] for state in got}) == 4
 
 
+def counted(function: Any, done: Counter[str]) -> Any:
+    def counting(*given: Any) -> Any:
+        done[function.__name__] += 1
+        return function(*given)
+
+    return counting
+
+
 @pytest.mark.parametrize("checked", [False, True])
-def test_units_become_records_in_each_question(tmp_path: Path, checked: bool) -> None:
-    """One of them, or in two questions with groups as many as their bounds allow."""
+def test_units_become_records_in_each_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool
+) -> None:
+    """One of them, or where a question has bounds on contributions as many as these allow."""
     rng = np.random.default_rng(3)
     columns = {"x": rng.uniform(-0.2, 1.1, 2000), "y": rng.uniform(size=2000), "t": rng.integers(0, 99, 2000)}
     columns |= {"city": rng.choice(["a", "b", "c", "d"], 2000), "kind": columns["t"] % 3}
@@ -184,7 +195,12 @@ def test_units_become_records_in_each_question(tmp_path: Path, checked: bool) ->
     expected += [list(contributions_in_memory(source, each)) for each in grouped]
     several = [counting(number, 1 + number % 3) for number in range(6)]
     states = run_strands_in_memory(several, expected, NOISELESS)
-    assert run_strands_in_memory(several, bound_together_in_memory(source, bounding), NOISELESS) == states
+    done: Counter[str] = Counter()
+    for module, name in ((transforms.read_batches, "_read"), (transforms.split_units, "unit_keys")):
+        monkeypatch.setattr(module, name, counted(getattr(module, name), done))
+    blocks = bound_together_in_memory(source, bounding)
+    assert done == {"_read": 7, "unit_keys": 7}  # once for each row group
+    assert run_strands_in_memory(several, blocks, NOISELESS) == states
     got = in_beam(source, tmp_path / "out", several, bounding.readers, BoundTogether(bounding))
     assert got == states
     assert all(0 < state[0] <= 300 for state in got[:3])
