@@ -7,7 +7,7 @@ import numpy as np
 
 from core.statistics.found import Promises, Result, Value
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
-from pipelines.answers.text import Counted, counted, nothing_found, number
+from pipelines.answers.text import Counted, counted, nothing_found, number, place_of_table
 
 _SHOWN = 12
 """Groups in the table of the report."""
@@ -135,6 +135,7 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
             for name in named
         )
         shown.append((key, *cells))
-    place = "the folder result" if release.get("table") is not None else "result.parquet"
-    title = f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place}"
+    title = (
+        f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place_of_table(release)}"
+    )
     return Table(title, (", ".join(keys), *named), shown)

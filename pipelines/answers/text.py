@@ -71,6 +71,13 @@ def hides(neighbors: str, unit: str | None) -> str:
     return Counted("row" if unit is None else "unit").read(NEIGHBORS[neighbors])
 
 
+def place_of_table(release: Mapping[str, Any]) -> str:
+    """Return where the rows of a release's table are, in words."""
+    if release.get("table") is not None:
+        return "the folder result"
+    return str(release.get("file", "result.parquet"))
+
+
 def number(value: float, digits: int = 4) -> str:
     """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09."""
     if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
