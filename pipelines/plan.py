@@ -193,7 +193,7 @@ def notes(job: Job, plan: Plan) -> list[str]:
     """Return the notes of a plan, which its reader should know."""
     return [
         _unit(job),
-        *notes_of(job.input, job.neighbors.name == "replace_one" and not TASKS[job.task].subsamples),
+        *notes_of(job.input),
         *([] if TASKS[job.task].subsamples else [_left_out(job, plan)]),
         f"The run hides {hidden(job, plan)}.",
         *_last_points(job),

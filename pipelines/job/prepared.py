@@ -21,11 +21,6 @@ def check_prepared(
     Raises:
         ValueError: one sentence that names the field.
     """
-    if given.where is not None and privacy.neighbors == "replace_one" and not function:
-        raise ValueError(
-            "input.where is given and privacy.neighbors is replace_one: the number of records would be "
-            "public, but a replaced row may begin or cease to fulfill the condition; use add_or_remove_one."
-        )
     if public_edges and (given.where or given.derive or given.join):
         raise ValueError(
             "params.change is weight: which edges there are is public, but what is made of a row may depend "
@@ -35,6 +30,13 @@ def check_prepared(
         raise ValueError(
             "privacy.policy is about the values of columns of the input, so leave out input.derive and "
             "input.join."
+        )
+    prepares = [name for name in ("where", "derive", "join") if getattr(given, name) is not None]
+    if prepares and privacy.neighbors == "replace_one" and not function:
+        raise ValueError(
+            f"input.{prepares[0]} is given and privacy.neighbors is replace_one: the number of records would "
+            "be public, but it may change where a row is replaced, by a condition or a null; use "
+            "add_or_remove_one."
         )
     made = set(given.derive or ()) | set(_joined(given))
     if privacy.ledger is not None and unit is not None and (unit in made or _may_be_joined(given)):
@@ -59,12 +61,11 @@ def described(given: Any) -> dict[str, Any]:
     return {"rows": values} if values else {}
 
 
-def notes_of(given: Any, replaced: bool) -> list[str]:
+def notes_of(given: Any) -> list[str]:
     """Return what the reader of a plan should know of the preparation of rows.
 
     Args:
         given: the input.
-        replaced: whether the number of rows that have all values is public.
     """
     found = []
     if given.where is not None:
@@ -80,6 +81,4 @@ def notes_of(given: Any, replaced: bool) -> list[str]:
             f"Rows get columns of {given.join.path} by {given.join.on}. This table must be public. A row "
             "whose key is not in it gets null."
         )
-    if replaced and (given.derive is not None or given.join is not None):
-        found.append("How many rows have a value in the columns that are made is public under replace_one.")
     return found

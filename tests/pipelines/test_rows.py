@@ -171,6 +171,14 @@ WRONG = [
         "input.where is given and privacy.neighbors is replace_one",
     ),
     (
+        {"input.derive": {"z": "if(y > 0.5, raw_x, null)"}, "privacy.neighbors": "replace_one"},
+        "input.derive is given and privacy.neighbors is replace_one",
+    ),
+    (
+        {"input.join": {"path": "t.parquet", "on": "kind"}, "privacy.neighbors": "replace_one"},
+        "input.join is given and privacy.neighbors is replace_one",
+    ),
+    (
         {
             **changes("histogram"),
             "input.derive": {"x": "raw_x"},
