@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.histogram.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_bars, draw_map
-from pipelines.answers.text import confidence, counted, nothing_found, number
+from pipelines.answers.text import confidence, counted, nothing_found, number, table_place
 
 _LARGEST = 12
 """Number of cells in the table of the report."""
@@ -61,7 +61,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact(many, (f"{result.total:,}",), "sum of the released counts"),
         ),
         figures=_figures(columns, shape, rows, many, in_parts),
-        tables=() if rows is None else (_largest(columns, rows, many, in_parts),),
+        tables=() if rows is None else (_largest(columns, rows, many, table_place(release)),),
     )
 
 
@@ -90,10 +90,9 @@ def _figures(
     return (Figure(heat, "Darker cells have larger released counts"),)
 
 
-def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str, in_parts: bool) -> Table:
+def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str, place: str) -> Table:
     order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
     cells = [
         (*(_span(rows, axis, i) for axis in range(len(columns))), f"{rows['count'][i]:,}") for i in order
     ]
-    place = "the folder result" if in_parts else "result.parquet"
     return Table(f"The {len(cells)} largest cells; all cells are in {place}", (*columns, many), cells)

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.statistics.found import Promises, Result, Value
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
-from pipelines.answers.text import Counted, counted, nothing_found, number
+from pipelines.answers.text import Counted, counted, nothing_found, number, table_place
 
 _SHOWN = 12
 """Groups in the table of the report."""
@@ -67,7 +67,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead="Each number has its standard error beside it, in the table of the release.",
-            facts=(Fact("groups", (f"{result.groups:,}",)),),
+            facts=(Fact("groups", (f"{result.groups:,}",), f"in {table_place(release)}"),),
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
@@ -124,7 +124,7 @@ def _measures(measures: list[str], columns: int) -> list[str]:
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     """Return the groups with the largest first measure."""
-    keys = [name for name in rows if name not in named and not name.endswith("_error")]
+    keys = release["group_by"]["columns"]
     values = np.nan_to_num(np.asarray(rows[named[0]], dtype=np.float64), nan=-math.inf)
     order = np.argsort(-values, kind="stable")[:_SHOWN]
     shown = []
@@ -135,6 +135,5 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
             for name in named
         )
         shown.append((key, *cells))
-    place = "the folder result" if release.get("table") is not None else "result.parquet"
-    title = f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place}"
+    title = f"The {len(shown)} groups with the largest {named[0]}; all groups are in {table_place(release)}"
     return Table(title, (", ".join(keys), *named), shown)

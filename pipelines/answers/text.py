@@ -100,6 +100,13 @@ def confidence(release: Mapping[str, Any]) -> str:
     return f"{number(100 * (1 - release['accuracy']['failure']))}%"
 
 
+def table_place(release: Mapping[str, Any]) -> str:
+    """Return where in the output folder the table of a release is, or of an answer of several."""
+    if release.get("table") is not None:
+        return "the folder result"
+    return str(release.get("file", "result.parquet"))
+
+
 def nothing_found(
     what: str, lead: str = "", facts: tuple[Fact, ...] = (), advice: tuple[tuple[str, str], ...] = ()
 ) -> Answer:
