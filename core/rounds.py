@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ class RoundInParts(Round, Protocol):
 
 def parts_of(round_: Round) -> int:
     """Return in how many parts a round is released: 1 unless it is a `RoundInParts`."""
-    return int(getattr(round_, "parts", 1))
+    return int(cast(RoundInParts, round_).parts) if hasattr(round_, "release_part") else 1
 
 
 class Looking(Round, Protocol):

@@ -35,7 +35,7 @@ def check(setting: Setting[Ranges]) -> None:
 
 
 _COMPARED_BY = (
-    "the expected error of a rectangle among as many made-up rows as params.records says, between evenly "
-    "spread ones and ones that lie close together"
+    "the expected error of a rectangle among as many made-up rows as the parameter records says, between "
+    "evenly spread ones and ones that lie close together"
 )
 RANGES = Task(Ranges, (Tree, AdaptiveGrid), _COMPARED_BY, check)

@@ -121,12 +121,16 @@ def of(name: str) -> list[Sampler]:
 
 
 def test_every_salt_in_a_plan_is_found() -> None:
-    """The salt is in the pickled rounds just where a sampler was found; four tasks sample records."""
+    """The salt is in the pickled rounds just where a sampler was found; four tasks sample records.
+
+    Each of several questions has a salt with another last byte.
+    """
+    begins = SALT[:-1]
     for setting in settings():
         held = list(samplers(setting.plan.rounds))
-        assert bool(held) == (SALT in pickle.dumps(setting.plan.rounds)), setting.name
-        assert all(sampler.salt == SALT for _, sampler in held)
-        assert repr(SALT) not in repr(setting.plan)
+        assert bool(held) == (begins in pickle.dumps(setting.plan.rounds)), setting.name
+        assert all(sampler.salt.startswith(begins) for _, sampler in held)
+        assert begins.decode() not in repr(setting.plan)
     tasks = {setting.job.task for setting in sampled().values()}
     assert tasks == {"one_cluster", "k_cover", "interior_point", "sample_and_aggregate"}
     assert sum(sampler.rate < 1 for sampler in of("large k_cover")) == 6
@@ -173,7 +177,7 @@ def blocks(salt: bytes, content: int = 0, count: int = 10) -> NDArray[np.int64]:
     values = pa.record_batch([pa.array(np.arange(N) + content)], names=["x"])
     splitting = Splitting(("x",), "u", count, salt)
     found = np.empty(N, dtype=np.int64)
-    for part, shard in _split(splitting, values, pa.array(IDS.astype(np.int64)), File("f", 0), 0):
+    for part, shard in _split(splitting, values, pa.array(IDS.astype(np.int64)), None, File("f", 0), 0):
         for number, rows in gather(splitting, part, [shard]):
             found[pa.ipc.open_stream(rows).read_all()["x"].to_numpy() - content] = number
     return found

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from core.domain import Grid
 from core.errors import InvalidValue
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.task import MEDIAN
@@ -34,7 +33,6 @@ def test_bad_parameters_are_named(values, message):
         (lambda: Median(failure=0.0), "failure"),
         (lambda: Median(noise="gauss"), "noise"),
         (lambda: Minimum(scale_share=1.0), "scale_share"),
-        (lambda: MEDIAN.plan(Grid((0, 0), (1, 1), 0.1), Median(), PURE, RELATIONS[0], bytes(16)), "columns"),
         (
             lambda: MEDIAN.plan(
                 SMALL, Median(method="smooth", noise="laplace"), PURE, RELATIONS[0], bytes(16)
