@@ -6,14 +6,18 @@ as far as the joint composition stays within the budget.
 
 Why the joint spend holds. Fix two neighbors. Each question makes its own records of the rows:
 
-- Without units, the records of a question are the rows that have all of its columns. One row more or less is
-  at most one record more or less in each question.
+- Without units, the records of a question are the rows that have all of its columns, and with groups also a
+  group. One row more or less is at most one record more or less in each question.
 - With units, the record of a unit in a question is a function of the unit's own rows; see
   `transforms.bound_units.Bounding`. Questions may differ in their columns and in `keep`. Still a unit has at
   most one record in each question, which no other unit changes. So all rows of one unit together change at
   most one record of each question.
-- Under `replace_one` the number of records is public: of each question its own. Neighbors are databases that
-  differ in one row (or unit) and have the same number of records in every question.
+- In a question with contributions a unit has several records, in several groups, as many as its bounds allow;
+  see `transforms.contributions.Contributing`. These, too, are a function of the unit's own rows. All draws of
+  such a question are made for a change of all of them.
+- Under `replace_one` the number of records is public: of each question its own, but for those with groups or
+  contributions, whose draws are made for any replacement. Neighbors are databases that differ in one row (or
+  unit) and have the same number of records in every question in which it is public.
 
 So neighbors of the job are neighbors of, or equal for, every question, and each draw of a question costs what
 its plan says. The rounds of a question use the answers of its own earlier draws, and no answer of another

@@ -141,10 +141,15 @@ def write_joint_release(
 
 
 def answers_of(release: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the answers of a release by name, each as a release of its own."""
+    """Return the answers of a release by name, each as a release of its own.
+
+    Each has `file`, the name of the file of its table.
+    """
     shared = {key: release[key] for key in _OF_THE_WHOLE if key in release}
-    own = {name: {"table": None, "file": table_name(name)} for name in release["answers"]}
-    return {name: {**shared, **answer, **own[name]} for name, answer in release["answers"].items()}
+    return {
+        name: {**shared, **answer, "table": None, "file": table_name(name)}
+        for name, answer in release["answers"].items()
+    }
 
 
 def tables_of(release: Mapping[str, Any]) -> list[str]:

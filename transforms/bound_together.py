@@ -4,11 +4,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 from apache_beam.typehints.decorators import no_annotations
 
 from core.rounds import Block
+from transforms import contributions
 from transforms.bound_units import (
     SPLIT_VALUES,
     Bounded,
@@ -17,6 +20,7 @@ from transforms.bound_units import (
     bound_shard,
     split_batch,
 )
+from transforms.contributions import Contributed, ContributedReader, Contributing, split_contributions
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -25,23 +29,30 @@ from transforms.split_units import read_keyed
 
 _LABEL = "Bounding units"
 
-BoundedFor = tuple[int, Bounded]
+BoundedFor = tuple[int, Bounded | Contributed]
 """The number of a question, and one shard of its records."""
 
 
 @dataclass(frozen=True)
 class BoundingOfQuestions:
-    """How the rows of a unit become its record in each of several questions.
+    """How the rows of a unit become its records in each of several questions.
 
-    Each record is what the question's own `Bounding` says: a function of the rows of its unit alone. So all
-    rows of one unit together change at most one record of each question.
+    The records are what the question's own `Bounding` or `Contributing` says: a function of the rows of their
+    unit alone. So all rows of one unit together change at most one record of a question with `Bounding`, and
+    of one with `Contributing` at most as many records, in as many groups, as its bounds allow. The one salt
+    of all questions does no harm, because both claims are true for every salt.
 
     Args:
         boundings: one for each question, with one unit, one salt, one preparation of the rows, and at most
             one column that orders rows.
     """
 
-    boundings: tuple[Bounding, ...]
+    boundings: tuple[Bounding | Contributing, ...]
+
+    @property
+    def readers(self) -> "BoundedReaderOfQuestions":
+        """How shards become the records of the questions."""
+        return BoundedReaderOfQuestions(tuple(map(_reader_of, self.boundings)))
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -57,18 +68,25 @@ class BoundedReaderOfQuestions:
         readers: one for each question.
     """
 
-    readers: tuple[BoundedReader, ...]
+    readers: tuple[BoundedReader | ContributedReader, ...]
 
     def blocks_of(self, element: BoundedFor, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
         """Return the records of a shard, if its question is due."""
         number, bounded = element
         if number in due:
-            yield from ((number, block) for block in self.readers[number].blocks(bounded))
+            reader: Any = self.readers[number]
+            yield from ((number, block) for block in reader.blocks(bounded))
+
+
+def _reader_of(own: Bounding | Contributing) -> BoundedReader | ContributedReader:
+    if isinstance(own, Contributing):
+        return ContributedReader(own.bounding.grid.dimension, own.keys)
+    return BoundedReader(own.grid)
 
 
 @dataclasses.dataclass
 class BoundTogether(beam.PTransform):
-    """Make the records of all questions: at most one for each unit and question; see `BoundUnits`.
+    """Make the records of all questions; see `BoundUnits` and `BoundContributions`.
 
     Args:
         bounding: how the rows of a unit become its records.
@@ -95,19 +113,25 @@ def bound_together_in_memory(source: Source, bounding: BoundingOfQuestions) -> l
             for part, piece in split_together(bounding, descriptor):
                 gathered[part].append(piece)
     blocks: list[list[Block]] = [[] for _ in bounding.boundings]
+    every = range(len(blocks))
     for part, pieces in gathered.items():
-        number, shard = bounding.places[part]
-        own = bounding.boundings[number]
-        blocks[number] += BoundedReader(own.grid).blocks(bound_shard(own, shard, pieces))
+        for number, block in bounding.readers.blocks_of(_bound_part(bounding, part, pieces), every):
+            blocks[number].append(block)
     return blocks
 
 
 @no_annotations
 def _bound(gathered: tuple[int, list[bytes]], bounding: BoundingOfQuestions) -> BoundedFor:
-    part, pieces = gathered
     with plain_errors(_LABEL):
-        number, shard = bounding.places[part]
-        return number, bound_shard(bounding.boundings[number], shard, pieces)
+        return _bound_part(bounding, *gathered)
+
+
+def _bound_part(bounding: BoundingOfQuestions, part: int, pieces: Sequence[bytes]) -> BoundedFor:
+    number, shard = bounding.places[part]
+    own = bounding.boundings[number]
+    if isinstance(own, Contributing):
+        return number, contributions.bound_shard(own, shard, pieces)
+    return number, bound_shard(own, shard, pieces)
 
 
 def split_together(bounding: BoundingOfQuestions, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
@@ -118,16 +142,27 @@ def split_together(bounding: BoundingOfQuestions, descriptor: Descriptor) -> Ite
     Raises:
         InputError: the row group cannot be read.
     """
-    first = bounding.boundings[0]
-    columns = list(dict.fromkeys(name for own in bounding.boundings for name in own.columns))
-    order = next((own.order for own in bounding.boundings if own.order is not None), None)
-    most = max(1, SPLIT_VALUES // (len(columns) + 1))
-    read = read_keyed(descriptor, columns, first.unit, first.salt, most, order, first.preparation)
-    for batch, keys, kept in read:
+    single = [own.bounding if isinstance(own, Contributing) else own for own in bounding.boundings]
+    groups = [own.key_columns for own in bounding.boundings if isinstance(own, Contributing)]
+    first = single[0]
+    columns = list(dict.fromkeys(name for own in single for name in own.columns))
+    keys = list(dict.fromkeys(name for names in groups for name in names))
+    order = next((own.order for own in single if own.order is not None), None)
+    most = max(1, SPLIT_VALUES // (len(columns) + 1 + len(keys)))
+    read = read_keyed(descriptor, columns, first.unit, first.salt, most, order, first.preparation, keys)
+    for batch, units, kept in read:
         if kept is not None:
-            batch, keys = batch.filter(kept), keys.filter(kept)
+            batch, units = batch.filter(kept), units.filter(kept)
         before = 0
         for own in bounding.boundings:
-            for shard, piece in split_batch(own, batch, keys):
+            for shard, piece in _split_one(own, batch, units):
                 yield before + shard, piece
             before += own.parts
+
+
+def _split_one(
+    own: Bounding | Contributing, batch: pa.RecordBatch, units: pa.Array
+) -> Iterator[tuple[int, bytes]]:
+    if isinstance(own, Contributing):
+        return split_contributions(own, batch, units)
+    return split_batch(own, batch, units)

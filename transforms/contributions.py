@@ -78,6 +78,11 @@ class Contributing:
         """See `Bounding.parts`."""
         return self.bounding.parts
 
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The key columns of groups."""
+        return () if self.keys is None else self.keys.columns
+
 
 @dataclass(frozen=True)
 class ContributedReader:
@@ -164,8 +169,7 @@ def split_rows(contributing: Contributing, descriptor: Descriptor) -> Iterator[t
     Raises:
         InputError: the row group cannot be read.
     """
-    bounding, keys = contributing.bounding, contributing.keys
-    names = () if keys is None else keys.columns
+    bounding, names = contributing.bounding, contributing.key_columns
     most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1 + len(names)))
     read = read_keyed(
         descriptor,
@@ -179,22 +183,36 @@ def split_rows(contributing: Contributing, descriptor: Descriptor) -> Iterator[t
     for batch, units, wanted in read:
         if wanted is not None:
             batch, units = batch.filter(wanted), units.filter(wanted)
-        if units.null_count:
-            batch, units = batch.filter(units.is_valid()), units.drop_null()
-        if bounding.checked:
-            yield from outside_by_shard(bounding, batch, units)
-        block = to_block(
-            Reader(bounding.columns, bounding.grid, groups=keys),
-            batch,
-            np.arange(len(units), dtype=np.uint64),
-        )
-        more = {}
-        if block.groups is not None and block.labels is not None:
-            group: pa.Array = pa.array(block.groups)
-            if keys is not None and keys.labels is None:
-                group = pa.array(block.labels.tolist(), pa.binary()).take(group)
-            more["group"] = group
-        yield from by_shard(bounding, units.take(pa.array(block.ids)), block.points, more)
+        yield from split_contributions(contributing, batch, units)
+
+
+def split_contributions(
+    contributing: Contributing, batch: pa.RecordBatch, units: pa.Array
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of a batch with their groups by shard as Arrow streams; see `split_rows`.
+
+    Args:
+        contributing: which rows of a unit become records.
+        batch: the rows, with the columns that this needs and maybe others.
+        units: keys of the units of the rows, shape (n,); null where a row has no unit.
+    """
+    bounding, keys = contributing.bounding, contributing.keys
+    if units.null_count:
+        batch, units = batch.filter(units.is_valid()), units.drop_null()
+    if bounding.checked:
+        yield from outside_by_shard(bounding, batch, units)
+    block = to_block(
+        Reader(bounding.columns, bounding.grid, groups=keys),
+        batch,
+        np.arange(len(units), dtype=np.uint64),
+    )
+    more = {}
+    if block.groups is not None and block.labels is not None:
+        group: pa.Array = pa.array(block.groups)
+        if keys is not None and keys.labels is None:
+            group = pa.array(block.labels.tolist(), pa.binary()).take(group)
+        more["group"] = group
+    yield from by_shard(bounding, units.take(pa.array(block.ids)), block.points, more)
 
 
 def bound_shard(contributing: Contributing, number: int, parts: Sequence[bytes]) -> Contributed:
@@ -212,7 +230,7 @@ def bound_shard(contributing: Contributing, number: int, parts: Sequence[bytes])
         points[:, axis] = rows.column(str(axis)).to_numpy()[order]
     groups, names = np.zeros(len(rows), dtype=np.int64), pa.array([0])
     if contributing.keys is not None:
-        encoded = rows.column("group").combine_chunks().dictionary_encode()
+        encoded = rows.column("group").dictionary_encode().combine_chunks()
         groups, names = encoded.indices.to_numpy().astype(np.int64)[order], encoded.dictionary
     kept = chosen(contributing, points, of_unit, ids, groups, names)
     points, groups = points[kept], groups[kept]

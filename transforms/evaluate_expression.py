@@ -232,13 +232,18 @@ def _seconds(function: str, value: Value) -> Value:
 
 
 def _case(function: str, value: Value) -> Value:
+    """Change letters. Texts that are not UTF-8, which Arrow does not check when it reads a file, become null.
+
+    Whether one of them is there decides only on the way. Arrow's `utf8_lower` takes some bytes that are not
+    UTF-8, so it must not be asked: a row would depend on what other rows of its batch hold.
+    """
     _check(function, (TEXT,), "text", value)
-    apply = pc.utf8_lower if function == "lower" else pc.utf8_upper
     try:
-        return apply(value)
-    except pa.ArrowInvalid:  # not UTF-8, which Arrow does not check when it reads a file
+        value.validate(full=True)
+    except pa.ArrowInvalid:
         held = [_is_text(each) for each in pc.cast(value, pa.large_binary()).to_pylist()]
-        return apply(pc.if_else(pa.array(held), value, pa.scalar(None, TEXT)))
+        value = pc.if_else(pa.array(held), value, pa.scalar(None, TEXT))
+    return pc.utf8_lower(value) if function == "lower" else pc.utf8_upper(value)
 
 
 def _is_text(value: bytes | None) -> bool:

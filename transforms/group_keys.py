@@ -152,12 +152,33 @@ def _is_time_of(text: str, unit: Truncate) -> bool:
         return False
 
 
+def without_long(column: pa.Array) -> pa.Array:
+    """Return a key column with null in place of texts that are too long for a label.
+
+    Their rows are left out in any case. So columns that are put together do not outgrow Arrow's offsets,
+    which would be an error for some rows, and none without them.
+    """
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, without_long(column.dictionary))
+    if not _is_text(column.type):
+        return column
+    if pa.types.is_string_view(column.type):
+        column = pc.cast(column, pa.large_string())
+    fits = pc.fill_null(pc.less_equal(pc.binary_length(column), LONGEST), False)
+    # taken and not replaced, so that the bytes of long texts are freed
+    return column.take(pa.array(np.arange(len(column)), mask=~fits.to_numpy(zero_copy_only=False)))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    views = pa.types.is_string_view(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or views)
+
+
 def is_key(kind: pa.DataType) -> bool:
     """Return whether a column of this type can be a key without being truncated."""
     if pa.types.is_dictionary(kind):
         return is_key(kind.value_type)
-    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return texts or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)
+    return _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)
 
 
 def is_time(kind: pa.DataType) -> bool:

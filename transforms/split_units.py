@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.sampling import siphash
+from transforms.group_keys import without_long
 from transforms.list_files import File
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, row_ids
@@ -178,7 +179,8 @@ def read_keyed(
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array | None]]:
     """Read a row group `most` rows at a time, and replace units by their keys.
 
-    The texts of units are in memory for one batch of `read_batches` only, and keys for `most` rows.
+    The texts of units, and long texts of groups, are in memory for one batch of `read_batches` only, and keys
+    for `most` rows.
 
     Args:
         descriptor: the location of the row group.
@@ -188,7 +190,7 @@ def read_keyed(
         most: rows that are yielded at a time.
         order: optional column that orders the rows of a unit; it is yielded with the used columns.
         preparation: how rows are prepared.
-        groups: key columns of groups, which are yielded, too.
+        groups: key columns of groups, which are yielded, too; see `transforms.group_keys.without_long`.
 
     Returns:
         Columns and keys of `most` rows each, and which of them to keep, or None for all; the last ones may
@@ -203,7 +205,9 @@ def read_keyed(
     names = list(dict.fromkeys((*columns, *filter(None, (order,)), *groups)))
     file, row_group = descriptor.file, descriptor.row_group
     for batch, kept in read_prepared(preparation, file, row_group, columns, most, unit, order, groups):
-        arrays = [*(batch.column(name) for name in names), unit_keys(batch.column(unit), salt)]
+        read_ = {name: batch.column(name) for name in names}
+        arrays = [without_long(each) if name in groups else each for name, each in read_.items()]
+        arrays.append(unit_keys(batch.column(unit), salt))
         if kept is not None:
             arrays.append(kept)
         pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, "", ""][: len(arrays)]))

@@ -223,7 +223,7 @@ class LaplaceTotals(ReleaseTotals):
 
     def _noise(self, quantity: Quantity, share: float, more: dict[str, Any]) -> Additive:
         l1 = self.change.l1(quantity)
-        if not l1 or not share:
+        if not l1:
             return Laplace(what=quantity.what, scale=0.0, sensitivity=0.0, **more)
         return Laplace.of(quantity.what, share * self.setting.budget.epsilon, l1, **more)
 
@@ -242,7 +242,7 @@ class GaussianTotals(ReleaseTotals):
 
     def _noise(self, quantity: Quantity, share: float, more: dict[str, Any]) -> Additive:
         l2 = self.change.l2(quantity)
-        if not l2 or not share:
+        if not l2:
             return Gaussian(what=quantity.what, scale=0.0, sensitivity=0.0, **more)
         epsilon, logarithm = self.setting.budget.epsilon, math.log(1 / self.setting.budget.delta)
         rho = (math.sqrt(logarithm + epsilon) - math.sqrt(logarithm)) ** 2  # rho + 2 sqrt(rho ln(1/delta))

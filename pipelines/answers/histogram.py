@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.histogram.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_bars, draw_map
-from pipelines.answers.text import confidence, counted, nothing_found, number, table_place
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table
 
 _LARGEST = 12
 """Number of cells in the table of the report."""
@@ -61,7 +61,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact(many, (f"{result.total:,}",), "sum of the released counts"),
         ),
         figures=_figures(columns, shape, rows, many, in_parts),
-        tables=() if rows is None else (_largest(columns, rows, many, table_place(release)),),
+        tables=() if rows is None else (_largest(columns, rows, many, place_of_table(release)),),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.ranges.found import Promises, Rectangle, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.plots import draw_map
-from pipelines.answers.text import confidence, counted, nothing_found, number, table_place
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table
 
 _SIDE = 80  # fields of the map on each axis
 _MOST_FACTS = 5
@@ -45,8 +45,10 @@ def answer(release: Release, rows: Rows) -> Answer:
     if rows is not None and len(columns) == 2:
         figures = (Figure(_map(rows, release), "Darker places have larger released counts"),)
     many = records.many
-    cells = f"{result.cells:,} cells in {table_place(release)}"
-    lead = f"The number of {many} in any rectangle follows from the {cells}."
+    lead = (
+        f"The number of {many} in any rectangle follows from the {result.cells:,} cells in "
+        f"{place_of_table(release)}."
+    )
     if result.ranges:
         lead += f" With probability {confidence(release)} the bounds of all rectangles below hold."
     headers = (" by ".join(columns), records.many, "standard error", "at least", "at most")

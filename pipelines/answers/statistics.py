@@ -7,7 +7,7 @@ import numpy as np
 
 from core.statistics.found import Promises, Result, Value
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
-from pipelines.answers.text import Counted, counted, nothing_found, number, table_place
+from pipelines.answers.text import Counted, counted, nothing_found, number, place_of_table
 
 _SHOWN = 12
 """Groups in the table of the report."""
@@ -67,7 +67,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead="Each number has its standard error beside it, in the table of the release.",
-            facts=(Fact("groups", (f"{result.groups:,}",), f"in {table_place(release)}"),),
+            facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}"),),
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
@@ -135,5 +135,7 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
             for name in named
         )
         shown.append((key, *cells))
-    title = f"The {len(shown)} groups with the largest {named[0]}; all groups are in {table_place(release)}"
+    title = (
+        f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place_of_table(release)}"
+    )
     return Table(title, (", ".join(keys), *named), shown)

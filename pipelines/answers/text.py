@@ -71,6 +71,13 @@ def hides(neighbors: str, unit: str | None) -> str:
     return Counted("row" if unit is None else "unit").read(NEIGHBORS[neighbors])
 
 
+def place_of_table(release: Mapping[str, Any]) -> str:
+    """Return where the rows of a release's table are, in words."""
+    if release.get("table") is not None:
+        return "the folder result"
+    return str(release.get("file", "result.parquet"))
+
+
 def number(value: float, digits: int = 4) -> str:
     """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09."""
     if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
@@ -98,13 +105,6 @@ def in_share(ranks: int, many: str) -> str:
 def confidence(release: Mapping[str, Any]) -> str:
     """Return the probability that all promises of a plan or release hold, in percent."""
     return f"{number(100 * (1 - release['accuracy']['failure']))}%"
-
-
-def table_place(release: Mapping[str, Any]) -> str:
-    """Return where in the output folder the table of a release is, or of an answer of several."""
-    if release.get("table") is not None:
-        return "the folder result"
-    return str(release.get("file", "result.parquet"))
 
 
 def nothing_found(

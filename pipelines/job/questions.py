@@ -27,6 +27,8 @@ _OF_INPUT = ("columns", "keep", "order", "checks")
 
 _NEEDED = ("task", "columns", "domain", "params")
 _KEYS = (*_NEEDED, "share", "keep", "order", "checks")
+_OF_SOME = ("group_by", "contributions")
+"""Keys that only some tasks have."""
 
 _MOST = 100
 """Questions of a job."""
@@ -104,8 +106,10 @@ def in_question(name: str, sentence: str) -> str:
     """Return a sentence about a question's own job, with its fields as they are in the job of all."""
     of_input = "|".join(_OF_INPUT)
     there = re.sub(rf"(?<![\w.])input\.({of_input})\b", rf"{QUESTIONS}.{name}.\1", sentence)
-    there = re.sub(r"(?<![\w.])(domain|params)(?=\.\w)", rf"{QUESTIONS}.{name}.\1", there)
-    return re.sub(r"^(domain|params|task)(?= (is|has)\b)", rf"{QUESTIONS}.{name}.\1", there)
+    own = "domain|params|" + "|".join(_OF_SOME)
+    there = re.sub(rf"(?<![\w.])({own})(?=\.\w)", rf"{QUESTIONS}.{name}.\1", there)
+    there = re.sub(rf"(?<![\w.])({'|'.join(_OF_SOME)})(?= is given\b)", rf"{QUESTIONS}.{name}.\1", there)
+    return re.sub(rf"^({own}|task)(?= (is|has)\b)", rf"{QUESTIONS}.{name}.\1", there)
 
 
 def check_questions(
@@ -185,15 +189,18 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
         raise JobError(f"{where}.task is {is_what}: the tasks are {', '.join(question_tasks())}.")
     if task not in question_tasks():
         raise JobError(f"{where}.task is {task}, which needs a job of its own: leave it out of {QUESTIONS}.")
-    unknown = [key for key in question if key not in _KEYS]
+    keys = (*_KEYS, *_of_task(models[task]))
+    unknown = [key for key in question if key not in keys]
     if unknown:
-        raise JobError(
-            f"{where}.{unknown[0]} is not a known key: the keys of {where} are {', '.join(_KEYS)}."
-        )
+        raise JobError(f"{where}.{unknown[0]} is not a known key: the keys of {where} are {', '.join(keys)}.")
     needed = [key for key in _NEEDED if key != "params" or models[task].model_fields[key].is_required()]
     missing = [key for key in needed if key not in question]
     if missing:
         raise JobError(f"{where}.{missing[0]} is missing: {where} needs {', '.join(needed)}.")
+
+
+def _of_task(model: type[BaseModel]) -> list[str]:
+    return [key for key in _OF_SOME if key in model.model_fields]
 
 
 def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +212,7 @@ def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, An
             "a job of its own."
         )
     own = {key: question[key] for key in _OF_INPUT if key in question}
-    others = {key: question[key] for key in ("task", "domain", "params") if key in question}
+    others = {key: question[key] for key in ("task", "domain", "params", *_OF_SOME) if key in question}
     shared = {key: raw[key] for key in ("privacy", "output", "run_id") if key in raw}
     return {**shared, **others, "input": {**raw["input"], **own}}
 
@@ -250,7 +257,8 @@ def questions_schema(models: Mapping[str, type[BaseModel]]) -> type[BaseModel]:
     for task in question_tasks():
         own = models[task].model_fields
         fields: dict[str, Any] = {
-            name: (own[name].annotation, own[name]) for name in ("task", "domain", "params")
+            name: (own[name].annotation, own[name])
+            for name in ("task", "domain", "params", *_of_task(models[task]))
         }
         fields |= {
             name: (RowsInput.model_fields[name].annotation, RowsInput.model_fields[name])

@@ -24,8 +24,9 @@ from pipelines.run.delivery import Delivery, write_answers, write_one_answer
 from pipelines.run.progress import announced
 from pipelines.run.runners import check_options, make_options, open_pipeline
 from pipelines.storage.locate import open_folder
-from transforms.bound_together import BoundedReaderOfQuestions, BoundingOfQuestions, BoundTogether
-from transforms.bound_units import BoundedReader, Bounding
+from transforms.bound_together import BoundingOfQuestions, BoundTogether
+from transforms.bound_units import Bounding
+from transforms.contributions import Contributing
 from transforms.gather_parts import GATHERED
 from transforms.list_files import InputError
 from transforms.open_source import Opened, Source, open_files, open_source
@@ -65,11 +66,17 @@ class PreparedQuestions:
             return None
         asked = self.job.jobs.items()
         return BoundingOfQuestions(
-            tuple(
-                Bounding.of(self.sources[name], job.grid, job.keep, self.salt, job.checks > 0)
-                for name, job in asked
-            )
+            tuple(_bounding_of(self.sources[name], job, self.salt) for name, job in asked)
         )
+
+
+def _bounding_of(source: Source, question: Job, salt: bytes) -> Bounding | Contributing:
+    """Return how the rows of a unit become the records of a question."""
+    bounds, keep = question.bounds, question.keep or "one"
+    bounding = Bounding.of(source, question.grid, keep, salt, question.checks > 0)
+    if bounds is None:
+        return bounding
+    return Contributing.of(source, bounding, bounds.groups, bounds.rows)
 
 
 def prepare_questions(
@@ -94,9 +101,9 @@ def _source_of(name: str, question: Job, opened: Opened, preparation: Preparatio
     Raises:
         InputError: it is not what the question says.
     """
-    asked = question.input
+    asked, its = question.input, (question.unit, question.order)
     try:
-        source = open_source(asked.path, asked.columns, question.unit, question.order, opened, preparation)
+        source = open_source(asked.path, asked.columns, *its, opened, preparation, groups=question.group_keys)
         check_axes(source, question.grid)
     except InputError as error:
         raise InputError(*(in_question(name, str(sentence)) for sentence in error.args)) from None
@@ -146,4 +153,4 @@ def read_records(
         readers = (Reader.of(sources[name], its.grid, its.checks > 0) for name, its in job.jobs.items())
         return elements, ReaderOfQuestions(tuple(readers))
     bounded = elements | "Units" >> BoundTogether(prepared.bounding)
-    return bounded, BoundedReaderOfQuestions(tuple(BoundedReader(its.grid) for its in job.jobs.values()))
+    return bounded, prepared.bounding.readers

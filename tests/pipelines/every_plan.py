@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, get_args, get_type_hints
@@ -228,8 +228,17 @@ JOINT: dict[str, tuple[str, ...]] = {
     "gaussian": ("k_means", "k_median", "k_means", "one_cluster"),
     "pure": ("histogram", "cdf", "quantiles", "median", "threshold", "interior_point", "ranges"),
     "mixed": ("k_means", "histogram", "quantiles", "minimum"),
+    "grouped": ("statistics", "histogram", "quantiles"),
+    "contributed": ("statistics", "statistics", "k_means", "quantiles"),
 }
 """Tasks of jobs of several questions; each question is a setting of its own."""
+
+PRIVATE = {"columns": ["c"], "keys": "private"}
+JOINT_STATISTICS: dict[str, dict[str, Any]] = {
+    "grouped": {"group_by": PRIVATE},
+    "contributed": {"group_by": PRIVATE, "contributions": {"groups": 2, "rows": 3}},
+}
+"""Further keys of questions by statistics, by the name of their job."""
 
 
 @dataclass(frozen=True)
@@ -244,16 +253,21 @@ class QuestionSetting(Setting):
         return self.joint.plans[self.question]
 
 
-def joint_job(tasks: tuple[str, ...], relation: str) -> dict[str, Any]:
-    """Return a small job of several questions."""
+def joint_job(
+    tasks: tuple[str, ...], relation: str, statistics: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a small job of several questions; those by statistics with further keys, maybe with a unit."""
     questions = {}
     for number, task in enumerate(tasks):
         job = _with(_with(_base(), changes(task)), FITTED.get(task, {}))
         own = {"columns": job["input"]["columns"], "checks": 0.05 if number % 2 else 0.0}
-        questions[f"{number}-{task}"] = own | {key: job[key] for key in ("task", "domain", "params")}
+        own |= {key: job[key] for key in ("task", "domain", "params")}
+        questions[f"{number}-{task}"] = own | (statistics or {} if task == "statistics" else {})
     base = _base()
     privacy = {"epsilon": 1.0 * len(tasks), "delta": 1e-6 * len(tasks), "neighbors": relation}
-    shared = {"input": {"path": base["input"]["path"]}, "output": base["output"], "privacy": privacy}
+    unit = {"unit": "u"} if "contributions" in (statistics or {}) else {}
+    rows = {"path": base["input"]["path"], **unit}
+    shared = {"input": rows, "output": base["output"], "privacy": privacy}
     return {**shared, "questions": questions}
 
 
@@ -265,7 +279,7 @@ def joint_plans() -> dict[str, tuple[QuestionsJob, JointPlan]]:
         for relation in ("add_or_remove_one", "replace_one"):
             asked = tuple(task for task in tasks if task in SETTINGS_OF)
             if asked:
-                job = check_several(joint_job(asked, relation))
+                job = check_several(joint_job(asked, relation, JOINT_STATISTICS.get(name)))
                 salts = {question: SALT[:-1] + bytes([i]) for i, question in enumerate(job.jobs)}
                 found[f"{name}-{relation}"] = job, make_joint_plan(job, salts)
     return found

@@ -75,7 +75,10 @@ def test_neither_does_it_for_several_questions(bench, unit: str | None) -> None:
     seen = {}
     for n in (0, 2, 700):
         write_rows(bench, n)
-        raw = joint_job(("one_cluster", "histogram", "quantiles"), "add_or_remove_one")
+        groups: dict[str, object] = {"group_by": {"columns": ["who"], "keys": "private"}}
+        bounds = {} if unit is None else {"contributions": {"groups": 2, "rows": 3}}
+        tasks = ("one_cluster", "histogram", "quantiles", "statistics")
+        raw = joint_job(tasks, "add_or_remove_one", groups | bounds)
         raw["input"] = {"path": str(bench.rows)} | ({} if unit is None else {"unit": unit})
         job = check_several(raw | {"output": str(bench.folder / "out-{run_id}"), "run_id": f"several-{n}"})
         prepared = prepare_run(job, beam_options=["--direct_num_workers=1"])

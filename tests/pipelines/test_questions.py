@@ -28,7 +28,8 @@ from pipelines.storage.locate import open_folder
 from tests.engines.golden import NOISELESS, Recorded, Trace
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
-from transforms.bound_units import bound_in_memory
+from transforms.bound_units import Bounding, bound_in_memory
+from transforms.contributions import Contributing, contributions_in_memory
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
 from transforms.read_blocks import Reader, list_row_groups
@@ -68,6 +69,30 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     },
 }
 
+GROUPED: dict[str, dict[str, Any]] = {
+    "by_city": {
+        "task": "statistics",
+        "columns": ["y"],
+        "domain": LINE,
+        "group_by": {"columns": ["city"], "keys": "private"},
+        "params": {"measures": ["count", "mean"]},
+    },
+    "by_kind": {
+        "task": "statistics",
+        "columns": ["x"],
+        "domain": LINE,
+        "group_by": {"columns": ["kind", "city"], "keys": {"kind": [0, 1, 9], "city": ["a", "c"]}},
+        "params": {"measures": ["units", "sum"]},
+    },
+    "whole": {
+        "task": "statistics",
+        "columns": ["y", "x"],
+        "domain": SQUARE,
+        "params": {"measures": ["count", "variance"]},
+        "checks": 0.0,
+    },
+}
+
 
 @pytest.fixture
 def several(bench: Bench) -> dict[str, Any]:
@@ -78,7 +103,8 @@ def several(bench: Bench) -> dict[str, Any]:
     more = {"z": rng.integers(0, 2**40, n), "who": rng.integers(0, n // 3, n), "t": rng.integers(0, 99, n)}
     x = rows.column("x").to_numpy().copy()
     x[::17], x[::19] = np.nan, 1.5
-    table = pa.table({"x": x, "y": rows.column("y"), **more})
+    keys = {"city": np.array(["a", "b", "c"])[more["t"] % 3], "kind": more["t"] % 4}
+    table = pa.table({"x": x, "y": rows.column("y"), **more, **keys})
     pq.write_table(table, bench.rows, row_group_size=1000)
     return {
         "input": {"path": bench.job["input"]["path"]},
@@ -96,12 +122,27 @@ def with_units(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
+def with_groups(job: dict[str, Any]) -> dict[str, Any]:
+    """Return the job with statistics among its questions; with units some of their rows remain records."""
+    job["questions"] |= copy.deepcopy(GROUPED)
+    if "unit" in job["input"]:
+        bounds = {"by_city": {"groups": 2, "rows": 2}, "by_kind": {"groups": 3}, "whole": {"rows": 4}}
+        for name, given in bounds.items():
+            job["questions"][name]["contributions"] = given
+    return job
+
+
 def blocks_alone(prepared: Any, name: str) -> list[Any]:
     """Return the records that a run of this question alone reads."""
     job = prepared.job.jobs[name]
     preparation = job.input.preparation()
-    source = open_source(job.input.path, job.input.columns, job.unit, job.order, preparation=preparation)
+    path, columns, own = job.input.path, job.input.columns, (job.unit, job.order)
+    source = open_source(path, columns, *own, preparation=preparation, groups=job.group_keys)
     number = list(prepared.job.jobs).index(name)
+    if prepared.bounding is not None and job.bounds is not None:
+        bounding = Bounding.of(source, job.grid, "one", prepared.salt, job.checks > 0)
+        bounds = (job.bounds.groups, job.bounds.rows)
+        return list(contributions_in_memory(source, Contributing.of(source, bounding, *bounds)))
     if prepared.bounding is not None:
         return list(bound_in_memory(source, prepared.bounding.boundings[number]))
     reader = Reader.of(source, job.grid, job.checks > 0)
@@ -115,7 +156,7 @@ MODES = {
 }
 
 
-PREPARED = {"where": "y > 0.4 or halved < 0.1", "derive": {"halved": "x / 2"}}
+PREPARED = {"where": "y > 0.4 or halved < 0.1", "derive": {"halved": "x / 2", "late": "t > 50"}}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -125,9 +166,12 @@ def test_each_question_has_the_aggregates_of_a_run_of_its_own(
     several: dict[str, Any], tmp_path: Path, mode: str, units: bool, rows: dict[str, Any]
 ) -> None:
     several["input"] |= rows
+    with_groups(with_units(several) if units else several)
     if rows:
         several["questions"]["sparse"]["columns"] = ["halved"]
-    job = check_several(with_units(several) if units else several)
+        late = {"columns": ["late", "city"], "keys": {"late": [True], "city": ["a", "c"]}}
+        several["questions"]["by_kind"]["group_by"] = late
+    job = check_several(several)
     prepared = prepare_questions(job, "FnApiRunner", [], None)
     strands = [
         Strand(tuple(map(Recorded, strand.rounds)), Trace((), strand.start)) for strand in prepared.strands
@@ -153,6 +197,9 @@ def test_each_question_has_the_aggregates_of_a_run_of_its_own(
         assert repr(got.state) == repr(expected.state)
         if prepared.job.jobs[name].checks and name in ("spot", "sparse"):
             assert got.state.left_out[0] > 0 or units
+        if name == "by_city":
+            labels = np.concatenate([block.labels[block.groups] for block in blocks])
+            assert set(labels) == {b'["a"]', b'["b"]', b'["c"]'}
 
 
 def write(bench: Bench, job: dict[str, Any]) -> str:
@@ -215,6 +262,38 @@ def test_units_run_too(bench: Bench, several: dict[str, Any]) -> None:
         "one",
     ]
     assert {answer["privacy"]["unit"] for answer in answers.values()} == {"who"}
+
+
+def test_statistics_by_group_stand_beside_other_questions(bench: Bench, several: dict[str, Any]) -> None:
+    """Three cities of a thousand units or more, whose counts have noise of some tens."""
+    several["privacy"]["epsilon"] = 40.0
+    several["questions"] = {name: QUESTIONS[name] for name in ("spot", "spend")}
+    several["input"]["unit"] = "who"
+    with_groups(several)
+    shown = bench.shoal("plan", write(bench, several))
+    assert shown.exit_code == 0 and "A group with at least" in shown.stdout, shown.stderr
+    result = bench.shoal("run", write(bench, several))
+    assert result.exit_code == 0, result.stderr
+    release, out = bench.release(), bench.folder / "out"
+    answer = release["answers"]["by_city"]
+    assert answer["contributions"] == {"groups": 2, "rows": 2} and answer["privacy"]["keep"] is None
+    assert answer["group_by"] == {"columns": ["city"], "public_keys": None, "truncate": {}}
+    assert {name: len(pq.read_table(out / f"{name}.parquet")) for name in ("by_city", "by_kind")} == {
+        "by_city": 3,
+        "by_kind": 6,
+    }
+    rows = pq.read_table(bench.rows)
+    owned = rows.group_by(["who", "city"]).aggregate([([], "count_all")]).column("count_all").to_pylist()
+    most = sum(min(each, 2) for each in owned)  # a unit with rows in three cities keeps two of them
+    table = pq.read_table(out / "by_city.parquet")
+    assert table.column("city").to_pylist() == ["a", "b", "c"]
+    assert 0.7 * most < sum(table.column("count").to_pylist()) < most + 100
+    assert np.abs(table.column("mean").to_numpy() - np.mean(rows["y"].to_numpy())).max() < 0.1
+    whole = {value["measure"]: value for value in release["answers"]["whole"]["result"]["values"]}
+    assert whole["count"]["value"] > 100 and release["answers"]["spend"]["outcome"] == "released"
+    assert 0 < release["privacy"]["spent"] <= 40.0
+    page = (out / "report.html").read_text()
+    assert "all groups are in by_city.parquet" in page and "rows of each group is within" in page
 
 
 @pytest.mark.parametrize("accountant", ["basic", "renyi"])
@@ -387,6 +466,43 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "questions.cells.order is z, but questions.spot.order is t",
     ),
     "parts": ({"questions.sparse.params.parts": 3}, "questions.sparse asks for a table in parts"),
+    "parts of groups": (
+        {"questions.by_city": GROUPED["by_city"], "questions.by_city.params.parts": 3},
+        "questions.by_city asks for a table in parts",
+    ),
+    "groups of another task": (
+        {f"{SPOT}.group_by": GROUPED["by_city"]["group_by"]},
+        f"{SPOT}.group_by is not a known key: the keys of {SPOT} are task, columns",
+    ),
+    "a key of floats": (
+        {"questions.by_city": GROUPED["by_city"], "questions.by_city.group_by.columns": ["x"]},
+        "questions.by_city.group_by.columns: x is double in part.parquet; keys are",
+    ),
+    "keys twice": (
+        {"questions.by_city": GROUPED["by_city"], "questions.by_city.group_by.keys": ["a", "a"]},
+        'questions.by_city.group_by.keys has ["a"] twice',
+    ),
+    "groups without contributions": (
+        {"input.unit": "who", "questions.by_city": GROUPED["by_city"]},
+        "input.unit is who and questions.by_city.group_by is given: give contributions",
+    ),
+    "contributions without a unit": (
+        {"questions.by_city": GROUPED["by_city"], "questions.by_city.contributions": {"rows": 2}},
+        "questions.by_city.contributions is given, but there is no input.unit",
+    ),
+    "contributions and keep": (
+        {
+            "input.unit": "who",
+            "questions.whole": GROUPED["whole"],
+            "questions.whole.contributions": {"rows": 2},
+            "questions.whole.keep": "one",
+        },
+        "questions.whole.keep is one and questions.whole.contributions is given",
+    ),
+    "private keys without delta": (
+        {"questions": {"by_city": GROUPED["by_city"]}, "privacy.delta": 0.0},
+        "questions.by_city: privacy.delta is 0",
+    ),
     "a policy": (
         {"privacy.neighbors": "replace_one", "privacy.policy": {"secrets": "full"}},
         "privacy.policy is given beside questions",

@@ -21,6 +21,7 @@ from transforms.contributions import (
 from transforms.group_keys import GroupKeys
 from transforms.open_source import open_source
 from transforms.read_blocks import list_row_groups
+from transforms.split_units import read_keyed
 
 GRID, SALT = Grid((0.0,), (1000.0,), 1.0), b"sixteen secrets!"
 PRIVATE = GroupKeys(("city",), (None,))
@@ -174,3 +175,19 @@ def test_an_empty_input_has_every_shard(tmp_path):
     source, how = contributing(tmp_path / "rows.parquet")
     blocks = list(contributions_in_memory(source, how))
     assert len(blocks) == how.parts and not any(len(block.ids) for block in blocks)
+
+
+def test_long_keys_are_not_put_together(tmp_path):
+    """Arrow refuses columns of more than 2^31 bytes. So it would be an error to have many of them."""
+    path = tmp_path / "rows.parquet"
+    for dictionaries in (True, False):
+        units, cities = list(range(40)), [f"{i:01000}" for i in range(39)] + ["c1"]
+        table = pa.table({"u": units, "city": cities, "x": [0.0] * 40})
+        pq.write_table(table, path, use_dictionary=dictionaries)
+        source, _ = contributing(path)
+        (descriptor,) = list_row_groups(source.files[0])
+        ((batch, _, _),) = read_keyed(descriptor, ["x"], "u", SALT, 100, groups=["city"])
+        assert batch.column("city").to_pylist() == [None] * 39 + ["c1"]
+        if not dictionaries:
+            assert batch.nbytes < 1000
+        assert [city for _, city, _ in kept(path)] == [b'["c1"]']

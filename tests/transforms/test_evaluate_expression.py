@@ -393,6 +393,17 @@ def test_text_that_is_not_utf8_is_null_where_its_letters_matter() -> None:
     assert run("length(x) > 0", x=text) == [True, True, None]
 
 
+@pytest.mark.parametrize("text", [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80"])
+@pytest.mark.parametrize("function", ["lower", "upper"])
+def test_whether_a_text_is_utf8_does_not_depend_on_other_rows(function: str, text: bytes) -> None:
+    """Arrow changes the case of these surrogates and overlong bytes, but not of b"\\xff"."""
+    for others in ([], [b"A"], [b"\xff"], [None, b"\xff", b"A"]):
+        rows = pa.array([text, *others], pa.binary())
+        x = pa.Array.from_buffers(pa.string(), len(rows), rows.buffers())
+        assert run(f"{function}(x)", x=x)[0] is None
+        assert run(f"{function}(x)", x=x.dictionary_encode())[0] is None
+
+
 def test_whole_numbers_are_exact_beyond_float64() -> None:
     x = pa.array([2**53, 2**53 + 1, 2**63 - 1, None])
     assert run("x == 9007199254740993", x=x) == [False, True, False, None]

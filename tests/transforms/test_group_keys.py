@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.group_keys import GroupKeys
+from transforms.group_keys import GroupKeys, without_long
 from transforms.key_labels import LONGEST, label_of, product_of
 from transforms.list_files import InputError
 from transforms.open_source import open_source
@@ -97,6 +97,20 @@ def test_odd_texts_are_no_error():
     assert keys_of(pa.record_batch({"t": twice}), ["t"]) == [["a"], ["a"], None, None]
     nothing = pa.record_batch({"t": pa.array([None, None], pa.string()), "n": pa.array([1, 2])})
     assert keys_of(nothing, ["t", "n"]) == keys_of(nothing, ["n", "t"]) == [None, None]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("public", [None, ('["a"]',)])
+def test_without_long_texts_keys_are_the_same(kind, public):
+    """Also where a text is as long as a label may be, and for texts that are not UTF-8."""
+    texts = ["a", None, *("x" * (LONGEST + more) for more in range(-6, 3)), "\ufffd" * 85, "\n" * 200]
+    keys = GroupKeys(("t",), (None,), public)
+    broken = pa.array([b"\xe2\x82" * 128, b"\xff" * 84, b"\xf0\x9f\x98" * 84])
+    broken = pa.Array.from_buffers(pa.string(), 3, broken.buffers())
+    for column in (pa.array(texts).cast(kind), pa.array(texts).dictionary_encode(), broken):
+        found = [keys.read(pa.record_batch({"t": each})) for each in (column, without_long(column))]
+        known = [[None if i < 0 else labels[i] for i in groups] for groups, labels in found]
+        assert known[0] == known[1]
 
 
 KINDS = [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import apache_beam as beam
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import transforms.read_batches
+import transforms.split_units
 from core.aggregate import Tally
 from core.domain import Grid
 from core.noise import Noise
@@ -23,13 +25,14 @@ from core.secure_noise import SecureNoise
 from tests.engines.golden import GRID, NOISELESS, OTHERS, Trace, recorded
 from tests.transforms.tables import write_points
 from transforms.bound_together import (
-    BoundedReaderOfQuestions,
     BoundingOfQuestions,
     BoundTogether,
     bound_together_in_memory,
 )
-from transforms.bound_units import BoundedReader, Bounding, bound_in_memory
+from transforms.bound_units import Bounding, bound_in_memory
+from transforms.contributions import Contributing, contributions_in_memory
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.group_keys import GroupKeys
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, read_in_memory
 from transforms.records import Drawn
@@ -107,7 +110,7 @@ def test_strands_that_look_run_beside_strands_that_release(source: Source, tmp_p
 
 @dataclass(frozen=True)
 class Records:
-    """A round that counts records, sums their points, and sums what was left out."""
+    """A round that counts records, sums their points and groups, and sums what was left out."""
 
     name: str
     floor: None = None
@@ -115,7 +118,9 @@ class Records:
     def summarize(self, block: Block, state: tuple[int, ...]) -> Tally:
         outside = np.zeros(4, np.int64) if block.outside is None else np.resize(block.outside, 4)
         ids = int((block.ids % np.uint64(1009)).sum())
-        return Tally(np.array([len(block.ids), block.points.sum(), ids, *outside]))
+        named = [] if block.groups is None else block.labels[block.groups].tolist()
+        groups = sum(map(crc32, named))
+        return Tally(np.array([len(block.ids), block.points.sum(), ids, groups, *outside]))
 
     def release(self, aggregate: Tally, state: tuple[int, ...], noise: Noise) -> tuple[int, ...]:
         return (*state, *aggregate.totals.tolist())
@@ -151,13 +156,25 @@ def test_each_question_has_its_own_columns_and_grid_and_rows_are_read_once(
             for block in reader.blocks(part)
         ]
         assert got[number] == run_in_memory(several[number].rounds, blocks, (), NOISELESS)
-    assert len({state[:7] for state in got}) == 4
+    assert len({state[:8] for state in got}) == 4
+
+
+def counted(function: Any, done: Counter[str]) -> Any:
+    def counting(*given: Any) -> Any:
+        done[function.__name__] += 1
+        return function(*given)
+
+    return counting
 
 
 @pytest.mark.parametrize("checked", [False, True])
-def test_units_become_a_record_in_each_question(tmp_path: Path, checked: bool) -> None:
+def test_units_become_records_in_each_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool
+) -> None:
+    """One of them, or where a question has bounds on contributions as many as these allow."""
     rng = np.random.default_rng(3)
     columns = {"x": rng.uniform(-0.2, 1.1, 2000), "y": rng.uniform(size=2000), "t": rng.integers(0, 99, 2000)}
+    columns |= {"city": rng.choice(["a", "b", "c", "d"], 2000), "kind": columns["t"] % 3}
     who = np.where(rng.uniform(size=2000) < 0.1, None, rng.integers(0, 300, 2000).astype(str))
     pq.write_table(pa.table({**columns, "who": pa.array(who)}), tmp_path / "rows.parquet", row_group_size=300)
     source = open_source(str(tmp_path / "rows.parquet"), ["x", "y"], "who")
@@ -167,15 +184,28 @@ def test_units_become_a_record_in_each_question(tmp_path: Path, checked: bool) -
         Bounding(("x", "y"), GRID, "who", "one", salt, shards=3),
         Bounding(("y",), LINE, "who", "last", salt, shards=4, checked=checked, order="t"),
     )
-    bounding = BoundingOfQuestions(own)
+    single = Bounding(("y",), LINE, "who", "one", salt, shards=6, checked=checked)
+    grouped = (
+        Contributing(single, GroupKeys(("city",), (None,)), 2, 2),
+        Contributing(single, GroupKeys(("kind", "city"), (None, None), ('[0,"a"]', '[2,"d"]')), 1, 3),
+        Contributing(single, None, 1, 4),
+    )
+    bounding = BoundingOfQuestions((*own, *grouped))
     expected = [list(bound_in_memory(source, each)) for each in own]
-    several = [counting(number, number + 1) for number in range(3)]
+    expected += [list(contributions_in_memory(source, each)) for each in grouped]
+    several = [counting(number, 1 + number % 3) for number in range(6)]
     states = run_strands_in_memory(several, expected, NOISELESS)
-    assert run_strands_in_memory(several, bound_together_in_memory(source, bounding), NOISELESS) == states
-    records = BoundedReaderOfQuestions(tuple(BoundedReader(each.grid) for each in own))
-    got = in_beam(source, tmp_path / "out", several, records, BoundTogether(bounding))
+    done: Counter[str] = Counter()
+    for module, name in ((transforms.read_batches, "_read"), (transforms.split_units, "unit_keys")):
+        monkeypatch.setattr(module, name, counted(getattr(module, name), done))
+    blocks = bound_together_in_memory(source, bounding)
+    assert done == {"_read": 7, "unit_keys": 7}  # once for each row group
+    assert run_strands_in_memory(several, blocks, NOISELESS) == states
+    got = in_beam(source, tmp_path / "out", several, bounding.readers, BoundTogether(bounding))
     assert got == states
-    assert all(0 < state[0] <= 300 for state in got)
+    assert all(0 < state[0] <= 300 for state in got[:3])
+    assert all(300 < state[0] <= 1200 for state in (got[3], got[5])) and 0 < got[4][0] <= 900
+    assert [state[3] > 0 for state in got] == [False] * 3 + [True, True, False]
 
 
 def test_a_strand_with_two_states_ends_the_run() -> None:

@@ -7,6 +7,7 @@ _ROUNDS, _TOGETHER = "transforms/run_rounds.py", "transforms/bound_together.py"
 
 _BUDGET = Selection(("tests/core/test_questions.py",))
 _STRANDS = Selection(("tests/transforms/test_run_strands.py",), "one_thread or columns or units or repeated")
+_GOLDEN = Selection(("tests/pipelines/test_questions.py",), "aggregates_of_a_run and one_thread")
 _JOB = Selection(("tests/pipelines/test_questions.py",), "stored_table or secret or recomputed or ledger")
 
 COSTS = (
@@ -89,8 +90,33 @@ STRANDS = (
         12,
         _TOGETHER,
         "all questions get the record of the first one",
-        "for shard, piece in split_batch(own, batch, keys):",
-        "for shard, piece in split_batch(first, batch, keys):",
+        "for shard, piece in _split_one(own, batch, units):",
+        "for shard, piece in _split_one(bounding.boundings[0], batch, units):",
+        _STRANDS,
+    ),
+    Mutant(
+        7,
+        _TOGETHER,
+        "what a unit contributes to a question is not bounded",
+        "return number, contributions.bound_shard(own, shard, pieces)",
+        "own = dataclasses.replace(own, groups=1 << 20, rows=1 << 20)\n"
+        "        return number, contributions.bound_shard(own, shard, pieces)",
+        _STRANDS,
+    ),
+    Mutant(
+        12,
+        _RUN,
+        "a question with contributions gets one record of each unit",
+        "    if bounds is None:\n        return bounding",
+        "    if True:\n        return bounding",
+        _GOLDEN,
+    ),
+    Mutant(
+        12,
+        _TOGETHER,
+        "key columns of the first question with groups alone are read",
+        "keys = list(dict.fromkeys(name for names in groups for name in names))",
+        "keys = list(next(iter(groups), ()))",
         _STRANDS,
     ),
 )

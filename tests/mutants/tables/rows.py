@@ -51,6 +51,14 @@ READY = (
     Mutant(
         12,
         "transforms/evaluate_expression.py",
+        "whether a text is UTF-8 depends on other rows",
+        "        value.validate(full=True)\n    except",
+        '        return (pc.utf8_lower if function == "lower" else pc.utf8_upper)(value)\n    except',
+        Selection(("tests/transforms/test_evaluate_expression.py",), "is_utf8_does_not_depend"),
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_expression.py",
         "an overflow of one row makes floats of all rows",
         "    except pa.ArrowInvalid:\n        exact = ",
         "    except pa.ArrowInvalid:\n        one, other = as_floats(one), as_floats(other)\n"

@@ -98,6 +98,22 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         12,
+        "transforms/split_units.py",
+        "long keys of units are put together, which may be an error",
+        "[without_long(each) if name in groups else each for name, each in read_.items()]",
+        "list(read_.values())",
+        _BOUNDS,
+    ),
+    Mutant(
+        12,
+        "transforms/group_keys.py",
+        "a text that a label has room for is left out",
+        "pc.less_equal(pc.binary_length(column), LONGEST)",
+        "pc.less(pc.binary_length(column), LONGEST // 2)",
+        Selection(("tests/transforms/test_group_keys.py",), "without_long"),
+    ),
+    Mutant(
+        12,
         _KEPT,
         "a unit keeps one group more",
         "_rank(unit_of[order]) < contributing.groups",
