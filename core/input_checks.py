@@ -201,6 +201,9 @@ def with_checks(plan: Plan, epsilon: float, columns: int, twice: bool, budget: B
         CheckedRound(first, columns, count),
         *(CheckedRound(step, columns, None) for step in later),
     )
-    apart = Spend(plan.spend.epsilon + epsilon, f"{plan.spend.accountant} and basic composition")
+    accountant = plan.spend.accountant
+    if "basic composition" not in accountant:
+        accountant = f"{accountant} and basic composition"
+    apart = Spend(plan.spend.epsilon + epsilon, accountant)
     spent = min(apart, spend(charged(rounds), budget.delta), key=lambda each: each.epsilon)
     return replace(plan, rounds=rounds, start=Checked(plan.start), spend=spent)

@@ -134,7 +134,8 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
 
 def _is_kind(part: str | int) -> bool:
     """Return whether a part of a location is the name of a type in a union, and not a key."""
-    return part in ("[key]", "bool", "int", "float", "str") or str(part).startswith("tuple[")
+    wraps = ("tuple[", "dict[", "function-")
+    return part in ("[key]", "bool", "int", "float", "str") or str(part).startswith(wraps)
 
 
 def _name(path: Sequence[str | int]) -> str:

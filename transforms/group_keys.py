@@ -1,6 +1,7 @@
 """Read the key columns of groups: text, integers, booleans, dates, or times cut to a day, hour or month."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from json.encoder import encode_basestring
@@ -79,7 +80,7 @@ class GroupKeys:
 
 
 def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Schema]) -> None:
-    """Check that every file has each key column once, of one type that can be a key.
+    """Check that every file has each key column once, of one type that can be a key, and of the public keys.
 
     Raises:
         InputError: it does not.
@@ -88,10 +89,8 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
         for file, schema in zip(files, schemas, strict=True):
             where = f"group_by.columns: {short(column)}"
             if len(schema.get_all_field_indices(column)) != 1:
-                times = "more than once" if column in schema.names else "not"
-                raise InputError(
-                    f"{where} occurs {times} in {short(file.name)}; each key column occurs once."
-                )
+                found = "occurs more than once in" if column in schema.names else "is missing from"
+                raise InputError(f"{where} {found} {short(file.name)}; each key column occurs once.")
             kind, first = schema.field(column).type, schemas[0].field(column).type
             where += f" is {short(str(kind))} in {short(file.name)}"
             if kind != first:
@@ -110,6 +109,47 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
                 raise InputError(
                     f"{where}; keys are text, integers, booleans, dates or truncated timestamps."
                 )
+    if keys.labels and schemas:
+        _check_public(keys, schemas[0])
+
+
+def _check_public(keys: GroupKeys, schema: pa.Schema) -> None:
+    """Check that each public key is one that a row can have: others would be groups that are always empty."""
+    values = json.loads(f"[{','.join(keys.labels or ())}]")
+    for place, (column, unit) in enumerate(zip(keys.columns, keys.truncate, strict=True)):
+        kind = schema.field(column).type
+        fits, needed = _kind_of_keys(kind, unit)
+        for _, value in dict.fromkeys((type(key[place]), key[place]) for key in values):  # True equals 1
+            if not fits(value):
+                raise InputError(
+                    f"group_by.keys has {short(repr(value))} for {short(column)}, which is "
+                    f"{short(str(kind))} in the files; its keys are {needed}."
+                )
+
+
+def _kind_of_keys(kind: pa.DataType, unit: Truncate | None) -> tuple[Callable[[object], bool], str]:
+    """Return whether a value can be a key of a column, and in words which values can."""
+    if pa.types.is_dictionary(kind):
+        return _kind_of_keys(kind.value_type, unit)
+    if pa.types.is_boolean(kind):
+        return lambda value: isinstance(value, bool), "true or false"
+    if pa.types.is_integer(kind):
+        signed = pa.types.is_signed_integer(kind)
+        low = -(2 ** (kind.bit_width - 1)) if signed else 0
+        high = low + 2**kind.bit_width - 1
+        return lambda value: type(value) is int and low <= value <= high, f"integers from {low} to {high}"
+    if is_time(kind):
+        cut = unit or "day"
+        shape = {"day": "2013-01-31", "hour": "2013-01-31T23", "month": "2013-01"}[cut]
+        return lambda value: isinstance(value, str) and _is_time_of(value, cut), f"text such as {shape}"
+    return lambda value: isinstance(value, str), "text"
+
+
+def _is_time_of(text: str, unit: Truncate) -> bool:
+    try:
+        return str(np.array(text, dtype=f"datetime64[{UNITS[unit]}]")) == text != "NaT"
+    except (ValueError, TypeError):
+        return False
 
 
 def without_long(column: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.group_keys import GroupKeys, check_keys
+from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.row_order import is_ordering
@@ -165,7 +165,7 @@ def check_columns(
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind):
-            raise InputError(f"{where}; {_TIMES if pa.types.is_temporal(kind) else _NUMERIC}.")
+            raise InputError(f"{where}; {_TIMES if is_time(kind) else _NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")
         if field == "order" and not is_ordering(kind):

@@ -9,6 +9,9 @@ from core.task import Setting, Task
 def check(setting: Setting[Ranges]) -> None:
     """Check that there are two or three columns, sides for each of them, and no known counts.
 
+    A rectangle outside of the domain is refused. It would count 0 on all data, also where values lie in it,
+    because they are moved to the domain's edge.
+
     Raises:
         InvalidValue: one of these is not so.
     """
@@ -23,6 +26,10 @@ def check(setting: Setting[Ranges]) -> None:
         if len(sides) != grid.dimension:
             allowed = f"a rectangle has a pair for each of {grid.dimension} columns"
             raise InvalidValue("ranges", len(sides), allowed, f"has a rectangle of {len(sides)} pairs")
+        bounds = zip(sides, grid.lower, grid.upper, strict=True)
+        if any(last < lower or first > upper for (first, last), lower, upper in bounds):
+            allowed = "it lies outside of the domain, where no row is counted"
+            raise InvalidValue("ranges", sides, allowed, f"has {[list(pair) for pair in sides]}")
     if setting.neighbors.constraints:
         raise InvalidValue("constraints", True, "ranges does not support them; histogram does", "is set")
 

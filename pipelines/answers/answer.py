@@ -22,11 +22,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Fact:
-    """One figure of the answer: its name, its lines, and a note."""
+    """One figure of the answer: its name, its lines, and a note. A name that is a column's stays as it is."""
 
     name: str
     lines: tuple[str, ...]
     note: str = ""
+    of_column: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name as a heading."""
+        return self.name if self.of_column else self.name[:1].upper() + self.name[1:]
 
 
 @dataclass(frozen=True)

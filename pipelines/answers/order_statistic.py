@@ -1,5 +1,7 @@
 """Answers of median and minimum: one quantile or extreme."""
 
+from dataclasses import replace
+
 from core.quantiles.found import ColumnsResult, Promises, ValueResult
 from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
 from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
@@ -51,7 +53,10 @@ def answer(release: Release, rows: Rows) -> Answer:
         return Answer(
             headline=f"{name} of each of {len(columns)} columns{records.by}",
             lead=f"{lead} The columns were read together, and share the budget.",
-            facts=tuple(_fact(release, column, each, each.rank_error) for column, each in pairs),
+            facts=tuple(
+                replace(_fact(release, column, each, each.rank_error), of_column=True)
+                for column, each in pairs
+            ),
         )
     result = result_of(ValueResult, release)
     if result is None:

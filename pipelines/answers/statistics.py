@@ -67,7 +67,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead="Each number has its standard error beside it, in the table of the release.",
-            facts=(Fact("groups", (f"{result.groups:,}",)),),
+            facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}"),),
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
@@ -124,7 +124,7 @@ def _measures(measures: list[str], columns: int) -> list[str]:
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     """Return the groups with the largest first measure."""
-    keys = [name for name in rows if name not in named and not name.endswith("_error")]
+    keys = release["group_by"]["columns"]
     values = np.nan_to_num(np.asarray(rows[named[0]], dtype=np.float64), nan=-math.inf)
     order = np.argsort(-values, kind="stable")[:_SHOWN]
     shown = []

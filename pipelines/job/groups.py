@@ -3,9 +3,10 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from core.statistics.params import MOST_KEYS, Contributions, Grouping, Statistics
+from pipelines.errors import JobError, quoted
 from pipelines.job.job import RowsJob
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
@@ -30,6 +31,27 @@ Keys = (
 )
 
 
+def _check_values(keys: Any) -> Any:
+    """Check the values in lists of keys: a wrong one is one sentence, not one for each kind of list."""
+    keyed = list(keys.values()) if isinstance(keys, dict) else [keys]
+    for listed in keyed:
+        for key in listed if isinstance(listed, list | tuple) else ():
+            for value in key if isinstance(key, list | tuple) and not isinstance(keys, dict) else [key]:
+                if not isinstance(value, KeyValue):
+                    raise ValueError(
+                        f"group_by.keys has {quoted(value)}: the values of a key are text, whole numbers, or "
+                        "true and false."
+                    )
+    if isinstance(keys, dict):
+        return {column: _tuple_of(values) for column, values in keys.items()}
+    return tuple(map(_tuple_of, keys)) if isinstance(keys, list) else keys
+
+
+def _tuple_of(value: Any) -> Any:
+    """Return a list as a tuple: after a check of ours, pydantic takes no list for one."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 class GroupBy(JobPart):
     """Groups of rows: those that have the same values in the key columns."""
 
@@ -37,7 +59,7 @@ class GroupBy(JobPart):
         description="Key columns: text, integers, booleans, dates, or timestamps with `truncate`. Rows where "
         "one is null are left out."
     )
-    keys: Keys = Field(
+    keys: Annotated[Keys, BeforeValidator(_check_values)] = Field(
         description="private: a group is released only where enough units are in it. Or the public keys, all "
         "of which are released: a list for each column (all combinations of their values), a list of keys, "
         "or a Parquet file with the key columns. Rows of other keys are left out."
@@ -69,7 +91,7 @@ class GroupBy(JobPart):
         """Return the groups as core knows them. It reads the file of the public keys, if there is one.
 
         Raises:
-            ValueError: one sentence; the keys cannot be used.
+            JobError: the keys of the file cannot be used.
             InputError: the file cannot be read.
         """
         times = tuple(None if time is None else UNITS[time] for time in self.times)
@@ -83,7 +105,11 @@ class GroupBy(JobPart):
         if isinstance(self.keys, str):
             from transforms.public_keys import read_keys  # imports Arrow, as below
 
-            return _checked(read_keys(self.keys, self.columns, self.times))
+            found = read_keys(self.keys, self.columns, self.times)
+            try:
+                return _checked(found)
+            except ValueError as error:  # pydantic reports those of the job file itself
+                raise JobError(str(error)) from None
         return _checked(self._listed())
 
     def _listed(self) -> list[str]:

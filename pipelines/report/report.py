@@ -167,7 +167,7 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, low, high in zip(domain["columns"], domain["lower"], domain["upper"], strict=True)
     ]
     shown = bounds if len(bounds) <= 6 else [*bounds[:5], f"and {len(bounds) - 5} more"]
-    params = [f"{name} {value}" for name, value in release["params"].items() if value is not None]
+    params = [f"{name} {_as_text(value)}" for name, value in release["params"].items() if value is not None]
     settings = [
         ("Task and method", f"{release['task']}, {release['method']}"),
         ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
@@ -193,6 +193,12 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         ball = domain["ball"]
         settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
     return settings
+
+
+def _as_text(value: Any) -> str:
+    """Return a parameter as text: a list of names without brackets and quotes."""
+    names = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return " and ".join(value) if names else str(value)
 
 
 def _of_the_run(release: Mapping[str, Any]) -> list[tuple[str, str]]:

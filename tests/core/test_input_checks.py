@@ -112,3 +112,7 @@ def test_checks_pass_an_examination_once(counted):
         Checked(5, (5, 3), (1, 2)) if counted else Checked(5)
     )
     assert examination_of(CheckedRound(Step("one"), 2, COUNT)) is None
+
+
+def test_a_composition_is_named_once():
+    assert with_checks(planned(Step("one")), 0.1, 2, False, BUDGET).spend.accountant == "basic composition"

@@ -239,6 +239,7 @@ def test_one_release_has_all_answers(bench: Bench, several: dict[str, Any]) -> N
     page = (out / "report.html").read_text()
     for name in QUESTIONS:
         assert f'<a href="#{name}">' in page and f'<article id="{name}">' in page
+    assert "all cells are in cells.parquet" in page and "result.parquet" not in page
     (out / "report.html").unlink()
     bench.rows.unlink()  # the stored release is returned, and no row is read
     again = bench.shoal("run", write(bench, several))

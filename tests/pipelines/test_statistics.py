@@ -116,6 +116,19 @@ def test_keys_of_a_file_and_combinations(bench):
     assert sorted(counts) == [pytest.approx(n, abs=20) for n in (0, 0, 1900, 2000)]
 
 
+@pytest.mark.parametrize(("cities", "says"), [(["a", "c", "a"], '["a"] twice'), ([], "has 0 keys")])
+def test_a_wrong_file_of_keys_is_one_sentence(bench, refused, cities, says):
+    path = str(bench.folder / "keys.parquet")
+    pq.write_table(pa.table({"city": pa.array(cities, pa.string())}), path)
+    assert says in refused(bench.run(job_of(**by(["city"], path))))
+
+
+def test_a_key_column_may_be_named_as_an_error(bench):
+    given = by(["x_error"], "private") | {"input.derive": {"x_error": "city"}}
+    released(bench, **given)
+    assert ">x_error</th>" in (bench.folder / "out" / "report.html").read_text()
+
+
 @pytest.mark.parametrize("keys", ["private", CITIES])
 def test_a_table_in_parts_has_the_same_groups(bench, keys):
     whole = released(bench, **by(["city"], keys))
@@ -217,15 +230,20 @@ WRONG = [
     (by(["city", "city"], "private"), "each once"),
     (by(["x"], "private"), "group_by.columns: x is double in part.parquet; keys are text"),
     (by(["when"], "private"), "give group_by.truncate with day, hour or month"),
-    (by(["nowhere"], "private"), "group_by.columns: nowhere occurs not in part.parquet"),
+    (by(["nowhere"], "private"), "group_by.columns: nowhere is missing from part.parquet"),
     (by(["city"], "private", truncate={"city": "day"}), "group_by.truncate is for timestamps and dates"),
     (by(["city"], "private", truncate={"day": "day"}), "group_by.truncate has day"),
     (by(["city"], ["a", "a"]), 'group_by.keys has ["a"] twice'),
     (by(["city"], []), "group_by.keys has 0 keys"),
+    (by(["city"], [1.5]), "group_by.keys has 1.5: the values of a key are text, whole numbers"),
+    (by(["city"], [["a", [1]]]), "group_by.keys has [1]: the values of a key are text"),
+    (by(["city"], {"city": [None]}), "group_by.keys has None: the values of a key are text"),
+    (by(["city"], 5), "group_by.keys is 5: it must be text"),
     (by(["city"], [["a", 1]]), "a key has one value for each of group_by.columns"),
     (by(["city"], {"town": ["a"]}), "group_by.keys has lists for town"),
     (by(["city"], ["x" * 300]), "a key of more than 256 bytes"),
     (by(["city"], "nowhere.parquet"), "group_by.keys: nowhere.parquet cannot be read"),
+    (by(["city"], [1, 2]), "group_by.keys has 1 for city, which is string in the files; its keys are text."),
     (by(["city"], "private") | {"input.unit": "code"}, "input.unit is code and group_by is given"),
     (by(["city"], "private") | {"privacy.delta": 0.0}, "privacy.delta is 0.0: private keys need one above 0"),
     (by(["count"], "private"), "group_by.columns has count, which is the name of a measure in the table"),

@@ -118,7 +118,7 @@ KINDS = [
     ("t", pa.array([1], pa.timestamp("s")), None, "give group_by.truncate"),
     ("n", pa.array([1]), "day", "group_by.truncate is for timestamps"),
     ("l", pa.array([[1]]), None, "keys are text"),
-    ("missing", None, None, "missing occurs not in rows.parquet"),
+    ("missing", None, None, "missing is missing from rows.parquet"),
 ]
 
 
@@ -129,6 +129,33 @@ def test_wrong_key_columns_are_one_sentence(tmp_path, name, column, cut, says):
     with pytest.raises(InputError, match=says) as caught:
         open_source(str(tmp_path / "rows.parquet"), ["x"], groups=GroupKeys((name,), (cut,)))
     assert str(caught.value).startswith("group_by.columns: ") and str(caught.value).endswith(".")
+
+
+FITS = [
+    (pa.array(["a"]), None, ["a"], [1, True]),
+    (pa.array([1], pa.int8()), None, [-128, 127], [128, "1", True, 2**70]),
+    (pa.array([1], pa.uint64()), None, [0, 2**64 - 1], [-1]),
+    (pa.array([True]), None, [True, False], [1, "true"]),
+    (pa.array(["a"]).dictionary_encode(), None, ["a"], [1]),
+    (pa.array([0], pa.date32()), None, ["2026-01-31"], ["2026-01-32", "2026-1-31", "NaT", "", "2026-01", 3]),
+    (pa.array([0], pa.date32()), "month", ["2026-01"], ["2026-13", "2026-01-01"]),
+    (pa.array([0], pa.timestamp("s")), "hour", ["2026-01-31T23"], ["2026-01-31T24", "2026-01-31 23", "now"]),
+]
+
+
+@pytest.mark.parametrize(("column", "cut", "right", "wrong"), FITS)
+def test_public_keys_are_of_the_kind_of_their_column(tmp_path, column, cut, right, wrong):
+    """Otherwise their groups would be empty, and nobody would be told."""
+    pq.write_table(pa.table({"x": [1.0], "k": column}), tmp_path / "rows.parquet")
+
+    def opened(*keys):
+        labels = tuple(label_of([key]) for key in keys)
+        open_source(str(tmp_path), ["x"], groups=GroupKeys(("k",), (cut,), labels))
+
+    opened(*right)
+    for key in wrong:
+        with pytest.raises(InputError, match=r"^group_by\.keys has .* for k, which is .*\.$"):
+            opened(*right, key)
 
 
 def test_a_key_column_has_one_type_in_all_files(tmp_path):

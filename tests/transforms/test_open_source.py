@@ -2,6 +2,7 @@ import datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.transforms.tables import write
@@ -167,3 +168,13 @@ def test_a_column_of_two_types_is_refused(tmp_path: Path) -> None:
 def test_columns_are_at_least_one_and_each_once(tmp_path: Path, columns: list[str]) -> None:
     write(tmp_path / "a.parquet", x=[1])
     assert "give at least one column, each once" in refusal(tmp_path, columns)
+
+
+def test_only_dates_and_timestamps_are_said_to_become_numbers(tmp_path):
+    kinds = {"day": pa.date32(), "time": pa.timestamp("s"), "span": pa.duration("s"), "clock": pa.time32("s")}
+    table = pa.table({name: pa.array([1], kind) for name, kind in kinds.items()})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for name in kinds:
+        with pytest.raises(InputError, match="used columns must be integers") as caught:
+            open_source(str(tmp_path), [name])
+        assert ("make a number of it" in str(caught.value)) == (name in ("day", "time"))

@@ -200,8 +200,10 @@ def test_a_policy_of_distances_does_not_lower_the_noise() -> None:
         (Grid((0.0,) * 4, (9.0,) * 4, 1.0), (), "columns has 4 columns"),
         (PLANE, (((0.0, 1.0),),), "ranges has a rectangle of 1 pairs"),
         (Grid((0, 0), (2**40, 2**40), 1), (), "too large for exact int64 distances"),
+        (PLANE, (((0.0, 1.0), (-1e7, -1e6)),), "it lies outside of the domain, where no row is counted"),
+        (PLANE, (((1e6, 1e7), (0.0, 1.0)),), "it lies outside of the domain"),
     ],
-    ids=["line", "four", "pairs", "wide"],
+    ids=["line", "four", "pairs", "wide", "below", "above"],
 )
 def test_what_is_refused(grid: Grid, ranges: Any, said: str) -> None:
     with pytest.raises(InvalidValue, match=said):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipelines.answers.answer import parse, promises_of, result_of
+from pipelines.answers.answer import Fact, parse, promises_of, result_of
 from pipelines.errors import JobError
 from pipelines.plan import describe
 from pipelines.tasks import TASKS
@@ -113,3 +113,10 @@ def test_every_method_of_one_value_says_what_hides_it():
             leads[task, setting.plan.method] = TASKS[task].answers.answer(release, None).lead
     assert all(("fitted" in lead) == (method == "smooth") for (_, method), lead in leads.items())
     assert {method for _, method in leads} == {"smooth", "global", "exponential", "ordered"}
+
+
+def test_names_of_columns_are_shown_as_they_are() -> None:
+    assert (
+        Fact("left out", ()).title == "Left out" and Fact("mean of depDelay", ()).title == "Mean of depDelay"
+    )
+    assert Fact("hours_per_week", (), of_column=True).title == "hours_per_week"
