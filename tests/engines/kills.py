@@ -30,6 +30,7 @@ import requests
 
 from core.rounds import run_in_memory
 from pipelines.job.job import load_job
+from pipelines.joint_plan import planned_as
 from pipelines.run import delivery, joint_run, run
 from pipelines.run.delivery import (
     encoded_part,
@@ -224,8 +225,8 @@ def main() -> None:
         order = json.loads(line)
         job = load_job(order["job"], [])
         for each in getattr(job, "jobs", {"": job}).values():
-            task = TASKS[each.task]
-            _ = task.answers, task.core  # imports what the task needs
+            _ = TASKS[each.task].answers  # imports what the task needs
+        planned_as(job)  # so do plans, and accountants remember what they computed
         if threading.active_count() > 1:
             raise RuntimeError("a thread was started before a fork")
         sys.stdout.write(f"{fork(order)}\n")
