@@ -110,7 +110,7 @@ def test_parts_that_are_there_stay(bench, left: list[int], unit: dict) -> None:
 
 def add_units(bench) -> None:
     rows = pq.read_table(bench.rows)
-    who = pa.array(np.random.default_rng(1).integers(0, 2000, len(rows)))
+    who = pa.array(np.random.default_rng(1).integers(0, 20_000, len(rows)))  # so that means spread
     pq.write_table(rows.append_column("who", who), bench.rows)
 
 
