@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 def test_the_job_is_not_trivial(cluster_job: ClusterJob, expected: Trace) -> None:
     boxes, near, *tallies = expected.aggregates
     assert len(cluster_job.source.files) == 4
-    assert len(boxes.keys) > 100 and len(near.keys) > 10
+    assert len(boxes.keys) > 100 and len(near.keys) > 1  # of boxes near the ball, those above the floor
     assert all(each.totals.any() for each in tallies)
     assert isinstance(expected.state, Found)
     center = GRID.restore(expected.state.center)
