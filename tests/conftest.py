@@ -62,6 +62,8 @@ SLOW = (
     "pipelines/test_every_policy.py*",
     "pipelines/test_every_promise.py*",
     "pipelines/test_every_sample.py*",
+    "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[*-at_the_floor]",
+    "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[*-two_clumps]",
     "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[k_cover*",
     "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[questions-*",
     "pipelines/test_every_smooth_bound.py*",
