@@ -32,8 +32,9 @@ _M_ARENA_MAX = -8
 # M_MMAP_THRESHOLD). Freeing an untouched array of nearly the maximal threshold makes a pass 1.5 times as
 # fast. But each thread then keeps what it freed in an arena of its own. One arena for all of them halves the
 # memory of a run, and takes no longer, because blocks are few and large.
-if hasattr(ctypes.CDLL(None), "mallopt"):
-    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+_LIBC = ctypes.CDLL(None)
+if hasattr(_LIBC, "mallopt"):
+    _LIBC.mallopt(_M_ARENA_MAX, 1)
 np.empty(31 << 20, dtype=np.uint8)
 
 
@@ -165,8 +166,7 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
 
     Rows that the preparation does not keep, and rows with a null, NaN or infinity in a used column, are
     skipped. The identity of a record consists of the number of its file and the index of its row in the file,
-    where skipped rows count. So it does not depend
-    on the division of the file into row groups.
+    where skipped rows count. So it does not depend on the division of the file into row groups.
 
     Raises:
         InputError: the row group cannot be read.
@@ -191,20 +191,21 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
     """
     row = descriptor.first_row
     if descriptor.row_group is not None:
-        columns = list(dict.fromkeys(name for reader in readers.values() for name in reader.columns))
-        most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in readers.values()))
-        preparation = next(iter(readers.values())).preparation
-        keys = list(dict.fromkeys(key for reader in readers.values() for key in reader.keys))
+        alike: dict[Reader, list[int]] = {}
+        for number, reader in readers.items():
+            alike.setdefault(reader, []).append(number)
+        columns = list(dict.fromkeys(name for reader in alike for name in reader.columns))
+        most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in alike))
+        preparation = next(iter(alike)).preparation
+        keys = list(dict.fromkeys(key for reader in alike for key in reader.keys))
         read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, keys=keys)
         for batch, kept in read:
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
                 batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
-            made: dict[Reader, Block] = {}
-            for number, reader in readers.items():
-                if reader not in made:
-                    made[reader] = _block_of(reader, batch, ids)
-                yield number, made[reader]
+            for reader, numbers in alike.items():
+                block = _block_of(reader, batch, ids)
+                yield from ((number, block) for number in numbers)
             row += rows
     if row == descriptor.first_row:
         for number, reader in readers.items():
