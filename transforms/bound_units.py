@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import apache_beam as beam
 import numpy as np
@@ -21,6 +21,7 @@ from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
+from transforms.records import Records
 from transforms.row_order import order_keys, order_words
 from transforms.split_units import read_keyed, stream
 from transforms.unit_keys import last_words, unit_ids
@@ -35,7 +36,7 @@ _SHARDS = 64
 _SPLIT = 0x756E697473
 """Tweak of the hash that chooses shards. No sampling of records uses it."""
 
-SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
+_SPLIT_VALUES, BLOCK_VALUES = 1 << 22, 1 << 18
 """Values that are split at a time (many, as each shard gets its own stream), and coordinates per block."""
 
 _LABEL = "Bounding units"
@@ -95,6 +96,31 @@ class Bounding:
         """Number of all shards: those of records, then those of checks."""
         return 2 * self.shards if self.checked else self.shards
 
+    @property
+    def bounding(self) -> "Bounding":
+        """See `UnitBounds.bounding`."""
+        return self
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """See `UnitBounds.key_columns`."""
+        return ()
+
+    @property
+    def reader(self) -> "BoundedReader":
+        """See `UnitBounds.reader`."""
+        return BoundedReader(self.grid)
+
+    def split(self, batch: pa.RecordBatch, units: pa.Array) -> Iterator[tuple[int, bytes]]:
+        """See `UnitBounds.split`."""
+        return _split(self, batch, units)
+
+    def bound(self, number: int, parts: Sequence[bytes]) -> Bounded:
+        """See `UnitBounds.bound`, `bound` and `count_units`."""
+        if number < self.shards:
+            return bound(self, parts)
+        return b"", b"", count_units(parts, 2 * len(self.columns)).astype("<i8").tobytes()
+
     @classmethod
     def of(cls, source: Source, grid: Grid, keep: Keep, salt: bytes, checked: bool = False) -> "Bounding":
         """Return the bounding of `source`.
@@ -129,7 +155,7 @@ class BoundedReader:
         """Return the records in their order."""
         ids = np.frombuffer(element[1], dtype="<u8")
         points = np.frombuffer(element[0], dtype=_stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
-        size = max(1, _BLOCK_VALUES // self.grid.dimension)
+        size = max(1, BLOCK_VALUES // self.grid.dimension)
         counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None
         for start in range(0, max(1, len(ids)), size):
             part = points[start : start + size].astype(np.int64, order="F")
@@ -141,54 +167,81 @@ def _stored(grid: Grid) -> str:
     return "<u4" if max(grid.extents) < 1 << 32 else "<u8"
 
 
-@dataclasses.dataclass
-class BoundUnits(beam.PTransform):
-    """Make the records of all rounds: at most one for each unit.
+class UnitBounds(Protocol):
+    """How the rows of a unit become its records: one record (`Bounding`), or several.
 
-    Only quantized values of used columns are gathered, as one Arrow stream per shard and part of a row group;
-    see `GatherParts`. The records are materialized, so that every reader sees the same record of a unit.
-
-    Args:
-        bounding: how the rows of a unit become its record.
+    Whatever it is, the records of a unit are a function of its own rows.
     """
 
-    bounding: Bounding
+    @property
+    def bounding(self) -> Bounding:
+        """Columns, grid, unit, salt, shards and the preparation of rows."""
+
+    @property
+    def parts(self) -> int:
+        """Number of all shards."""
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The key columns of groups."""
+
+    @property
+    def reader(self) -> Records:
+        """How a shard's records are read."""
+
+    def split(self, batch: pa.RecordBatch, units: pa.Array) -> Iterator[tuple[int, bytes]]:
+        """Yield the rows of a batch by shard as Arrow streams; see `split_points`.
+
+        Args:
+            batch: the rows, with the columns that this needs and maybe others.
+            units: keys of the units of the rows, shape (n,); null where a row has no unit.
+        """
+
+    def bound(self, number: int, parts: Sequence[bytes]) -> Any:
+        """Return the records of a shard from its streams, as `reader` takes them, or its counts of checks."""
+
+
+@dataclasses.dataclass
+class BoundUnits(beam.PTransform):
+    """Make the records of all rounds.
+
+    Only quantized values of used columns are gathered, as one Arrow stream per shard and part of a row group;
+    see `GatherParts`. The records are materialized, so that every reader sees the same records of a unit.
+
+    Args:
+        bounds: how the rows of a unit become its records.
+    """
+
+    bounds: UnitBounds
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return one `Bounded` per shard, even for an empty shard."""
+        """Take the descriptors of `ReadBlocks`; return one element per shard, even for an empty shard."""
         return (
             descriptors
-            | "Gather" >> GatherParts(partial(split_points, self.bounding), self.bounding.parts, _LABEL)
-            | "Bound" >> beam.Map(_bound, self.bounding)
+            | "Gather" >> GatherParts(partial(split_points, self.bounds), self.bounds.parts, _LABEL)
+            | "Bound" >> beam.Map(_bound, self.bounds)
             | "Keep" >> beam.Reshuffle()
         )
 
 
-def bound_in_memory(source: Source, bounding: Bounding) -> Iterator[Block]:
+def bound_in_memory(source: Source, bounds: UnitBounds) -> Iterator[Block]:
     """Bound the whole source in this process: the in-memory version of `BoundUnits`."""
-    gathered: dict[int, list[bytes]] = {number: [] for number in range(bounding.parts)}
+    gathered: dict[int, list[bytes]] = {number: [] for number in range(bounds.parts)}
     for file in source.files:
         for descriptor in list_row_groups(file):
-            for number, part in split_points(bounding, descriptor):
+            for number, part in split_points(bounds, descriptor):
                 gathered[number].append(part)
     for number, parts in gathered.items():
-        yield from BoundedReader(bounding.grid).blocks(bound_shard(bounding, number, parts))
+        yield from bounds.reader.blocks(bounds.bound(number, parts))
 
 
 @no_annotations
-def _bound(gathered: tuple[int, list[bytes]], bounding: Bounding) -> Bounded:
+def _bound(gathered: tuple[int, list[bytes]], bounds: UnitBounds) -> Any:
     with plain_errors(_LABEL):
-        return bound_shard(bounding, *gathered)
+        return bounds.bound(*gathered)
 
 
-def bound_shard(bounding: Bounding, number: int, parts: Sequence[bytes]) -> Bounded:
-    """Return the records of a shard, or if it is one of checks its counts; see `bound` and `count_units`."""
-    if number < bounding.shards:
-        return bound(bounding, parts)
-    return b"", b"", count_units(parts, 2 * len(bounding.columns)).astype("<i8").tobytes()
-
-
-def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
+def split_points(bounds: UnitBounds, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
     """Read the row group of `descriptor`; yield its rows by shard as Arrow streams.
 
     Every shard occurs once for each part that is read, with rows or without, because runners count elements.
@@ -197,29 +250,34 @@ def split_points(bounding: Bounding, descriptor: Descriptor) -> Iterator[tuple[i
     Raises:
         InputError: the row group cannot be read.
     """
-    most = max(1, SPLIT_VALUES // (len(bounding.columns) + 1))
-    for batch, keys, kept in read_keyed(
-        descriptor,
-        bounding.columns,
-        bounding.unit,
-        bounding.salt,
-        most,
-        bounding.order,
-        bounding.preparation,
-    ):
-        if kept is not None:
-            batch, keys = batch.filter(kept), keys.filter(kept)
-        yield from split_batch(bounding, batch, keys)
+    return (piece for pieces in split_together([bounds], descriptor) for piece in pieces[0])
 
 
-def split_batch(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows of a batch by shard as Arrow streams; see `split_points`.
+def split_together(
+    bounds: Sequence[UnitBounds], descriptor: Descriptor
+) -> Iterator[list[Iterator[tuple[int, bytes]]]]:
+    """Read the row group of `descriptor` once; for each part that is read, split its rows by each bound.
+
+    Keys of units are made once for all bounds; see `split_points`.
 
     Args:
-        bounding: how the rows of a unit become its record.
-        batch: the rows, with the columns that this needs and maybe others.
-        keys: of the units of the rows, shape (n,); null where a row has no unit.
+        bounds: with one unit, one salt, one preparation of the rows, and at most one column that orders rows.
+        descriptor: the location of the row group.
+
+    Raises:
+        InputError: the row group cannot be read.
     """
+    single = [own.bounding for own in bounds]
+    columns = list(dict.fromkeys(name for own in single for name in own.columns))
+    keys = list(dict.fromkeys(name for own in bounds for name in own.key_columns))
+    order = next((own.order for own in single if own.order is not None), None)
+    most, first = max(1, _SPLIT_VALUES // (len(columns) + 1 + len(keys))), single[0]
+    read = read_keyed(descriptor, columns, first.unit, first.salt, most, order, first.preparation, keys)
+    for batch, units in read:
+        yield [own.split(batch, units) for own in bounds]
+
+
+def _split(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
     if keys.null_count:
         batch, keys = batch.filter(keys.is_valid()), keys.drop_null()
     reader = Reader(bounding.columns, bounding.grid)

@@ -1,43 +1,34 @@
 """Bound what a privacy unit contributes to groups: it keeps some of its groups, and some rows in each."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from apache_beam.typehints.decorators import no_annotations
 from numpy.typing import NDArray
 
 from core.rounds import Block
 from core.sampling import scramble
 from transforms.bound_units import (
+    BLOCK_VALUES,
     Bounding,
     by_shard,
     count_units,
     gathered_rows,
     outside_by_shard,
 )
-from transforms.gather_parts import GatherParts
 from transforms.group_keys import GroupKeys, Ints
 from transforms.open_source import Source
-from transforms.plain_errors import plain_errors
-from transforms.read_blocks import Descriptor, Reader, list_row_groups, to_block
-from transforms.split_units import read_keyed
+from transforms.read_blocks import Reader, to_block
 from transforms.unit_keys import unit_ids, unit_keys
 from transforms.unit_records import race_of
 
 Contributed = tuple[bytes, bytes, bytes, bytes, bytes]
 """Of one shard: points axis by axis as int64, identities, counts of `Block.outside`, groups, and labels."""
 
-_LABEL = "Bounding units"
 _GROUP = 0x67726F7570
 """Tweak of the hash that chooses groups. No sampling of records uses it."""
-_SPLIT_VALUES, _BLOCK_VALUES = 1 << 22, 1 << 18
-"""Values that are split at a time, and coordinates per block, but for those of the last unit of a block."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +66,75 @@ class Contributing:
 
     @property
     def parts(self) -> int:
-        """See `Bounding.parts`."""
+        """See `UnitBounds.parts`."""
         return self.bounding.parts
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """The key columns of groups."""
+        """See `UnitBounds.key_columns`."""
         return () if self.keys is None else self.keys.columns
+
+    @property
+    def reader(self) -> "ContributedReader":
+        """See `UnitBounds.reader`."""
+        return ContributedReader(self.bounding.grid.dimension, self.keys)
+
+    def split(self, batch: pa.RecordBatch, units: pa.Array) -> Iterator[tuple[int, bytes]]:
+        """See `UnitBounds.split`. Rows without a group are left out."""
+        bounding, keys = self.bounding, self.keys
+        if units.null_count:
+            batch, units = batch.filter(units.is_valid()), units.drop_null()
+        if bounding.checked:
+            yield from outside_by_shard(bounding, batch, units)
+        block = to_block(
+            Reader(bounding.columns, bounding.grid, groups=keys),
+            batch,
+            np.arange(len(units), dtype=np.uint64),
+        )
+        more = {}
+        if block.groups is not None and block.labels is not None:
+            group: pa.Array = pa.array(block.groups)
+            if keys is not None and keys.labels is None:
+                group = pa.array(block.labels.tolist(), pa.binary()).take(group)
+            more["group"] = group
+        yield from by_shard(bounding, units.take(pa.array(block.ids)), block.points, more)
+
+    def bound(self, number: int, parts: Sequence[bytes]) -> Contributed:
+        """See `UnitBounds.bound`."""
+        bounding = self.bounding
+        if number >= bounding.shards:
+            counts = count_units(parts, 2 * len(bounding.columns)).astype("<i8").tobytes()
+            return b"", b"", counts, b"", b""
+        gathered = gathered_rows(parts)
+        if gathered is None:
+            return b"", b"", b"", b"", b""
+        rows, order, of_unit, ids = gathered
+        points = np.empty((len(rows), bounding.grid.dimension), np.int64, order="F")
+        for axis in range(bounding.grid.dimension):
+            points[:, axis] = rows.column(str(axis)).to_numpy()[order]
+        groups, names = np.zeros(len(rows), dtype=np.int64), pa.array([0])
+        if self.keys is not None:
+            encoded = rows.column("group").dictionary_encode().combine_chunks()
+            groups, names = encoded.indices.to_numpy().astype(np.int64)[order], encoded.dictionary
+        kept = chosen(self, points, of_unit, ids, groups, names)
+        points, groups = points[kept], groups[kept]
+        labels = b""
+        if self.keys is not None and self.keys.labels is None:
+            labels = b"\n".join(names.to_pylist())
+        elif self.keys is not None:
+            groups = names.to_numpy()[groups]
+        return (
+            points.astype("<i8").tobytes(order="F"),
+            ids[of_unit[kept]].astype("<u8").tobytes(),
+            b"",
+            groups.astype("<i8").tobytes(),
+            labels,
+        )
 
 
 @dataclass(frozen=True)
 class ContributedReader:
-    """Read `Contributed` in blocks, of which each has all records of its units.
+    """Read `Contributed` in blocks, of which each has all records of its units: the last may make it larger.
 
     Args:
         dimension: number of columns.
@@ -106,7 +154,7 @@ class ContributedReader:
             groups = np.frombuffer(element[3], dtype="<i8").astype(np.int64)
             names = np.array(element[4].split(b"\n"), dtype=np.bytes_)
             labels = names if self.keys.public is None else self.keys.public
-        size = max(1, _BLOCK_VALUES // self.dimension)
+        size = max(1, BLOCK_VALUES // self.dimension)
         starts = np.append(np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else 0, len(ids))
         wanted = np.arange(size, len(ids), size)
         cuts = np.unique(np.concatenate([[0], starts[np.searchsorted(starts, wanted)], [len(ids)]]))
@@ -119,133 +167,6 @@ class ContributedReader:
                 None if groups is None else groups[start:end],
                 labels,
             )
-
-
-@dataclasses.dataclass
-class BoundContributions(beam.PTransform):
-    """Make the records of all rounds: those rows of each unit that it keeps.
-
-    Args:
-        contributing: which rows these are.
-    """
-
-    contributing: Contributing
-
-    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return one `Contributed` per shard, even for an empty one."""
-        split = partial(split_rows, self.contributing)
-        return (
-            descriptors
-            | "Gather" >> GatherParts(split, self.contributing.parts, _LABEL)
-            | "Bound" >> beam.Map(_bound, self.contributing)
-            | "Keep" >> beam.Reshuffle()
-        )
-
-
-def contributions_in_memory(source: Source, contributing: Contributing) -> Iterator[Block]:
-    """Bound the whole source in this process: the in-memory version of `BoundContributions`."""
-    gathered: dict[int, list[bytes]] = {number: [] for number in range(contributing.parts)}
-    for file in source.files:
-        for descriptor in list_row_groups(file):
-            for number, part in split_rows(contributing, descriptor):
-                gathered[number].append(part)
-    reader = ContributedReader(contributing.bounding.grid.dimension, contributing.keys)
-    for number, parts in gathered.items():
-        yield from reader.blocks(bound_shard(contributing, number, parts))
-
-
-@no_annotations
-def _bound(gathered: tuple[int, list[bytes]], contributing: Contributing) -> Contributed:
-    with plain_errors(_LABEL):
-        return bound_shard(contributing, *gathered)
-
-
-def split_rows(contributing: Contributing, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
-    """Read the row group of `descriptor`; yield its rows with their groups by shard as Arrow streams.
-
-    Every shard occurs once for each part that is read, with rows or without. All rows of a unit are in the
-    same shard. Rows without a group are left out.
-
-    Raises:
-        InputError: the row group cannot be read.
-    """
-    bounding, names = contributing.bounding, contributing.key_columns
-    most = max(1, _SPLIT_VALUES // (len(bounding.columns) + 1 + len(names)))
-    read = read_keyed(
-        descriptor,
-        bounding.columns,
-        bounding.unit,
-        bounding.salt,
-        most,
-        preparation=bounding.preparation,
-        groups=names,
-    )
-    for batch, units, wanted in read:
-        if wanted is not None:
-            batch, units = batch.filter(wanted), units.filter(wanted)
-        yield from split_contributions(contributing, batch, units)
-
-
-def split_contributions(
-    contributing: Contributing, batch: pa.RecordBatch, units: pa.Array
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows of a batch with their groups by shard as Arrow streams; see `split_rows`.
-
-    Args:
-        contributing: which rows of a unit become records.
-        batch: the rows, with the columns that this needs and maybe others.
-        units: keys of the units of the rows, shape (n,); null where a row has no unit.
-    """
-    bounding, keys = contributing.bounding, contributing.keys
-    if units.null_count:
-        batch, units = batch.filter(units.is_valid()), units.drop_null()
-    if bounding.checked:
-        yield from outside_by_shard(bounding, batch, units)
-    block = to_block(
-        Reader(bounding.columns, bounding.grid, groups=keys),
-        batch,
-        np.arange(len(units), dtype=np.uint64),
-    )
-    more = {}
-    if block.groups is not None and block.labels is not None:
-        group: pa.Array = pa.array(block.groups)
-        if keys is not None and keys.labels is None:
-            group = pa.array(block.labels.tolist(), pa.binary()).take(group)
-        more["group"] = group
-    yield from by_shard(bounding, units.take(pa.array(block.ids)), block.points, more)
-
-
-def bound_shard(contributing: Contributing, number: int, parts: Sequence[bytes]) -> Contributed:
-    """Return the records of a shard by their units, or if it is one of checks its counts."""
-    bounding = contributing.bounding
-    if number >= bounding.shards:
-        counts = count_units(parts, 2 * len(bounding.columns)).astype("<i8").tobytes()
-        return b"", b"", counts, b"", b""
-    gathered = gathered_rows(parts)
-    if gathered is None:
-        return b"", b"", b"", b"", b""
-    rows, order, of_unit, ids = gathered
-    points = np.empty((len(rows), bounding.grid.dimension), np.int64, order="F")
-    for axis in range(bounding.grid.dimension):
-        points[:, axis] = rows.column(str(axis)).to_numpy()[order]
-    groups, names = np.zeros(len(rows), dtype=np.int64), pa.array([0])
-    if contributing.keys is not None:
-        encoded = rows.column("group").dictionary_encode().combine_chunks()
-        groups, names = encoded.indices.to_numpy().astype(np.int64)[order], encoded.dictionary
-    kept = chosen(contributing, points, of_unit, ids, groups, names)
-    points, groups = points[kept], groups[kept]
-    labels = b""
-    if contributing.keys is not None and contributing.keys.labels is None:
-        labels = b"\n".join(names.to_pylist())
-    elif contributing.keys is not None:
-        groups = names.to_numpy()[groups]
-    return (
-        points.astype("<i8").tobytes(order="F"),
-        ids[of_unit[kept]].astype("<u8").tobytes(),
-        b"",
-        groups.astype("<i8").tobytes(),
-        labels,
-    )
 
 
 def chosen(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from core.sampling import siphash
 from transforms.group_keys import without_long
@@ -63,7 +64,7 @@ class Shard:
 
     Args:
         file: name of the file.
-        first_row: index in the file of the first row that was split with these.
+        first_row: orders what is split of one file. It is the index of the first row, or less.
         counts: number of rows of each subsample of the part.
         rows: Arrow IPC stream of the rows, subsample by subsample; empty without rows.
     """
@@ -87,35 +88,27 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
     """
     if descriptor.row_group is None:
         return
-    row, file = descriptor.first_row, descriptor.file
-    batches: Iterator[tuple[pa.RecordBatch, pa.Array | None, pa.Array | None]]
+    file, row_group, row = descriptor.file, descriptor.row_group, descriptor.first_row
+    columns, preparation = splitting.columns, splitting.preparation
     if splitting.unit is None:
-        read = read_prepared(splitting.preparation, file, descriptor.row_group, splitting.columns, _ROWS)
-        batches = ((batch, None, kept) for batch, kept in read)
-    else:
-        batches = read_keyed(
-            descriptor, splitting.columns, splitting.unit, splitting.salt, _ROWS, None, splitting.preparation
-        )
-    for batch, keys, kept in batches:
-        yield from _split(splitting, batch, keys, kept, file, row)
+        for batch, kept in read_prepared(preparation, file, row_group, columns, _ROWS):
+            ids, rows = row_ids(file, row, batch.num_rows), batch.num_rows
+            if kept is not None:
+                batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
+            yield from _split(splitting, batch, ids, file, row)
+            row += rows
+        return
+    read = read_keyed(descriptor, columns, splitting.unit, splitting.salt, _ROWS, None, preparation)
+    for batch, keys in read:
+        held = pc.is_valid(keys)
+        yield from _split(splitting, batch.filter(held), unit_ids(keys.filter(held)), file, row)
         row += batch.num_rows
 
 
 def _split(
-    splitting: Splitting,
-    batch: pa.RecordBatch,
-    keys: pa.Array | None,
-    kept: pa.Array | None,
-    file: File,
-    row: int,
+    splitting: Splitting, batch: pa.RecordBatch, ids: NDArray[np.uint64], file: File, row: int
 ) -> Iterator[tuple[int, Shard]]:
-    if keys is None:
-        ids = row_ids(file, row, batch.num_rows)
-        if kept is not None:
-            batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
-    else:
-        valid = pc.is_valid(keys) if kept is None else pc.and_(pc.is_valid(keys), kept)
-        batch, ids = batch.filter(valid), unit_ids(keys.filter(valid))
+    """Yield rows by the part of their subsample; `row` orders what is split of one file."""
     subsample = (siphash(ids, splitting.salt, _SUBSAMPLES) % np.uint64(splitting.subsamples)).astype(np.int64)
     part, place = subsample % splitting.shards, subsample // splitting.shards
     most = len(splitting.numbers(0))
@@ -176,7 +169,7 @@ def read_keyed(
     order: str | None = None,
     preparation: Preparation = AS_THEY_ARE,
     groups: Sequence[str] = (),
-) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array | None]]:
+) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
     """Read a row group `most` rows at a time, and replace units by their keys.
 
     The texts of units, and long texts of groups, are in memory for one batch of `read_batches` only, and keys
@@ -193,8 +186,8 @@ def read_keyed(
         groups: key columns of groups, which are yielded, too; see `transforms.group_keys.without_long`.
 
     Returns:
-        Columns and keys of `most` rows each, and which of them to keep, or None for all; the last ones may
-        have fewer rows.
+        Columns and keys of those of `most` rows that the preparation keeps; the last ones are of fewer rows.
+        So their number does not depend on which rows are kept.
 
     Raises:
         InputError: the row group cannot be read.
@@ -219,6 +212,8 @@ def read_keyed(
         yield _apart(pa.concat_batches(pieces), len(names))
 
 
-def _apart(keyed: pa.RecordBatch, columns: int) -> tuple[pa.RecordBatch, pa.Array, pa.Array | None]:
-    kept = keyed.column(columns + 1) if keyed.num_columns > columns + 1 else None
-    return keyed.select(list(range(columns))), keyed.column(columns), kept
+def _apart(keyed: pa.RecordBatch, columns: int) -> tuple[pa.RecordBatch, pa.Array]:
+    """Return the columns and the keys, after which may stand which rows to keep."""
+    if keyed.num_columns > columns + 1:
+        keyed = keyed.filter(keyed.column(columns + 1))
+    return keyed.select(list(range(columns))), keyed.column(columns)

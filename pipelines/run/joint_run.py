@@ -25,7 +25,7 @@ from pipelines.run.progress import announced
 from pipelines.run.runners import check_options, make_options, open_pipeline
 from pipelines.storage.locate import open_folder
 from transforms.bound_together import BoundingOfQuestions, BoundTogether
-from transforms.bound_units import Bounding
+from transforms.bound_units import Bounding, UnitBounds
 from transforms.contributions import Contributing
 from transforms.gather_parts import GATHERED
 from transforms.list_files import InputError
@@ -66,11 +66,11 @@ class PreparedQuestions:
             return None
         asked = self.job.jobs.items()
         return BoundingOfQuestions(
-            tuple(_bounding_of(self.sources[name], job, self.salt) for name, job in asked)
+            tuple(unit_bounds(self.sources[name], job, self.salt) for name, job in asked)
         )
 
 
-def _bounding_of(source: Source, question: Job, salt: bytes) -> Bounding | Contributing:
+def unit_bounds(source: Source, question: Job, salt: bytes) -> UnitBounds:
     """Return how the rows of a unit become the records of a question."""
     bounds, keep = question.bounds, question.keep or "one"
     bounding = Bounding.of(source, question.grid, keep, salt, question.checks > 0)

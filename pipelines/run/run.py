@@ -46,6 +46,7 @@ from pipelines.run.joint_run import (
     build_joint_pipeline,
     prepare_questions,
     steps_of_questions,
+    unit_bounds,
 )
 from pipelines.run.progress import announced, watched
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
@@ -53,8 +54,7 @@ from pipelines.run.submit import RunError, submit
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
-from transforms.bound_units import BoundedReader, Bounding, BoundUnits
-from transforms.contributions import BoundContributions, ContributedReader, Contributing
+from transforms.bound_units import BoundUnits, UnitBounds
 from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
 from transforms.gather_parts import GATHERED
 from transforms.open_source import Source, open_source
@@ -89,21 +89,11 @@ class Prepared:
         return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
 
     @property
-    def bounding(self) -> Bounding | None:
-        """How the rows of a unit become its record; None where each row is a record."""
-        job = self.job
-        if job.keep is None:
+    def bounding(self) -> UnitBounds | None:
+        """How the rows of a unit become its records; None where rows or answers of a function are records."""
+        if self.job.keep is None and self.job.bounds is None:
             return None
-        return Bounding.of(self.source, job.grid, job.keep, self.salt, job.checks > 0)
-
-    @property
-    def contributing(self) -> Contributing | None:
-        """Which rows of a unit become records; None where its rows become one, or each row is a record."""
-        job, bounds = self.job, self.job.bounds
-        if bounds is None:
-            return None
-        bounding = Bounding.of(self.source, job.grid, "one", self.salt, job.checks > 0)
-        return Contributing.of(self.source, bounding, bounds.groups, bounds.rows)
+        return unit_bounds(self.source, self.job, self.salt)
 
 
 def prepare_run(
@@ -261,9 +251,8 @@ def steps_of(prepared: Prepared) -> list[Step]:
         blocks = prepared.job.task_params.blocks
         answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
         return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name, _ in passes)]
-    gathered = prepared.bounding or prepared.contributing
-    if gathered is not None:
-        parts = gathered.parts
+    if prepared.bounding is not None:
+        parts = prepared.bounding.parts
         return [gather, *(Step(name, parts * times, "parts", weight=0.2) for name, times in passes)]
     return [Step(name, source.row_groups * times, "row groups") for name, times in passes]
 
@@ -279,12 +268,9 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
         splitting = Splitting(source.columns, source.unit, blocks, prepared.salt, source.preparation)
         elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
-    elif prepared.contributing is not None:
-        elements = elements | "Units" >> BoundContributions(prepared.contributing)
-        reader = ContributedReader(job.grid.dimension, source.groups)
     elif prepared.bounding is not None:
         elements = elements | "Units" >> BoundUnits(prepared.bounding)
-        reader = BoundedReader(job.grid)
+        reader = prepared.bounding.reader
     else:
         reader = Reader.of(source, job.grid, job.checks > 0)
     draft = draft_release(job, plan)

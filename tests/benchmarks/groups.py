@@ -26,8 +26,8 @@ from core.secure_noise import SecureNoise
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from tests.benchmarks.pipelinedp_peer import NotThere, aggregate
-from transforms.bound_units import Bounding
-from transforms.contributions import Contributing, contributions_in_memory
+from transforms.bound_units import Bounding, bound_in_memory
+from transforms.contributions import Contributing
 from transforms.open_source import open_source
 from transforms.read_blocks import read_in_memory
 
@@ -149,7 +149,7 @@ def shoal(case: Case, path: Path, truth: Truth) -> tuple[list[Any], float]:
     if case.unit:
         bounding = Bounding.of(source, job.grid, "one", bytes(16))
         contributing = Contributing.of(source, bounding, case.groups, case.rows)
-        blocks = list(contributions_in_memory(source, contributing))
+        blocks = list(bound_in_memory(source, contributing))
     else:
         blocks = list(read_in_memory(source, job.grid))
     found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise())

@@ -29,7 +29,7 @@ from tests.engines.golden import NOISELESS, Recorded, Trace
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
 from transforms.bound_units import Bounding, bound_in_memory
-from transforms.contributions import Contributing, contributions_in_memory
+from transforms.contributions import Contributing
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
 from transforms.read_blocks import Reader, list_row_groups
@@ -142,9 +142,9 @@ def blocks_alone(prepared: Any, name: str) -> list[Any]:
     if prepared.bounding is not None and job.bounds is not None:
         bounding = Bounding.of(source, job.grid, "one", prepared.salt, job.checks > 0)
         bounds = (job.bounds.groups, job.bounds.rows)
-        return list(contributions_in_memory(source, Contributing.of(source, bounding, *bounds)))
+        return list(bound_in_memory(source, Contributing.of(source, bounding, *bounds)))
     if prepared.bounding is not None:
-        return list(bound_in_memory(source, prepared.bounding.boundings[number]))
+        return list(bound_in_memory(source, prepared.bounding.bounds[number]))
     reader = Reader.of(source, job.grid, job.checks > 0)
     parts = [part for file in source.files for part in list_row_groups(file)]
     return [block for part in parts for block in reader.blocks(part)]

@@ -16,8 +16,8 @@ from pipelines.run.delivery import delivery_of
 from pipelines.run.run import build_pipeline, prepare_run
 from tests.core.seeded import SeededNoise
 from tests.pipelines.jobs import LINE, changes
-from transforms.bound_units import Bounding
-from transforms.contributions import Contributing, contributions_in_memory
+from transforms.bound_units import Bounding, bound_in_memory
+from transforms.contributions import Contributing
 from transforms.open_source import open_source
 from transforms.read_blocks import read_in_memory
 
@@ -204,7 +204,7 @@ def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
     job = check_job(bench.changed(given))
     source = open_source(job.input.path, job.input.columns, job.unit, groups=job.group_keys)
     bounding = Bounding.of(source, job.grid, "one", bytes(16))
-    blocks = list(contributions_in_memory(source, Contributing.of(source, bounding, 2, 2)))
+    blocks = list(bound_in_memory(source, Contributing.of(source, bounding, 2, 2)))
     plan = make_plan(job, bytes(16))
     wanted = run_in_memory(plan.rounds, blocks, plan.start, SeededNoise(0, 0.0)).table(job.grid)
     found = table_of(bench)
@@ -290,6 +290,6 @@ def test_keys_may_be_derived_from_rows_that_where_keeps(bench):
     asked, preparation = job.input, job.input.preparation()
     source = open_source(asked.path, asked.columns, job.unit, preparation=preparation, groups=job.group_keys)
     bounding = Bounding.of(source, job.grid, "one", bytes(16))
-    blocks = list(contributions_in_memory(source, Contributing.of(source, bounding, 24, 1000)))
+    blocks = list(bound_in_memory(source, Contributing.of(source, bounding, 24, 1000)))
     kept = [block.labels[block.groups] for block in blocks]
     assert sum(map(len, kept)) == 3900 and len(set(np.concatenate(kept).tolist())) == 48

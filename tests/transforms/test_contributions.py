@@ -10,14 +10,8 @@ import pytest
 
 from core.domain import Grid
 from tests.core.exact import fits
-from transforms.bound_units import Bounding
-from transforms.contributions import (
-    ContributedReader,
-    Contributing,
-    bound_shard,
-    contributions_in_memory,
-    split_rows,
-)
+from transforms.bound_units import Bounding, bound_in_memory, split_points
+from transforms.contributions import ContributedReader, Contributing
 from transforms.group_keys import GroupKeys
 from transforms.open_source import open_source
 from transforms.read_blocks import list_row_groups
@@ -43,7 +37,7 @@ def kept(path, **bounds):
     """Return the records as (identity, city, value), sorted."""
     source, how = contributing(path, **bounds)
     found = []
-    for block in contributions_in_memory(source, how):
+    for block in bound_in_memory(source, how):
         cities = [None] * len(block.ids) if how.keys is None else block.labels[block.groups].tolist()
         found += zip(block.ids.tolist(), cities, block.points[:, 0].tolist(), strict=True)
     return sorted(found)
@@ -121,12 +115,12 @@ def test_two_of_three_rows_are_a_uniform_subset(tmp_path):
 
 
 def test_a_unit_is_whole_in_one_block(tmp_path, monkeypatch):
-    monkeypatch.setattr("transforms.contributions._BLOCK_VALUES", 10)
+    monkeypatch.setattr("transforms.contributions.BLOCK_VALUES", 10)
     units, city, values = rows()
     write(tmp_path / "rows.parquet", units, city, values)
     source, how = contributing(tmp_path / "rows.parquet", groups=10, rows=100)
     seen: Counter = Counter()
-    blocks = list(contributions_in_memory(source, how))
+    blocks = list(bound_in_memory(source, how))
     for block in blocks:
         seen.update(set(block.ids.tolist()))
     assert len(blocks) > 100 and set(seen.values()) == {1}
@@ -142,11 +136,11 @@ def test_parts_arrive_in_any_order(tmp_path):
     for order in (groups, groups[::-1]):
         shards: dict = {}
         for group in order:
-            for number, part in split_rows(how, group):
+            for number, part in split_points(how, group):
                 shards.setdefault(number, []).append(part)
         found = []
         for number, parts in sorted(shards.items()):
-            for block in reader.blocks(bound_shard(how, number, parts)):
+            for block in reader.blocks(how.bound(number, parts)):
                 cities = block.labels[block.groups].tolist()
                 found += sorted(zip(block.ids.tolist(), cities, block.points[:, 0].tolist(), strict=True))
         seen.append(found)
@@ -165,7 +159,7 @@ def test_rows_of_nobody_or_of_no_group_are_left_out_and_units_with_odd_rows_are_
     city = pa.array(["x", "x", None, "x", "x"])
     write(tmp_path / "rows.parquet", units, city, [1, 1, 1, np.nan, 2000])
     source, how = contributing(tmp_path / "rows.parquet", checked=True)
-    blocks = list(contributions_in_memory(source, how))
+    blocks = list(bound_in_memory(source, how))
     assert sorted(value for block in blocks for value in block.points[:, 0].tolist()) == [1, 1000]
     assert sum(block.outside for block in blocks if block.outside is not None).tolist() == [1, 1]
 
@@ -173,7 +167,7 @@ def test_rows_of_nobody_or_of_no_group_are_left_out_and_units_with_odd_rows_are_
 def test_an_empty_input_has_every_shard(tmp_path):
     write(tmp_path / "rows.parquet", pa.array([], pa.string()), pa.array([], pa.string()), [])
     source, how = contributing(tmp_path / "rows.parquet")
-    blocks = list(contributions_in_memory(source, how))
+    blocks = list(bound_in_memory(source, how))
     assert len(blocks) == how.parts and not any(len(block.ids) for block in blocks)
 
 
@@ -186,7 +180,7 @@ def test_long_keys_are_not_put_together(tmp_path):
         pq.write_table(table, path, use_dictionary=dictionaries)
         source, _ = contributing(path)
         (descriptor,) = list_row_groups(source.files[0])
-        ((batch, _, _),) = read_keyed(descriptor, ["x"], "u", SALT, 100, groups=["city"])
+        ((batch, _),) = read_keyed(descriptor, ["x"], "u", SALT, 100, groups=["city"])
         assert batch.column("city").to_pylist() == [None] * 39 + ["c1"]
         if not dictionaries:
             assert batch.nbytes < 1000

@@ -30,7 +30,7 @@ from transforms.bound_together import (
     bound_together_in_memory,
 )
 from transforms.bound_units import Bounding, bound_in_memory
-from transforms.contributions import Contributing, contributions_in_memory
+from transforms.contributions import Contributing
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.group_keys import GroupKeys
 from transforms.open_source import Source, open_source
@@ -191,8 +191,7 @@ def test_units_become_records_in_each_question(
         Contributing(single, None, 1, 4),
     )
     bounding = BoundingOfQuestions((*own, *grouped))
-    expected = [list(bound_in_memory(source, each)) for each in own]
-    expected += [list(contributions_in_memory(source, each)) for each in grouped]
+    expected = [list(bound_in_memory(source, each)) for each in (*own, *grouped)]
     several = [counting(number, 1 + number % 3) for number in range(6)]
     states = run_strands_in_memory(several, expected, NOISELESS)
     done: Counter[str] = Counter()

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant, Selection
 
 _CORE, _RUN, _RELEASE = "core/questions.py", "pipelines/run/joint_run.py", "pipelines/joint_release.py"
 _ROUNDS, _TOGETHER = "transforms/run_rounds.py", "transforms/bound_together.py"
+_UNITS = "transforms/bound_units.py"
 
 _BUDGET = Selection(("tests/core/test_questions.py",))
 _STRANDS = Selection(("tests/transforms/test_run_strands.py",), "one_thread or columns or units or repeated")
@@ -88,19 +89,19 @@ STRANDS = (
     ),
     Mutant(
         12,
-        _TOGETHER,
+        _UNITS,
         "all questions get the record of the first one",
-        "for shard, piece in _split_one(own, batch, units):",
-        "for shard, piece in _split_one(bounding.boundings[0], batch, units):",
+        "yield [own.split(batch, units) for own in bounds]",
+        "yield [bounds[0].split(batch, units) for own in bounds]",
         _STRANDS,
     ),
     Mutant(
         7,
         _TOGETHER,
         "what a unit contributes to a question is not bounded",
-        "return number, contributions.bound_shard(own, shard, pieces)",
-        "own = dataclasses.replace(own, groups=1 << 20, rows=1 << 20)\n"
-        "        return number, contributions.bound_shard(own, shard, pieces)",
+        "return number, bounding.bounds[number].bound(shard, pieces)",
+        "wide = {name: 1 << 20 for name in ('groups', 'rows') if hasattr(bounding.bounds[number], name)}\n"
+        "    return number, dataclasses.replace(bounding.bounds[number], **wide).bound(shard, pieces)",
         _STRANDS,
     ),
     Mutant(
@@ -113,10 +114,10 @@ STRANDS = (
     ),
     Mutant(
         12,
-        _TOGETHER,
+        _UNITS,
         "key columns of the first question with groups alone are read",
-        "keys = list(dict.fromkeys(name for names in groups for name in names))",
-        "keys = list(next(iter(groups), ()))",
+        "keys = list(dict.fromkeys(name for own in bounds for name in own.key_columns))",
+        "keys = list(next((own.key_columns for own in bounds if own.key_columns), ()))",
         _STRANDS,
     ),
 )
