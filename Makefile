@@ -47,7 +47,7 @@ test: install ## lint, types, import contracts, documentation, then the fast tes
 
 test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines
 	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
-	$(BIN)/pytest -m "engine and not audit"
+	$(BIN)/pytest -m "engine and not audit" tests/engines tests/deploy
 
 audit: install ## long statistical tests of privacy and accuracy
 	$(BIN)/pytest -m audit

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from core.sampling import siphash
 
 Ints = NDArray[np.int64]
+Keys = Ints | NDArray[np.bytes_]
 
 _SAMPLE = 0x73616D706C65
 """Tweak of the hash that orders records, which no Poisson sample uses."""
+
+_FACTOR = 0x9E3779B97F4A7C15
+"""Odd, and without a pattern: the golden ratio of 2^64."""
 
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
@@ -94,8 +98,7 @@ class Counts:
 
     def split(self, shards: int) -> list["Counts"]:
         """Split by key into `shards` parts, of which any may be empty."""
-        mixed = self.keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        shard = ((mixed >> np.uint64(40)) % np.uint64(shards)).astype(np.uint16)
+        shard = shard_of(self.keys, shards)
         order = np.argsort(shard, kind="stable")  # keys stay ascending in every shard
         keys, counts = self.keys[order], self.counts[order]
         ends = np.searchsorted(shard[order], np.arange(shards + 1))
@@ -177,3 +180,19 @@ class Tally:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tally) and np.array_equal(self.totals, other.totals)
+
+
+def shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:
+    """Return the shard of each key, which follows from the key alone, shape (m,)."""
+    mixed = np.zeros(len(keys), dtype=np.uint64)
+    if keys.dtype.kind == "S":
+        letters = keys.view(np.uint8).reshape(len(keys), keys.dtype.itemsize)
+        factor = 1
+        for i in range(letters.shape[1]):  # the zeros after a shorter label change nothing
+            factor = factor * _FACTOR % 2**64
+            mixed += letters[:, i] * np.uint64(factor)
+        mixed ^= mixed >> np.uint64(32)
+    else:
+        mixed += keys.astype(np.uint64)
+    mixed *= np.uint64(_FACTOR)
+    return ((mixed >> np.uint64(40)) % np.uint64(shards)).astype(np.uint16)

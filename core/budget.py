@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
 
 from core.errors import InvalidValue
@@ -118,12 +119,40 @@ class Mechanism:
         return replace(self, epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
 
 
+class Accountant(StrEnum):
+    """How costs of several draws are added up."""
+
+    BASIC = "basic composition"
+    PLD = "privacy loss distribution"
+    ZCDP = "zCDP"
+    QUESTIONS = "basic composition of the questions"
+    RENYI = "Rényi filter"
+
+
 @dataclass(frozen=True)
 class Spend:
-    """Total of a run: epsilon at the run's delta, and the accountant that proved it."""
+    """Total of a run: epsilon at the run's delta, and the accountants that proved it together.
+
+    Args:
+        epsilon: what is spent; infinite where delta does not suffice.
+        accountants: how it was added up; none where nothing could be proven.
+        order: of a Rényi filter.
+    """
 
     epsilon: float
-    accountant: str
+    accountants: tuple[Accountant, ...] = ()
+    order: float | None = None
+
+    @property
+    def accountant(self) -> str:
+        """The accountants in words."""
+        names = " and ".join(self.accountants) or "none"
+        return names if self.order is None else f"{names} of order {self.order:.4g}"
+
+    def plus(self, epsilon: float) -> "Spend":
+        """Return the spend of one more epsilon-private draw, added by basic composition."""
+        more = () if Accountant.BASIC in self.accountants else (Accountant.BASIC,)
+        return replace(self, epsilon=self.epsilon + epsilon, accountants=(*self.accountants, *more))
 
 
 def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
@@ -152,22 +181,22 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     pure = [m.epsilon for m in mechanisms if m.epsilon > 0]
     rho = sum(m.rho for m in mechanisms)
     if left < 0 or (rho > 0 and left <= 0):
-        return Spend(math.inf, "none")
-    basic = Spend(sum(pure), "basic composition")
+        return Spend(math.inf)
+    basic = Spend(sum(pure), (Accountant.BASIC,))
     few = len(pure) <= 1 or left * 2 ** min(len(pure), 60) <= _NEGLIGIBLE * min(1.0, basic.epsilon)
     if left == 0 or (few and rho == 0):
-        return basic if rho == 0 else Spend(math.inf, "none")
+        return basic if rho == 0 else Spend(math.inf)
     if rho == 0:
-        candidates = [basic, Spend(_pld(tuple(pure), left), "privacy loss distribution")]
+        candidates = [basic, Spend(_pld(tuple(pure), left), (Accountant.PLD,))]
     else:
         joint = _zcdp(rho, left / 2)
         candidates = [
-            Spend(_pld((*pure, joint), left / 2), "privacy loss distribution and zCDP"),
-            Spend(sum(pure) + _zcdp(rho, left), "basic composition and zCDP"),
+            Spend(_pld((*pure, joint), left / 2), (Accountant.PLD, Accountant.ZCDP)),
+            Spend(sum(pure) + _zcdp(rho, left), (Accountant.BASIC, Accountant.ZCDP)),
         ]
     if own == 0:
         total = rho + sum(e**2 / 2 for e in pure)
-        candidates.append(Spend(_zcdp(total, left), "zCDP"))
+        candidates.append(Spend(_zcdp(total, left), (Accountant.ZCDP,)))
     return min(candidates, key=lambda s: s.epsilon)
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from core.aggregate import Tally
-from core.budget import Budget, Spend, spend
+from core.budget import Budget, spend
 from core.draws import Charged, Draw, Laplace, charged
 from core.noise import Noise
 from core.plan import Plan
@@ -201,9 +201,5 @@ def with_checks(plan: Plan, epsilon: float, columns: int, twice: bool, budget: B
         CheckedRound(first, columns, count),
         *(CheckedRound(step, columns, None) for step in later),
     )
-    accountant = plan.spend.accountant
-    if "basic composition" not in accountant:
-        accountant = f"{accountant} and basic composition"
-    apart = Spend(plan.spend.epsilon + epsilon, accountant)
-    spent = min(apart, spend(charged(rounds), budget.delta), key=lambda each: each.epsilon)
+    spent = min(plan.spend.plus(epsilon), spend(charged(rounds), budget.delta), key=lambda each: each.epsilon)
     return replace(plan, rounds=rounds, start=Checked(plan.start), spend=spent)

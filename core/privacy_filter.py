@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.budget import Budget, Cost, Mechanism, Spend
+from core.budget import Accountant, Budget, Cost, Mechanism, Spend
 from core.errors import InvalidValue
 
 _ORDERS = tuple(1 + 10 ** (i / 100) for i in range(-300, 601))
@@ -51,8 +51,8 @@ def filter_spend(charges: Sequence[Charge], budget: Budget, order: float | None)
         The spend. Its epsilon is a sum over the runs, and infinite where delta does not suffice.
     """
     if order is None:
-        return Spend(_basic(charges, budget), "basic composition")
-    return Spend(_renyi(charges, budget, order), f"Rényi filter of order {order:.4g}")
+        return Spend(_basic(charges, budget), (Accountant.BASIC,))
+    return Spend(_renyi(charges, budget, order), (Accountant.RENYI,), order)
 
 
 def filter_delta(charges: Sequence[Charge], budget: Budget, order: float | None) -> tuple[float, float]:

@@ -35,7 +35,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.budget import Budget, Mechanism, Spend, spend
+from core.budget import Accountant, Budget, Mechanism, Spend, spend
 from core.draws import charged
 from core.errors import InvalidValue
 from core.plan import Plan
@@ -118,7 +118,7 @@ def plan_together(questions: Mapping[str, tuple[float, PlanOne]], budget: Budget
             for name, part in parts.items()
         }
         plans = {name: plan(budgets[name]) for name, (_, plan) in questions.items()}
-        draft = JointPlan(plans, budgets, factor, Spend(math.inf, "none"))
+        draft = JointPlan(plans, budgets, factor, Spend(math.inf))
         return replace(draft, spend=draft.recomputed(budget.delta))
 
     best, high, factor = None, math.inf, 1.0
@@ -178,4 +178,4 @@ def _joint(draws: Sequence[Sequence[Mechanism]], deltas: Sequence[float], delta:
     if len(draws) == 1:
         return together
     apart = math.fsum(spend(each, own).epsilon for each, own in zip(draws, deltas, strict=True))
-    return min(together, Spend(apart, "basic composition of the questions"), key=lambda each: each.epsilon)
+    return min(together, Spend(apart, (Accountant.QUESTIONS,)), key=lambda each: each.epsilon)

@@ -126,6 +126,14 @@ def test_every_test_is_run_by_one_target(slow: bool, engine: bool, audit: bool) 
     assert [bool(eval(run, {}, markers)) for run in runs].count(True) == 1
 
 
+def test_tests_of_engines_are_where_the_makefile_looks() -> None:
+    marked = {path for path in (ROOT / "tests").rglob("*.py") if "mark.engine" in path.read_text()}
+    found = re.search(r'pytest -m "engine and not audit" (.+)', (ROOT / "Makefile").read_text())
+    assert found
+    folders = [ROOT / folder for folder in found[1].split()]
+    assert {path for path in marked - {Path(__file__)} if path.parent not in folders} == set()
+
+
 @pytest.mark.parametrize("pattern", SLOW)
 def test_what_is_called_slow_exists(pattern: str) -> None:
     """A file or test that is renamed would else be fast again, unseen."""

@@ -1,5 +1,6 @@
 """Count the records nearest to each released center."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -8,7 +9,8 @@ import numpy as np
 from core.aggregate import Tally
 from core.centers.found import Centers
 from core.centers.space import Space, nearest
-from core.draws import Additive, Draw
+from core.draws import Additive, Draw, Laplace
+from core.mechanisms.tails import largest_of
 from core.noise import Noise
 from core.rounds import Block
 
@@ -43,6 +45,16 @@ class CountNearest:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.counts,)
+
+    def error(self, failure: float) -> int:
+        """Return the largest error of all counts, but for probability `failure`.
+
+        A Gaussian exceeds t times its deviation with probability at most 2 exp(-t^2 / 2), and k counts share
+        `failure`.
+        """
+        if isinstance(self.counts, Laplace):
+            return largest_of(self.k, self.counts.scale, failure)
+        return math.ceil(self.counts.deviation * math.sqrt(2 * math.log(2 * self.k / failure)))
 
     def summarize(self, block: Block, state: Centers) -> Tally:
         """Count the records nearest to each center."""

@@ -62,12 +62,10 @@ class Coreset(Method[KCenters]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        A Gaussian exceeds t times its scale with probability at most 2 exp(-t^2 / 2), and k counts share
-        `failure`. The error is the distance within which rows pull a center, in data units. It depends on the
-        data, so it is assumed to be a third of the domain's radius.
+        The error is the distance within which rows pull a center, in data units. It depends on the data, so
+        it is assumed to be a third of the domain's radius.
         """
-        setting, last, count = self.setting, self._averages(share)[-1], self._count(share)
-        largest = math.sqrt(2 * math.log(2 * setting.params.k / setting.params.failure))
+        setting, last = self.setting, self._averages(share)[-1]
         smallest_group = math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension))
         notes = []
         if setting.grid.dimension > MAX_DIMENSION:
@@ -75,7 +73,7 @@ class Coreset(Method[KCenters]):
                 f"With more than {MAX_DIMENSION} columns, cells are cut along public random axes, which show "
                 "less of the data than axes fitted to them."
             )
-        promises = Promises(math.ceil(count.counts.deviation * largest), smallest_group)
+        promises = Promises(self._count(share).error(setting.params.failure), smallest_group)
         return Accuracy(promises, self._space.length(self._space.reach / 3), tuple(notes))
 
     @cached_property

@@ -1,6 +1,5 @@
 """Lloyd's iteration on noisy sums (SuLQ; Blum, Dwork, McSherry and Nissim 2005), also under policies."""
 
-import math
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,7 +14,6 @@ from core.centers.space import Space
 from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
 from core.mechanisms.stability import StabilityHistogram
-from core.mechanisms.tails import largest_of
 from core.neighbors import Neighbors
 from core.policy import Partition
 from core.rounds import State
@@ -77,11 +75,7 @@ class Lloyd(Method[KCenters]):
                 "are those of the parts whose middles were nearest to a center before its last move."
             )
             return Accuracy(Promises(count_error=None), self._space.length(self._parts.diameter), (note,))
-        params, count = self.setting.params, self._count(share).counts
-        if isinstance(count, Laplace):
-            error = largest_of(params.k, count.scale, params.failure)
-        else:
-            error = math.ceil(count.deviation * math.sqrt(2 * math.log(2 * params.k / params.failure)))
+        error = self._count(share).error(self.setting.params.failure)
         return Accuracy(Promises(error), self._space.length(self._space.reach))
 
     @cached_property

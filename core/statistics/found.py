@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.aggregate import Keys
 from core.domain import Grid
 from core.statistics.params import Grouping
 from core.statistics.quantities import Quantity
-from core.statistics.totals import Keys
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

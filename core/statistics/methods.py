@@ -1,6 +1,7 @@
 """The two methods of statistics: Laplace noise and Gaussian noise on the totals of groups."""
 
 import math
+from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,12 +11,12 @@ import scipy
 from core.draws import Additive, Charged, Gaussian, Laplace
 from core.errors import InvalidValue
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
-from core.mechanisms.tails import largest_of
+from core.mechanisms.tails import largest_of, largest_weighted_sum_of_two
 from core.statistics.by_group import TotalsByGroup
 from core.statistics.found import Promises, Reading
 from core.statistics.params import Contributions, Statistics
 from core.statistics.quantities import Change, Quantity
-from core.statistics.shares import Weighted, best_centers, constants, laplace_bound, split, weigh
+from core.statistics.shares import Weighted, best_centers, constants, split, weigh
 from core.task import Accuracy, Method
 
 
@@ -134,9 +135,13 @@ class ReleaseTotals(Method[Statistics]):
             **parts,
         )
 
+    @abstractmethod
     def _noise(self, quantity: Quantity, share: float, more: dict[str, Any]) -> Additive:
         """Return the noise that a share of the budget pays for; none where nothing changes."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def _tail(self, scales: tuple[float, float], failure: float) -> float:
+        """Return what |sum| of two continuous noises exceeds with probability `failure` at most."""
 
     def bound(self, scales: tuple[float, float], steps: float, draws: int) -> float:
         """Return a bound on all of `draws` weighted sums of two noises, but for the failure probability.
@@ -146,7 +151,7 @@ class ReleaseTotals(Method[Statistics]):
             steps: the weights together, by which a whole number may be larger than a real one.
             draws: how many sums there are.
         """
-        raise NotImplementedError
+        return self._tail(scales, self._failure / draws) + steps if any(scales) else 0.0
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
@@ -227,11 +232,8 @@ class LaplaceTotals(ReleaseTotals):
             return Laplace(what=quantity.what, scale=0.0, sensitivity=0.0, **more)
         return Laplace.of(quantity.what, share * self.setting.budget.epsilon, l1, **more)
 
-    def bound(self, scales: tuple[float, float], steps: float, draws: int) -> float:
-        """See `ReleaseTotals.bound`."""
-        if not any(scales):
-            return 0.0
-        return laplace_bound(scales, self._failure / draws) + steps
+    def _tail(self, scales: tuple[float, float], failure: float) -> float:
+        return largest_weighted_sum_of_two(scales, failure)
 
 
 class GaussianTotals(ReleaseTotals):
@@ -248,9 +250,5 @@ class GaussianTotals(ReleaseTotals):
         rho = (math.sqrt(logarithm + epsilon) - math.sqrt(logarithm)) ** 2  # rho + 2 sqrt(rho ln(1/delta))
         return Gaussian.of(quantity.what, share * rho, l2, **more)
 
-    def bound(self, scales: tuple[float, float], steps: float, draws: int) -> float:
-        """See `ReleaseTotals.bound`."""
-        if not any(scales):
-            return 0.0
-        each = self._failure / (2 * draws)
-        return float(-scipy.special.ndtri(each)) * math.hypot(*scales) + steps
+    def _tail(self, scales: tuple[float, float], failure: float) -> float:
+        return float(-scipy.special.ndtri(failure / 2)) * math.hypot(*scales)

@@ -1,6 +1,5 @@
 """What to sum up, from which centers, and how much of the budget each sum gets: all of it public."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -114,33 +113,3 @@ def best_centers(asked: Statistics, grid: Grid, change: Change, gaussian: bool) 
             key=lambda center: error([*centers[:axis], center, *centers[axis + 1 :]]),
         )
     return centers
-
-
-def laplace_bound(scales: Sequence[float], failure: float) -> float:
-    """Return a bound on a weighted sum of two discrete Laplace noises, but for probability `failure`.
-
-    Pr[|X + Y| > t] = (a^2 exp(-t / a) - b^2 exp(-t / b)) / (a^2 - b^2) for continuous noise of scales a, b.
-    Discrete noise is symmetric, unimodal and at most 1 larger than continuous noise of its scale; the caller
-    adds this.
-
-    Args:
-        scales: of both noises, times their weights; 0 where there is none.
-        failure: probability that the bound is exceeded.
-    """
-    b, a = sorted(scales)
-    if a == 0:
-        return 0.0
-    if b > 0.999 * a:  # scales that are nearly equal: the limit of the formula, with the larger one
-        b = 0.999 * a
-
-    def exceeded(t: float) -> float:
-        small = 0.0 if b == 0 else b * b * math.exp(-t / b)
-        return (a * a * math.exp(-t / a) - small) / (a * a - b * b)
-
-    low, high = 0.0, a
-    while exceeded(high) > failure:
-        low, high = high, 2 * high
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if exceeded(middle) <= failure else (middle, high)
-    return high / 0.999

@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.aggregate import Ints, Keys, shard_of
 from core.rounds import Block
 from core.statistics.quantities import Quantity
-
-Ints = NDArray[np.int64]
-Keys = Ints | NDArray[np.bytes_]
-
-_FACTOR = 0x9E3779B97F4A7C15
-"""Odd, and without a pattern: the golden ratio of 2^64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,19 +111,3 @@ def _distinct(place: Ints, ids: NDArray[np.uint64], groups: int) -> Ints:
     new = np.ones(len(ids), dtype=np.bool_)
     new[1:] = (place[1:] != place[:-1]) | (ids[1:] != ids[:-1])
     return np.bincount(place[new], minlength=groups)
-
-
-def shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:
-    """Return the shard of each key, which follows from the key alone, shape (m,)."""
-    mixed = np.zeros(len(keys), dtype=np.uint64)
-    if keys.dtype.kind == "S":
-        letters = keys.view(np.uint8).reshape(len(keys), keys.dtype.itemsize)
-        factor = 1
-        for i in range(letters.shape[1]):  # the zeros after a shorter label change nothing
-            factor = factor * _FACTOR % 2**64
-            mixed += letters[:, i] * np.uint64(factor)
-        mixed ^= mixed >> np.uint64(32)
-    else:
-        mixed += keys.astype(np.uint64)
-    mixed *= np.uint64(_FACTOR)
-    return ((mixed >> np.uint64(40)) % np.uint64(shards)).astype(np.uint16)

@@ -15,24 +15,6 @@ if TYPE_CHECKING:
 _MOST_DERIVED = 100
 
 
-class Input(JobPart):
-    """The input: files and columns."""
-
-    path: Annotated[str, AfterValidator(absolute)] = Field(
-        description="A Parquet file, a folder of them or a glob: gs://... or local. {run_id} is replaced by "
-        "the run id, which the job must then give."
-    )
-    columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not self.path:
-            raise ValueError("input.path is empty: give a Parquet file, a folder of them or a glob.")
-        if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise ValueError(f"input.columns is {list(self.columns)}: give at least one column, each once.")
-        return self
-
-
 def _is_none(value: object) -> bool:
     """Return whether a value is left out of a job, so that jobs without it keep their hash."""
     return value is None
@@ -61,9 +43,14 @@ class Join(JobPart):
         return self
 
 
-class PreparedInput(Input):
-    """An input whose rows may be filtered, and may get further columns."""
+class Input(JobPart):
+    """The input: files and columns. Its rows may be filtered, and may get further columns."""
 
+    path: Annotated[str, AfterValidator(absolute)] = Field(
+        description="A Parquet file, a folder of them or a glob: gs://... or local. {run_id} is replaced by "
+        "the run id, which the job must then give."
+    )
+    columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
     where: str | None = Field(
         default=None,
         exclude_if=_is_none,
@@ -78,6 +65,14 @@ class PreparedInput(Input):
     join: Join | None = Field(
         default=None, exclude_if=_is_none, description="A public table whose columns the rows get by key."
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.path:
+            raise ValueError("input.path is empty: give a Parquet file, a folder of them or a glob.")
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"input.columns is {list(self.columns)}: give at least one column, each once.")
+        return self
 
     @model_validator(mode="after")
     def _check_expressions(self) -> Self:
@@ -115,7 +110,7 @@ def _parse(field: str, text: str) -> Node:
         raise ValueError(f"{field}: {error}.") from None
 
 
-class RowsInput(PreparedInput):
+class RowsInput(Input):
     """The input of a task whose records are rows or units."""
 
     unit: str | None = Field(
@@ -143,7 +138,7 @@ class RowsInput(PreparedInput):
     )
 
 
-class SubsamplesInput(PreparedInput):
+class SubsamplesInput(Input):
     """The input of a function."""
 
     columns: tuple[str, ...] = Field(

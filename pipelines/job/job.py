@@ -19,7 +19,7 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from pipelines.errors import JobError, check_text, quoted, sentences_of
 from pipelines.job.domain import Domain
-from pipelines.job.inputs import PreparedInput, RowsInput
+from pipelines.job.inputs import Input, RowsInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
 from pipelines.job.prepared import check_prepared
@@ -42,7 +42,7 @@ class Job(JobPart):
     """A job of Shoal."""
 
     task: str
-    input: PreparedInput
+    input: Input
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(

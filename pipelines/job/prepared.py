@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from pipelines.job.inputs import PreparedInput
+from pipelines.job.inputs import Input
 from pipelines.job.privacy import Privacy
 
 
 def check_prepared(
-    given: PreparedInput, privacy: Privacy, unit: str | None, function: bool, public_edges: bool = False
+    given: Input, privacy: Privacy, unit: str | None, function: bool, public_edges: bool = False
 ) -> None:
     """Check that the preparation of rows keeps the promise of a job.
 
@@ -46,11 +46,11 @@ def check_prepared(
         )
 
 
-def _joined(given: PreparedInput) -> tuple[str, ...]:
+def _joined(given: Input) -> tuple[str, ...]:
     return () if given.join is None else given.join.columns or ()
 
 
-def _may_be_joined(given: PreparedInput) -> bool:
+def _may_be_joined(given: Input) -> bool:
     """Return whether the names of the columns of the joined table are not in the job."""
     return given.join is not None and given.join.columns is None
 

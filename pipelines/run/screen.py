@@ -14,7 +14,7 @@ from pyarrow import fs
 from core.balls import Balls
 from core.domain import Ball, Grid
 from pipelines.errors import JobError
-from pipelines.job.inputs import PreparedInput
+from pipelines.job.inputs import Input
 from pipelines.job.job import Job
 from pipelines.release import RELEASE, parse_release
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
@@ -140,7 +140,7 @@ def _preparation(release: Mapping[str, Any], path: str) -> Preparation:
     """Return how rows were prepared before the balls were found."""
     try:
         columns = release["domain"]["columns"]
-        given = PreparedInput(path=".", columns=tuple(columns), **release.get("rows", {}))
+        given = Input(path=".", columns=tuple(columns), **release.get("rows", {}))
     except (TypeError, ValueError):
         raise JobError(f"RELEASE {path} has no valid rows: it was changed after its run.") from None
     return given.preparation()

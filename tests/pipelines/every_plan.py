@@ -3,15 +3,19 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+import core.task
+from core.errors import InvalidValue
 from core.plan import Plan
 from core.questions import JointPlan
 from core.rounds import Block
+from core.task import Method
 from pipelines.errors import JobError
 from pipelines.job.job import Job, check_job, check_several
 from pipelines.job.questions import QuestionsJob
@@ -291,18 +295,49 @@ def _question_settings() -> Iterator[Setting]:
             yield QuestionSetting(f"questions-{name}-{question}", own, plan, question)
 
 
+@contextmanager
+def shared_drafts() -> Iterator[None]:
+    """Draft equal methods once: settings that differ in the method they ask for compare the same ones.
+
+    Drafts are told apart by all that a method holds, but for the name of the one that is asked for.
+    """
+    alone = core.task._calibrated
+    drafts: dict[tuple[type, str], Any] = {}
+
+    def shared(method: Method[Any]) -> Any:
+        params = method.setting.params
+        if hasattr(params, "method") and not getattr(params, "shares", None):  # whose names follow from it
+            params = replace(params, method="auto")
+        key = type(method), repr(replace(method, setting=replace(method.setting, params=params)))
+        if key not in drafts:
+            try:
+                drafts[key] = alone(method)
+            except InvalidValue as refusal:
+                drafts[key] = refusal
+        if isinstance(drafts[key], InvalidValue):
+            raise drafts[key]
+        return drafts[key]
+
+    core.task._calibrated = shared
+    try:
+        yield
+    finally:
+        core.task._calibrated = alone
+
+
 @cache
 def settings() -> tuple[Setting, ...]:
     """Return every setting that is not refused."""
-    found = list(_question_settings())
-    for task in SETTINGS_OF:
-        for name, raw in _jobs(task):
-            try:
-                setting = Setting(name, check_job(raw))
-                _ = setting.plan
-            except JobError:
-                continue
-            found.append(setting)
+    with shared_drafts():
+        found = list(_question_settings())
+        for task in SETTINGS_OF:
+            for name, raw in _jobs(task):
+                try:
+                    setting = Setting(name, check_job(raw))
+                    _ = setting.plan
+                except JobError:
+                    continue
+                found.append(setting)
     return tuple(found)
 
 

@@ -33,9 +33,19 @@ from core.mechanisms.stability_axes import StabilityAxes
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Lengths, Noise
 from core.rounds import Block, examined, looks_of, parts_of, total_in_memory
+from pipelines.plan import make_plan
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
-from tests.pipelines.every_plan import CHOICES, Setting, blocks, choices, joint_plans, settings
+from tests.pipelines.every_plan import (
+    CHOICES,
+    SALT,
+    QuestionSetting,
+    Setting,
+    blocks,
+    choices,
+    joint_plans,
+    settings,
+)
 
 T = TypeVar("T")
 
@@ -252,6 +262,13 @@ def test_what_is_covered() -> None:
         "histogram"
     }
     assert len(different()) > 150
+
+
+def test_settings_have_the_plans_of_their_jobs() -> None:
+    """Settings share drafts of methods; see `shared_drafts`."""
+    for setting in list(covered().values())[::25]:
+        if not isinstance(setting, QuestionSetting):
+            assert repr(make_plan(setting.job, SALT)) == repr(setting.plan), setting.name
 
 
 @pytest.mark.parametrize("name", covered())

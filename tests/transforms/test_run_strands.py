@@ -24,6 +24,7 @@ from core.rounds import Block, Strand, looks_of, run_in_memory, run_strands_in_m
 from core.secure_noise import SecureNoise
 from tests.engines.golden import GRID, NOISELESS, OTHERS, Trace, recorded
 from tests.transforms.tables import write_points
+from tests.transforms.test_run_rounds import Echo
 from transforms.bound_together import (
     BoundingOfQuestions,
     BoundTogether,
@@ -214,27 +215,11 @@ def test_a_strand_with_two_states_ends_the_run() -> None:
         _of_strands([one, other])
 
 
-@dataclass(frozen=True)
-class Draws:
-    """A round whose state is its noise, and what all noise was before it."""
-
-    name: str
-    floor: None = None
-
-    def summarize(self, block: Block, state: tuple[int, ...]) -> Tally:
-        return Tally(np.array([1, *state]))
-
-    def release(self, aggregate: Tally, state: tuple[int, ...], noise: Noise) -> tuple[int, ...]:
-        blocks, *seen = aggregate.totals.tolist()
-        assert seen == [blocks * value for value in state]
-        return (*state, int(noise.laplace(np.zeros(1, np.int64), 1e9)[0]))
-
-
 @pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 2, 2)])
 def test_repeated_bundles_show_one_draw_of_each_strand(
     source: Source, tmp_path: Path, lengths: tuple[int, ...]
 ) -> None:
-    several = [Strand(tuple(Draws(str(i)) for i in range(rounds)), ()) for rounds in lengths]
+    several = [Strand(tuple(Echo(str(i)) for i in range(rounds)), ()) for rounds in lengths]
     records = ReaderOfQuestions((Reader.of(source, GRID),) * 3)
     options = PipelineOptions([], direct_runner_bundle_repeat=3)
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from core.aggregate import shard_of
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
@@ -16,7 +17,7 @@ from core.rounds import Block, run_in_memory
 from core.statistics.params import Contributions, Grouping, Statistics
 from core.statistics.quantities import Change, Quantity
 from core.statistics.task import STATISTICS
-from core.statistics.totals import GroupTotals, shard_of
+from core.statistics.totals import GroupTotals
 from tests.core.seeded import SeededNoise
 
 GRID = Grid((10.0, -3.0), (20.0, 5.0), 0.5)

@@ -61,7 +61,7 @@ def test_promises_that_are_not_made_are_said_too():
 @pytest.mark.parametrize("held", [0.5, 3.0])
 def test_the_spend_is_recomputed_from_what_the_rounds_draw(held):
     rounds = (CountRows(Laplace.of("count", held, 1)),)
-    plan = Plan("m", rounds, None, Spend(0.5, "a claim"), {}, 0.1)
+    plan = Plan("m", rounds, None, Spend(0.5), {}, 0.1)
     if held < 1:
         check_spend(plan, Budget(1.0, 1e-6))
     else:
