@@ -43,10 +43,10 @@ demo: install ## find the densest small region of the world's airports, privatel
 
 test: install ## lint, types, import contracts, documentation, then the fast tests: a few minutes, and no engine
 	@$(MAKE) --no-print-directory --jobs 2 lint docs
-	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines
-	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 	$(BIN)/pytest -m "engine and not audit" tests/engines tests/deploy
 
 audit: install ## long statistical tests of privacy and accuracy

@@ -193,6 +193,7 @@ def test_auto_takes_no_method_whose_own_promise_is_void(epsilon, relation):
 SERVED = [(1.0, 300, 1), (1.0, 1000, 2), (3.0, 100, 1), (3.0, 300, 2), (0.3, 1000, 1)]
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(("epsilon", "blocks", "d"), SERVED)
 def test_auto_is_near_the_best_method(epsilon, blocks, d):
     """At most 1.5 times its median error and 3 times its 95% quantile, or a tenth of the blocks' spread.
