@@ -45,6 +45,7 @@ SLOW = (
     "pipelines/ledger/test_promise.py::test_a_full_ledger_has_used_most_of_its_promise*",
     "pipelines/ledger/test_promise.py::test_all_runs_of_a_ledger_keep_its_promise[*renyi-budget2]",
     "pipelines/run/test_cost.py::test_a_function_that_is_not_there*",
+    "pipelines/run/test_cost.py::test_groups_of_units_go_through_the_runner_too*",
     "pipelines/run/test_cost.py::test_looks_are_passes*",
     "pipelines/run/test_cost.py::test_rows_of_units_go_through_the_runner*",
     "pipelines/run/test_cost.py::test_what_is_predicted*",

@@ -37,6 +37,7 @@ from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.plan import make_plan
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
+from transforms.key_labels import LONGEST
 
 ROWS = (1_000_000, 10_000_000, 100_000_000)
 TRIALS = (1 << 21, 3 << 21)
@@ -93,7 +94,7 @@ def predict(
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
     passes = sum(1 + looks_of(step) for step in make_plan(job, bytes(16)).rounds)
     meet = job.unit is not None or isinstance(job, SubsamplesJob)
-    width = _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY)
+    width = _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
     few, many = (_try(job, n) for n in trials)
     more = trials[1] - trials[0]
     each = max(0.0, many.processor - few.processor) / more
@@ -109,6 +110,12 @@ def predict(
         )
         for n in rows
     ]
+
+
+def _label_bytes(job: Job) -> int:
+    """Return the most bytes of a row's group that go through the runner: a number, or a whole label."""
+    keys = job.group_keys
+    return 0 if keys is None else LONGEST if keys.public is None else _VALUE
 
 
 def _try(job: Job, rows: int) -> Usage:

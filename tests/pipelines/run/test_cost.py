@@ -14,6 +14,7 @@ from pipelines.run.usage import run_command
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench, Refused
 from tests.pipelines.jobs import LINE, changes
+from transforms.key_labels import LONGEST
 
 FEW = (3000, 6000)
 
@@ -96,6 +97,14 @@ def test_rows_of_units_go_through_the_runner(bench: Bench) -> None:
     asked = {**changes("median"), "input.unit": "who"}
     (cost,) = predict(check_job(bench.changed(asked)), (10**6,), FEW)
     assert (cost.rows_read, cost.shuffled) == (10**6, (8 + 16) * 10**6)
+
+
+@pytest.mark.parametrize(("keys", "label"), [(["a", "b"], 8), ("private", LONGEST)])
+def test_groups_of_units_go_through_the_runner_too(bench: Bench, keys: object, label: int) -> None:
+    asked = {**changes("statistics"), **LINE, "input.unit": "who", "contributions": {"groups": 2}}
+    asked |= {"params": {"measures": ["count"]}, "group_by": {"columns": ["c"], "keys": keys}}
+    (cost,) = predict(check_job(bench.changed(asked)), (10**6,), FEW)
+    assert cost.shuffled == (8 + 16 + label) * 10**6
 
 
 def test_looks_are_passes(bench: Bench) -> None:
