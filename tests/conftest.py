@@ -80,6 +80,8 @@ SLOW = (
     "pipelines/test_questions.py::test_each_question_has_the_aggregates_of_a_run_of_its_own*",
     "pipelines/test_questions.py::test_statistics_by_group_stand_beside_other_questions*",
     "pipelines/test_questions.py::test_units_run_too*",
+    "pipelines/test_count.py::test_counts_are_the_same_as_rows*",
+    "pipelines/test_count.py::test_every_task_runs_on_counts*",
     "pipelines/test_rows.py::test_every_task_runs_on_prepared_rows*",
     "pipelines/test_rows.py::test_the_number_of_elements_does_not_depend_on_what_is_kept*",
     "pipelines/test_sample_and_aggregate.py::test_a_function_that_returns_its_first_row_gains_nothing*",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from transforms.count_records import MOST_FILES
 from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
 from transforms.preparation import AS_THEY_ARE, Preparation
@@ -18,6 +19,7 @@ _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _TIMES = f"{_NUMERIC}; make a number of it in input.derive, such as days(day) or seconds(time)"
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
 _ORDERS = "give a column of integers, timestamps or dates"
+_COUNTS = "give a column of integers, which says how many records a row stands for"
 _FAULTS = {
     b"PAR1": "is truncated or damaged, or has a column of a type that Arrow cannot read",
     b"PARE": "is encrypted",
@@ -38,6 +40,7 @@ class Source:
         order: column that orders the rows of a unit, or None where their order does not matter.
         preparation: how rows of the files become those that a task sees; by default they are as they are.
         groups: how rows become members of groups, or None without groups.
+        count: column of how many records a row stands for, or None where each row is one.
         row_groups: how many descriptors the files give, to show how far a run is; it enters no pipeline.
     """
 
@@ -48,6 +51,7 @@ class Source:
     order: str | None = None
     preparation: Preparation = AS_THEY_ARE
     groups: GroupKeys | None = None
+    count: str | None = None
     row_groups: int = dataclasses.field(default=0, compare=False)
 
     @property
@@ -80,6 +84,7 @@ def open_source(
     opened: Opened | None = None,
     preparation: Preparation = AS_THEY_ARE,
     groups: GroupKeys | None = None,
+    count: str | None = None,
 ) -> Source:
     """List the files at `path` and check the footer of each.
 
@@ -92,6 +97,7 @@ def open_source(
         opened: what `open_files` gave for `path`, so that several sources have the same files.
         preparation: how rows are prepared; it may make some of these columns.
         groups: optional key columns of groups.
+        count: optional column of how many records a row stands for.
 
     Returns:
         The source, files sorted by name.
@@ -109,12 +115,19 @@ def open_source(
     if preparation:
         schemas = tuple(map(preparation.schema, files, schemas))
     for file, schema in zip(files, schemas, strict=True):
-        check_columns(file, schema, columns, unit, order)
+        check_columns(file, schema, columns, unit, order, count)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
+    if count is not None and len(files) > MOST_FILES:
+        raise InputError(
+            f"input.count is {short(count)}, but input.path has {len(files):,} files: with a count there may "
+            f"be at most {MOST_FILES:,}."
+        )
     if groups is not None:
         check_keys(groups, files, schemas)
     inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
-    return Source(tuple(files), tuple(columns), unit, inexact, order, preparation, groups, sum(row_groups))
+    return Source(
+        tuple(files), tuple(columns), unit, inexact, order, preparation, groups, count, sum(row_groups)
+    )
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:
@@ -146,14 +159,21 @@ def _is_sound(footer: pq.FileMetaData) -> bool:
 
 
 def check_columns(
-    file: File, schema: pa.Schema, columns: Sequence[str], unit: str | None, order: str | None = None
+    file: File,
+    schema: pa.Schema,
+    columns: Sequence[str],
+    unit: str | None,
+    order: str | None = None,
+    count: str | None = None,
 ) -> None:
     """Check that a file has each used column once, with a supported type.
 
     Raises:
         InputError: a column is missing, occurs twice or has an unsupported type.
     """
-    others = [(field, column) for field, column in (("unit", unit), ("order", order)) if column]
+    others = [
+        (field, column) for field, column in (("unit", unit), ("order", order), ("count", count)) if column
+    ]
     for field, column in [*(("columns", column) for column in columns), *others]:
         times = len(schema.get_all_field_indices(column))
         if times != 1:
@@ -170,6 +190,8 @@ def check_columns(
             raise InputError(f"{where}; {_UNITS}.")
         if field == "order" and not is_ordering(kind):
             raise InputError(f"{where}; {_ORDERS}.")
+        if field == "count" and not pa.types.is_integer(kind):
+            raise InputError(f"{where}; {_COUNTS}.")
 
 
 def _listed(schema: pa.Schema) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import numbers, outside
+from transforms.count_records import copies
 from transforms.group_keys import GroupKeys
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
@@ -84,6 +85,7 @@ class Reader:
             preparation keeps.
         preparation: how rows are prepared.
         groups: how rows become members of groups; rows without a group are left out. None without groups.
+        count: column of how many records a row stands for; None where each row is one.
     """
 
     columns: tuple[str, ...]
@@ -91,6 +93,7 @@ class Reader:
     checked: bool = False
     preparation: Preparation = AS_THEY_ARE
     groups: GroupKeys | None = None
+    count: str | None = None
 
     @classmethod
     def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
@@ -104,12 +107,13 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid, checked, source.preparation, source.groups)
+        return cls(source.columns, grid, checked, source.preparation, source.groups, source.count)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key columns."""
-        return () if self.groups is None else self.groups.columns
+        """The columns that are read beside the axes: keys of groups, and the count."""
+        keys = () if self.groups is None else self.groups.columns
+        return keys if self.count is None else (*keys, self.count)
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
         """See `read_blocks`."""
@@ -166,7 +170,8 @@ def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:
 
     Rows that the preparation does not keep, and rows with a null, NaN or infinity in a used column, are
     skipped. The identity of a record consists of the number of its file and the index of its row in the file,
-    where skipped rows count. So it does not depend on the division of the file into row groups.
+    where skipped rows count. So it does not depend on the division of the file into row groups. With a count
+    it also has the number of the copy, so that each record of a row is sampled by itself.
 
     Raises:
         InputError: the row group cannot be read.
@@ -203,9 +208,10 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
             ids, rows = row_ids(descriptor.file, row, batch.num_rows), batch.num_rows
             if kept is not None:
                 batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
-            for reader, numbers in alike.items():
-                block = _block_of(reader, batch, ids)
-                yield from ((number, block) for number in numbers)
+            for some, their_ids in _records(next(iter(alike)), batch, ids, most):
+                for reader, numbers in alike.items():
+                    block = _block_of(reader, some, their_ids)
+                    yield from ((number, block) for number in numbers)
             row += rows
     if row == descriptor.first_row:
         for number, reader in readers.items():
@@ -213,6 +219,13 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
             if reader.groups is not None:
                 block = dataclasses.replace(block, groups=np.empty(0, np.int64), labels=np.empty(0, "S1"))
             yield number, block
+
+
+def _records(
+    reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64], most: int
+) -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint64]]]:
+    """Return the batch, or with a count its records in batches."""
+    return iter([(batch, ids)]) if reader.count is None else copies(batch, ids, reader.count, most)
 
 
 def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:

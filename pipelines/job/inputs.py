@@ -130,6 +130,12 @@ class RowsInput(Input):
         description="Column of a row's time or sequence number, for `keep: last`: integers, timestamps or "
         "dates. A row where it is null comes before all others.",
     )
+    count: str | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Column of how many records a row stands for, for a table that was aggregated before: "
+        "integers. A row where it is null or below 1 is left out, and 2^20 is the most.",
+    )
     checks: float | None = Field(
         default=None,
         exclude_if=lambda share: share == 0,  # jobs without counts keep the hash of earlier versions

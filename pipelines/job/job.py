@@ -22,7 +22,7 @@ from pipelines.job.domain import Domain
 from pipelines.job.inputs import Input, RowsInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
-from pipelines.job.prepared import check_prepared
+from pipelines.job.prepared import check_count, check_prepared
 from pipelines.job.privacy import Privacy
 from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
 from pipelines.job.text import read_job_text
@@ -93,6 +93,11 @@ class Job(JobPart):
     @property
     def order(self) -> str | None:
         """Column that orders the rows of a unit; None where their order does not matter."""
+        return None
+
+    @property
+    def count(self) -> str | None:
+        """Column of how many records a row stands for; None where each row is one."""
         return None
 
     @property
@@ -174,6 +179,11 @@ class RowsJob(Job):
         return self.input.order
 
     @property
+    def count(self) -> str | None:
+        """See `Job.count`."""
+        return self.input.count
+
+    @property
     def checks(self) -> float:
         """See `Job.checks`."""
         if self.input.checks is None:
@@ -195,6 +205,7 @@ class RowsJob(Job):
             )
         self._check_unit()
         self._check_order()
+        check_count(self.input.count, self.unit, self.privacy)
         public_edges = getattr(self.params, "change", None) == "weight"
         check_prepared(self.input, self.privacy, self.unit, False, public_edges)
         if not 0 <= self.checks <= _MOST_CHECKS:

@@ -21,10 +21,11 @@ def check_prepared(
     Raises:
         ValueError: one sentence that names the field.
     """
-    if public_edges and (given.where or given.derive or given.join):
+    count = getattr(given, "count", None)
+    if public_edges and (given.where or given.derive or given.join or count is not None):
         raise ValueError(
             "params.change is weight: which edges there are is public, but what is made of a row may depend "
-            "on its weight, so leave out input.where, input.derive and input.join."
+            "on its weight, so leave out input.where, input.derive, input.join and input.count."
         )
     if privacy.policy is not None and (given.derive is not None or given.join is not None):
         raise ValueError(
@@ -46,6 +47,39 @@ def check_prepared(
         )
 
 
+def check_count(count: str | None, unit: str | None, privacy: Privacy) -> None:
+    """Check that rows may stand for several records.
+
+    Args:
+        count: column of how many, or None.
+        unit: column of the privacy unit.
+        privacy: the budget and the neighbors.
+
+    Raises:
+        ValueError: one sentence that names the field.
+    """
+    if count is None:
+        return
+    if not count:
+        raise ValueError("input.count is empty: give the name of a column, or leave it out.")
+    if unit is not None:
+        raise ValueError(
+            f"input.count is {count} and input.unit is {unit}: the records of a row are one person each, so "
+            "leave out one of them."
+        )
+    if privacy.policy is not None or privacy.neighbors == "replace_one":
+        what = "privacy.policy is given" if privacy.policy else "privacy.neighbors is replace_one"
+        raise ValueError(
+            f"input.count is {count} and {what}: the number of records would be public, but the largest "
+            "counts are cut, so use add_or_remove_one without a policy."
+        )
+    if privacy.ledger is not None:
+        raise ValueError(
+            f"input.count is {count} and privacy.ledger is given: a ledger hides a whole row, but here each "
+            "of its records is hidden by itself, so leave out one of them."
+        )
+
+
 def _joined(given: Input) -> tuple[str, ...]:
     return () if given.join is None else given.join.columns or ()
 
@@ -57,7 +91,7 @@ def _may_be_joined(given: Input) -> bool:
 
 def described(given: Any) -> dict[str, Any]:
     """Return the preparation of rows as releases and plans have it; empty where there is none."""
-    values = given.model_dump(mode="json", include={"where", "derive", "join"})
+    values = given.model_dump(mode="json", include={"where", "derive", "join", "count"})
     return {"rows": values} if values else {}
 
 
@@ -80,5 +114,13 @@ def notes_of(given: Any) -> list[str]:
         found.append(
             f"Rows get columns of {given.join.path} by {given.join.on}. This table must be public. A row "
             "whose key is not in it gets null."
+        )
+    if getattr(given, "count", None) is not None:
+        from transforms.count_records import MOST_COPIES  # imports Arrow, which other jobs do not need
+
+        found.append(
+            f"A row stands for as many records as {given.count} says, at most {MOST_COPIES:,}, and the "
+            "promise is for one record. What is counted are records. A row where the column is null or below "
+            "1 is left out."
         )
     return found

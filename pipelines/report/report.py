@@ -157,6 +157,7 @@ def _prepared(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
     join = rows.get("join")
     joined = None if join is None else f"{join['path']} by {join['on']}"
     shown = {"Rows used": rows.get("where"), "Derived columns": derived, "Joined table": joined}
+    shown["Records of a row"] = rows.get("count")
     return [(name, text) for name, text in shown.items() if text]
 
 

@@ -138,11 +138,12 @@ def _try(job: Job, rows: int) -> Usage:
 def trial(job: Job, folder: Path) -> dict[str, Any]:
     """Return the values of a job like `job`, that reads made-up rows in `folder` and charges no ledger.
 
-    These rows have the columns that the task uses, so nothing is derived or joined, and no row is left out.
+    These rows have the columns that the task uses, so nothing is derived or joined, no row is
+    left out, and each is one record.
     """
     values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
     values["input"] |= {"path": str(folder / "rows.parquet")}
-    for key in ("where", "derive", "join"):
+    for key in ("where", "derive", "join", "count"):
         values["input"].pop(key, None)
     values["privacy"].pop("ledger", None)
     return {**values, "output": str(folder / "out"), "run_id": "trial"}

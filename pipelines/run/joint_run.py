@@ -103,7 +103,8 @@ def _source_of(name: str, question: Job, opened: Opened, preparation: Preparatio
     """
     asked, its = question.input, (question.unit, question.order)
     try:
-        source = open_source(asked.path, asked.columns, *its, opened, preparation, groups=question.group_keys)
+        keys, count = question.group_keys, question.count
+        source = open_source(asked.path, asked.columns, *its, opened, preparation, keys, count)
         check_axes(source, question.grid)
     except InputError as error:
         raise InputError(*(in_question(name, str(sentence)) for sentence in error.args)) from None

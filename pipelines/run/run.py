@@ -131,6 +131,7 @@ def prepare_run(
         job.order,
         preparation=preparation,
         groups=job.group_keys,
+        count=job.count,
     )
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)

@@ -140,7 +140,8 @@ def _preparation(release: Mapping[str, Any], path: str) -> Preparation:
     """Return how rows were prepared before the balls were found."""
     try:
         columns = release["domain"]["columns"]
-        given = Input(path=".", columns=tuple(columns), **release.get("rows", {}))
+        prepared = {key: value for key, value in release.get("rows", {}).items() if key != "count"}
+        given = Input(path=".", columns=tuple(columns), **prepared)
     except (TypeError, ValueError):
         raise JobError(f"RELEASE {path} has no valid rows: it was changed after its run.") from None
     return given.preparation()

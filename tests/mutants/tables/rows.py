@@ -5,8 +5,59 @@ from tests.mutants.mutant import Mutant, Selection
 _PREPARED = Selection(("tests/transforms/test_preparation.py",))
 _LANGUAGE = Selection(("tests/transforms/test_evaluate_expression.py",), "beyond_float64 or every_type")
 _JOBS = Selection(("tests/pipelines/test_rows.py",), "wrong")
+_COUNTS = Selection(
+    ("tests/pipelines/test_count.py",), "wrong or clamped or identity or one_empty or record_more"
+)
 
 READY = (
+    Mutant(
+        12,
+        "transforms/count_records.py",
+        "the records of a row are sampled together",
+        "file | row | copy.astype(np.uint64)",
+        "file | row | (0 * copy).astype(np.uint64)",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "transforms/count_records.py",
+        "the place of a record follows from the counts of other rows",
+        "_copy_ids(ids[rows], places - (ends[rows] - counts[rows]))",
+        "_copy_ids(ids[rows], places)",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "transforms/count_records.py",
+        "a count has no bound",
+        "np.clip(values, 0, MOST_COPIES)",
+        "np.maximum(values, 0)",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "transforms/count_records.py",
+        "a row that stands for no record is one",
+        "np.clip(values, 0, MOST_COPIES)",
+        "np.clip(values, 1, MOST_COPIES)",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "a number of records that is cut is public",
+        'if privacy.policy is not None or privacy.neighbors == "replace_one":',
+        "if privacy.policy is not None:",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "a ledger counts records as rows",
+        "    if privacy.ledger is not None:\n",
+        "    if False:\n",
+        _COUNTS,
+    ),
     Mutant(
         12,
         "transforms/preparation.py",
