@@ -14,7 +14,7 @@ from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
 from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
-from pipelines.plan import describe, describe_groups, make_plan, show
+from pipelines.plan import describe, describe_groups, hidden, make_plan, notes, show
 
 _ROUNDING = 1e-9
 
@@ -76,7 +76,7 @@ def describe_grouped_privacy(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any
         "keep": job.keep,
         "order": job.order,
         "policy": None,
-        "hides": plan.hides or hides(job.privacy.neighbors, job.unit),
+        "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
         "accountant": plan.spend.accountant,
     }
@@ -117,9 +117,35 @@ def describe_grouped(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
     return {
         **described,
         "privacy": {**describe_grouped_privacy(job, plan), "ledger": job.privacy.ledger},
+        **grouped(job, plan),
+    }
+
+
+def grouped(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
+    """Return what releases and plans say of groups, beside the privacy of all of them, as JSON values."""
+    return {
         **describe_groups(job),
         "each_group": describe_each(job, plan),
+        "notes": _notes(job, plan),
     }
+
+
+def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:
+    """Return the notes of the plan of each group, with what the run as a whole hides."""
+    each, keys = job.of_each(plan.budget), cast(GroupBy, job.group_by)
+    told = [f"The run hides {what}." for what in (hidden(each, plan.each), _hides(job, plan))]
+    by, most = " and ".join(keys.columns), "" if plan.copies == 1 else f" A unit is in at most {plan.copies} "
+    if most:
+        most += "groups, chosen uniformly by a secret hash. What it has in further groups is left out."
+    return [
+        f"All answers and promises are about the records of one group. Rows without a public key in {by} are "
+        f"left out.{most}",
+        *(told[1] if note == told[0] else note for note in notes(each, plan.each)),
+    ]
+
+
+def _hides(job: GroupsJob, plan: GroupedPlan) -> str:
+    return plan.hides or hides(job.privacy.neighbors, job.unit)
 
 
 def show_grouped(plan: Mapping[str, Any], console: Console) -> None:

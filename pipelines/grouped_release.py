@@ -21,9 +21,8 @@ from core.plan import Finding, Tabular
 from core.statistics.found import key_columns
 from core.statistics.params import Grouping
 from pipelines.answers.answer import Rows
-from pipelines.grouped_plan import describe_each, describe_grouped_privacy
+from pipelines.grouped_plan import describe_grouped_privacy, grouped
 from pipelines.job.groups import GroupBy, GroupsJob
-from pipelines.plan import describe_groups
 from pipelines.release import answered, draft_release, store_release, with_checks
 from pipelines.storage.folder import Folder
 from pipelines.table import encode_release
@@ -51,8 +50,7 @@ def draft_grouped_release(job: GroupsJob, plan: GroupedPlan) -> GroupedDraft:
         **own,
         "job": job.hash(),
         "privacy": describe_grouped_privacy(job, plan),
-        **describe_groups(job),
-        "each_group": describe_each(job, plan),
+        **grouped(job, plan),
     }
     return GroupedDraft(whole, cast(GroupBy, job.group_by).grouping(), job.grid)
 
