@@ -1,6 +1,7 @@
 from tests.mutants.tables import (
     accounting,
     clusters,
+    groups,
     looks,
     ordered,
     parts,
@@ -30,6 +31,8 @@ MUTANTS = (
     *samplers.SAMPLERS,
     *parts.DRAWS,
     *parts.SHOWN,
+    *groups.COSTS,
+    *groups.RECORDS,
     *questions.COSTS,
     *questions.STRANDS,
     *questions.SHOWN,
