@@ -195,8 +195,8 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
     unknown = [key for key in question if key not in keys]
     if unknown and unknown[0] in _OF_SOME:
         raise JobError(
-            f"{where}.{unknown[0]} is given: only {_WITH_GROUPS} has groups beside other questions, so give "
-            f"{task} by group a job of its own."
+            f"{where}.{unknown[0]} is given: only {_WITH_GROUPS} has groups beside other questions; "
+            "answers of another task for each group need a job of their own."
         )
     if unknown:
         raise JobError(f"{where}.{unknown[0]} is not a known key: the keys of {where} are {', '.join(keys)}.")

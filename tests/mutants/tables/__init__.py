@@ -1,6 +1,7 @@
 from tests.mutants.tables import (
     accounting,
     clusters,
+    doubled,
     groups,
     looks,
     ordered,
@@ -17,6 +18,7 @@ MUTANTS = (
     *clusters.ROUNDS,
     *clusters.NOISE,
     *clusters.SAMPLES,
+    *doubled.NOISE,
     *ordered.ROUNDS,
     *ordered.NOISE,
     *ordered.ARRIVAL,
