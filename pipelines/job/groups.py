@@ -1,7 +1,7 @@
 """The groups of a job file: key columns, keys, and jobs that ask for statistics of groups."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -150,10 +150,16 @@ class UnitContributions(JobPart):
 
     groups: int = Field(default=1, description="Most groups that a unit is in.")
     rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
+    clamp: Literal["row", "unit"] = Field(
+        default="row",
+        exclude_if=lambda clamp: clamp == "row",
+        description="unit: the sum of a unit's rows in a group is clamped to the domain once more, so that "
+        "the noise of sums does not grow with `rows`. row: only rows are clamped.",
+    )
 
     def build(self) -> Contributions:
         """Return the bounds as core knows them."""
-        return Contributions(self.groups, self.rows)
+        return Contributions(self.groups, self.rows, self.clamp)
 
 
 class StatisticsJob(RowsJob):
@@ -209,9 +215,9 @@ class StatisticsJob(RowsJob):
 
     def _check_names(self) -> None:
         """Check that no key column has the name of a column of measures in the table."""
-        made = {str(measure) for measure in self.params.measures}
+        made = set(self.params.build().names)
         made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}
-        made |= {f"{name}_error" for name in made}
+        made |= {f"{name}_{of}" for name in made for of in ("error", "low", "high")}
         for column in () if self.group_by is None else self.group_by.columns:
             if column in made:
                 raise ValueError(

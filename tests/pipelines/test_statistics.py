@@ -199,7 +199,7 @@ def test_a_pipeline_bounds_contributions_as_memory_does(bench, processes):
     result = bench.run(given, *(options if processes == 2 else []))
     assert result.exit_code == 0, result.output
     release = bench.release()
-    assert release["contributions"] == {"groups": 2, "rows": 2}
+    assert release["contributions"] == {"groups": 2, "rows": 2, "clamp": "row"}
     assert release["privacy"]["unit"] == "code" and release["privacy"]["keep"] is None
     job = check_job(bench.changed(given))
     source = open_source(job.input.path, job.input.columns, job.unit, groups=job.group_keys)
