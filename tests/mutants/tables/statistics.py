@@ -265,7 +265,7 @@ RANKS = (
         "the number of rows of a group is public under replace_one",
         'Neighbors("replace_one" if change.fixed else "add_or_remove_one")',
         'Neighbors("replace_one" if change.changes == 2 else "add_or_remove_one")',
-        spent("statistics"),
+        nothing_but_noise("statistics"),
     ),
     Mutant(
         12,
