@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, get_args, get_type_hints
@@ -247,7 +247,8 @@ def _policies(job: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield next(iter(policy)) + ("+counts" if "constraints" in given else ""), given
 
 
-def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def jobs_of(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the name and the job of every setting of a task, also of those that are refused."""
     variants = ({}, *VARIANTS.get(task, ()))
     for number, variant in enumerate(variants):
         for choice in choices(task):
@@ -336,15 +337,16 @@ def _question_settings() -> Iterator[Setting]:
 def shared_drafts() -> Iterator[None]:
     """Draft equal methods once: settings that differ in the method they ask for compare the same ones.
 
-    Drafts are told apart by all that a method holds, but for the name of the one that is asked for.
+    Drafts are told apart by all that a method holds, but for the name of another one that is asked for.
     """
     alone = core.task._calibrated
     drafts: dict[tuple[type, str], Any] = {}
 
     def shared(method: Method[Any]) -> Any:
         params = method.setting.params
-        if hasattr(params, "method") and not getattr(params, "shares", None):  # whose names follow from it
-            params = replace(params, method="auto")
+        if getattr(params, "method", method.name) != method.name:
+            with suppress(InvalidValue):  # some parameters are for one method alone
+                params = replace(params, method="auto")
         key = type(method), repr(replace(method, setting=replace(method.setting, params=params)))
         if key not in drafts:
             try:
@@ -368,7 +370,7 @@ def settings() -> tuple[Setting, ...]:
     with shared_drafts():
         found = list(_question_settings())
         for task in SETTINGS_OF:
-            for name, raw in _jobs(task):
+            for name, raw in jobs_of(task):
                 try:
                     setting = Setting(name, check_job(raw))
                     _ = setting.plan

@@ -1,6 +1,7 @@
 from tests.mutants.tables import (
     accounting,
     clusters,
+    doubled,
     looks,
     ordered,
     parts,
@@ -16,6 +17,7 @@ MUTANTS = (
     *clusters.ROUNDS,
     *clusters.NOISE,
     *clusters.SAMPLES,
+    *doubled.NOISE,
     *ordered.ROUNDS,
     *ordered.NOISE,
     *ordered.ARRIVAL,
