@@ -248,6 +248,12 @@ class ReleaseTotals(Method[Statistics]):
 
     def _notes(self) -> tuple[str, ...]:
         notes = [] if self.setting.params.contributions is None else [self._costs_of_bounds()]
+        if self._sought:
+            part = sum(self._shares[len(self._weighted) :])
+            notes.append(
+                f"{100 * part:.3g}% of {'rho' if self.gaussian else 'epsilon'} pays for quantiles, minima and "
+                "maxima. Shares make the sum of the squared errors least, where ranks count in rows."
+            )
         if self._private:
             notes.append(
                 "Only groups with enough units are released, so a missing group is not always empty. Which "
