@@ -85,6 +85,7 @@ class Reader:
             preparation keeps.
         preparation: how rows are prepared.
         groups: how rows become members of groups; rows without a group are left out. None without groups.
+        apart: whether the counts of checked blocks are by group, of public keys: shape (groups, 2 d).
         count: column of how many records a row stands for; None where each row is one.
     """
 
@@ -93,6 +94,7 @@ class Reader:
     checked: bool = False
     preparation: Preparation = AS_THEY_ARE
     groups: GroupKeys | None = None
+    apart: bool = False
     count: str | None = None
 
     @classmethod
@@ -107,7 +109,8 @@ class Reader:
             raise InputError(
                 f"input.unit is {source.unit}: its rows must be bounded to one record before they are read."
             )
-        return cls(source.columns, grid, checked, source.preparation, source.groups, source.count)
+        made = (source.preparation, source.groups)
+        return cls(source.columns, grid, checked, *made, count=source.count)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -233,8 +236,29 @@ def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) ->
     block = to_block(reader, batch, ids)
     if not reader.checked:
         return block
-    counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
-    return dataclasses.replace(block, outside=counts.astype(np.int64))
+    found = outside(batch, reader.columns, reader.grid)
+    if reader.apart and reader.groups is not None:
+        return dataclasses.replace(block, outside=_by_group(reader.groups, batch, found))
+    return dataclasses.replace(block, outside=np.count_nonzero(found, axis=1).astype(np.int64))
+
+
+def _by_group(keys: GroupKeys, batch: pa.RecordBatch, found: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many rows of each group were found, for each kind.
+
+    Args:
+        keys: the groups, by public keys.
+        batch: n rows.
+        found: shape (kinds, n).
+
+    Returns:
+        Shape (groups, kinds).
+    """
+    counts = np.zeros((len(keys.labels or ()), len(found)), dtype=np.int64)
+    some = np.flatnonzero(found.any(axis=0))
+    groups, _ = keys.read(batch.take(pa.array(some)))
+    for kind, rows in enumerate(found[:, some]):
+        np.add.at(counts[:, kind], groups[rows & (groups >= 0)], 1)
+    return counts
 
 
 def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:

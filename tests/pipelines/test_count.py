@@ -1,6 +1,7 @@
 """`input.count`: a row that stands for several records is as many rows, for every task of rows."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,35 @@ def test_a_wrong_count_is_refused_in_one_sentence(
     bench, refused, counted, given: dict[str, Any], says: str
 ) -> None:
     assert says in refused(bench.run({"input.path": str(counted[0]), **given}))
+
+
+def test_questions_share_one_count(bench, refused, counted) -> None:
+    """One of them is grouped; both are of the records, and a question has no count of its own."""
+    wide = {"lower": [0], "upper": [1], "step": 0.001}
+    asked = {
+        "all": {"task": "statistics", "columns": ["x"], "domain": wide, "params": {"measures": ["count"]}},
+        "by_kind": {
+            "task": "statistics",
+            "columns": ["y"],
+            "domain": wide,
+            "params": {"measures": ["count"]},
+            "group_by": {"columns": ["kind"], "keys": ["a", "b"]},
+        },
+    }
+    job = {
+        "input": {"path": str(counted[0]), "count": "n"},
+        "privacy": {"epsilon": 50.0, "delta": 1e-6},
+        "questions": asked,
+        "output": str(bench.folder / "out"),
+    }
+    wrong = {**job, "questions": {"all": {**asked["all"], "count": "n"}}}
+    refusal = refused(bench.shoal("run", bench.write(json.dumps(wrong))))
+    assert "questions.all.count is not a known key" in refusal
+    result = bench.shoal("run", bench.write(json.dumps(job)))
+    assert result.exit_code == 0, result.output
+    rows = pq.read_table(counted[1])["kind"].to_pylist()
+    (value,) = bench.release()["answers"]["all"]["result"]["values"]
+    assert abs(value["value"] - len(rows)) < 20
+    table = pq.read_table(bench.folder / "out" / "by_kind.parquet").to_pylist()
+    assert all(abs(row["count"] - rows.count(row["kind"])) < 20 for row in table)
+    assert len(table) == 2
