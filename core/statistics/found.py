@@ -269,7 +269,7 @@ class Groups:
         A measure of the i-th column has the name `mean_i`, and without i where there is one column. Quantiles
         also have `..._low` and `..._high`, the ends of their intervals; see `Value`.
         """
-        found = self._keys()
+        found = key_columns(self.labels.tolist(), self.grouping)
         for measure, axis in self.reading.names():
             name = measure if axis is None or self.reading.columns == 1 else f"{measure}_{axis}"
             rank = self.reading.rank(measure, axis)
@@ -287,20 +287,21 @@ class Groups:
             found[f"{name}_error"] = error
         return found
 
-    def _keys(self) -> dict[str, NDArray[Any]]:
-        """Return the values of the key columns: integers, booleans, text, or times where truncated."""
-        keys = [json.loads(label) for label in self.labels]
-        found: dict[str, NDArray[Any]] = {}
-        for place, (name, time) in enumerate(zip(self.grouping.columns, self.grouping.times, strict=True)):
-            values = [key[place] for key in keys]
-            if time is not None:
-                found[name] = np.array(values, dtype=f"datetime64[{time}]").astype(
-                    "datetime64[s]" if time == "h" else "datetime64[D]"
-                )
-            elif values and all(isinstance(value, bool) for value in values):
-                found[name] = np.array(values, dtype=np.bool_)
-            elif values and all(type(value) is int for value in values):
-                found[name] = np.array(values)
-            else:
-                found[name] = np.array(values, dtype=object)
-        return found
+
+def key_columns(labels: Sequence[str | bytes], grouping: Grouping) -> dict[str, NDArray[Any]]:
+    """Return the values of the key columns: integers, booleans, text, or times where truncated."""
+    keys = [json.loads(label) for label in labels]
+    found: dict[str, NDArray[Any]] = {}
+    for place, (name, time) in enumerate(zip(grouping.columns, grouping.times, strict=True)):
+        values = [key[place] for key in keys]
+        if time is not None:
+            found[name] = np.array(values, dtype=f"datetime64[{time}]").astype(
+                "datetime64[s]" if time == "h" else "datetime64[D]"
+            )
+        elif values and all(isinstance(value, bool) for value in values):
+            found[name] = np.array(values, dtype=np.bool_)
+        elif values and all(type(value) is int for value in values):
+            found[name] = np.array(values)
+        else:
+            found[name] = np.array(values, dtype=object)
+    return found

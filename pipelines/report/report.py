@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file, made from the release alone."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -32,6 +32,10 @@ _COVERS_NOT = (
     "<b>The computers.</b> The input and the memory are as safe as the computers that ran the job. The "
     "running time is not hidden.",
 )
+
+
+_MOST_PARTS = 50
+"""Groups of which a report has a part; the index has all."""
 
 
 def render(release: Mapping[str, Any], rows: Rows = None) -> str:
@@ -68,6 +72,35 @@ def render_questions(
     page = environment.get_template("questions.html")
     whole = {"answers": shown, "budget": budget_sentence(privacy, len(shown)), "settings": settings}
     return str(page.render({**_guarantee(release), **whole, "release": release}))
+
+
+def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mapping[str, Any], Rows]]) -> str:
+    """Return the report of a job by group as one HTML page: an index, and a part for each of the first ones.
+
+    Args:
+        release: a value as in release.json.
+        groups: of each group its name, its answer as a release of its own, and its columns of the table.
+    """
+    environment, answers = _environment(), TASKS[release["task"]].answers
+    index: list[dict[str, Any]] = []
+    parts: list[Markup] = []
+    for name, one, rows in groups:
+        answer = answers.answer(one, rows)
+        index.append({"name": name, "headline": answer.headline, "outcome": one["outcome"]})
+        if len(parts) < _MOST_PARTS:
+            shown = {**_guarantee(one), "release": one, "answer": answer, "checks": check_facts(one)}
+            parts.append(
+                Markup(environment.get_template("found.html").render(shown))
+            )  # it escapes what it shows
+    one = groups[0][1]
+    whole = {**_shown(one, groups[0][2]), "index": index, "parts": parts}
+    whole |= {
+        **_guarantee(release),
+        "each": one["privacy"],
+        "release": release,
+        "settings": _settings(release),
+    }
+    return str(environment.get_template("groups.html").render(whole))
 
 
 def _environment() -> Any:

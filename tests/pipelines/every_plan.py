@@ -12,11 +12,14 @@ import numpy as np
 
 import core.task
 from core.errors import InvalidValue
+from core.groups import GroupedPlan
 from core.plan import Plan
 from core.questions import JointPlan
 from core.rounds import Block
 from core.task import Method
 from pipelines.errors import JobError
+from pipelines.grouped_plan import make_grouped_plan
+from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job, check_job, check_several
 from pipelines.job.questions import QuestionsJob
 from pipelines.joint_plan import make_joint_plan, questions_of
@@ -333,6 +336,48 @@ def _question_settings() -> Iterator[Setting]:
             yield QuestionSetting(f"questions-{name}-{question}", own, plan, question)
 
 
+GROUPS: dict[str, dict[str, Any]] = {
+    "rows": CHECKED,
+    "units": {"input.unit": "u", "contributions": {"groups": 2}},
+}
+"""What changes in a job that is asked about each of three groups, `a`, `b` and `c`, by itself."""
+
+
+@dataclass(frozen=True)
+class GroupSetting(Setting):
+    """A group of a job that is asked about each of several groups, with the plan that it has."""
+
+    grouped: GroupedPlan
+
+    @cached_property
+    def plan(self) -> Plan:
+        return self.grouped.each
+
+
+def grouped_tasks() -> list[str]:
+    """Return the tasks that are asked about each group by itself."""
+    return [task for task in SETTINGS_OF if TASKS[task].job is GroupsJob]
+
+
+@cache
+def grouped_plans() -> dict[str, tuple[GroupsJob, GroupedPlan]]:
+    """Return small jobs by group with their plans, by name."""
+    found = {}
+    for task, (name, more), relation in itertools.product(
+        grouped_tasks(), GROUPS.items(), ("add_or_remove_one", "replace_one")
+    ):
+        raw = _with(_with(_with(_base(), changes(task)), FITTED.get(task, {})), more)
+        raw["privacy"] |= {"neighbors": relation, "epsilon": 3.0}  # so that a group makes all draws
+        job = check_job(raw | {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}})
+        found[f"groups-{task}-{name}-{relation}"] = job, make_grouped_plan(job, SALT)
+    return found
+
+
+def _group_settings() -> Iterator[Setting]:
+    for name, (job, plan) in grouped_plans().items():
+        yield GroupSetting(name, job.of_each(plan.budget), plan)
+
+
 @contextmanager
 def shared_drafts() -> Iterator[None]:
     """Draft equal methods once: settings that differ in the method they ask for compare the same ones.
@@ -368,7 +413,7 @@ def shared_drafts() -> Iterator[None]:
 def settings() -> tuple[Setting, ...]:
     """Return every setting that is not refused."""
     with shared_drafts():
-        found = list(_question_settings())
+        found = [*_question_settings(), *_group_settings()]
         for task in SETTINGS_OF:
             for name, raw in jobs_of(task):
                 try:

@@ -473,7 +473,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "groups of another task": (
         {f"{SPOT}.group_by": GROUPED["by_city"]["group_by"]},
-        f"{SPOT}.group_by is not a known key: the keys of {SPOT} are task, columns",
+        f"{SPOT}.group_by is given: only statistics has groups beside other questions",
     ),
     "a key of floats": (
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.group_by.columns": ["x"]},

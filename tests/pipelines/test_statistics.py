@@ -295,13 +295,13 @@ WRONG = [
     (by(["city"], [1, 2]), "group_by.keys has 1 for city, which is string in the files; its keys are text."),
     (by(["city"], "private") | {"input.unit": "code"}, "input.unit is code and group_by is given"),
     (by(["city"], "private") | {"privacy.delta": 0.0}, "privacy.delta is 0.0: private keys need one above 0"),
-    (by(["count"], "private"), "group_by.columns has count, which is the name of a measure in the table"),
+    (by(["count"], "private"), "group_by.columns has count, which is the name of another column of the table"),
     ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
     ({"params.measures": []}, "params.measures is []"),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
     ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
     ({"params.measures": [5]}, "params.measures"),
-    (by(["minimum_low"], "private") | {"params.measures": ["minimum"]}, "the name of a measure in the table"),
+    (by(["minimum_low"], "private") | {"params.measures": ["minimum"]}, "the name of another column of the table"),
     (
         {**UNITS, "contributions": {"clamp": "group"}},
         "contributions.clamp is 'group': it must be 'row' or 'unit'",
@@ -324,8 +324,8 @@ def test_wrong_jobs_are_one_sentence(bench, refused, wrong, says):
     assert says in refused(bench.run(job_of(**wrong)))
 
 
-def test_group_by_is_for_statistics(bench, refused):
-    assert "group_by is not a known key" in refused(bench.run(by(["city"], "private")))
+def test_private_keys_are_for_statistics(bench, refused):
+    assert "one_cluster answers for public keys alone" in refused(bench.run(by(["city"], "private")))
 
 
 def test_a_job_without_groups_has_no_key_for_them(bench):
