@@ -29,6 +29,7 @@ SLOW = (
     "core/sample_and_aggregate/test_aggregator.py::test_failed_blocks_are_counted_and_charged*",
     "core/sample_and_aggregate/test_aggregator.py::test_no_radius_is_released_where_nothing_is_promised_about_it*",
     "core/sample_and_aggregate/test_task.py::test_the_budget_is_spent_and_no_more*",
+    "core/statistics/test_ranks.py::test_promises_hold_in_every_group*",
     "core/test_aggregate.py::test_every_subset_is_as_likely*",
     "core/test_composition.py::test_gaussian_draws_beside_others_are_covered_and_not_much_looser*",
     "core/test_composition.py::test_own_deltas_are_spent_beside_what_composition_takes*",

@@ -2,7 +2,7 @@
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -166,10 +166,16 @@ class UnitContributions(JobPart):
 
     groups: int = Field(default=1, description="Most groups that a unit is in.")
     rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
+    clamp: Literal["row", "unit"] = Field(
+        default="row",
+        exclude_if=lambda clamp: clamp == "row",
+        description="unit: the sum of a unit's rows in a group is clamped to the domain once more, so that "
+        "the noise of sums does not grow with `rows`. row: only rows are clamped.",
+    )
 
     def build(self) -> Contributions:
         """Return the bounds as core knows them."""
-        return Contributions(self.groups, self.rows)
+        return Contributions(self.groups, self.rows, self.clamp)
 
 
 class GroupedJob(RowsJob):
@@ -269,9 +275,9 @@ class StatisticsJob(GroupedJob):
 
     def is_in_table(self, column: str) -> bool:
         """See `GroupedJob.is_in_table`."""
-        made = {str(measure) for measure in self.params.measures}
+        made = set(self.params.build().names)
         made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}
-        return column in made | {f"{name}_error" for name in made}
+        return column in made | {f"{name}_{of}" for name in made for of in ("error", "low", "high")}
 
 
 class GroupsJob(GroupedJob):
@@ -343,6 +349,8 @@ class GroupsJob(GroupedJob):
                 f"contributions.rows is {bounds.rows}: {self.task} takes one row of a unit in each group, so "
                 "it must be 1."
             )
+        if bounds is not None and bounds.clamp == "unit":
+            raise ValueError(f"contributions.clamp is unit: it is for sums, which {self.task} has not.")
         if bounds is not None and bounds.groups > _MOST_OF_UNIT:
             raise ValueError(
                 f"contributions.groups is {bounds.groups}: for {self.task} it may be at most "

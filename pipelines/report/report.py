@@ -219,9 +219,9 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         settings.insert(2, ("Groups", f"by {' and '.join(groups['columns'])}{cut}; keys: {keys}"))
     if release.get("contributions"):
         bounds = release["contributions"]
-        settings.insert(
-            2, ("Contributions", f"at most {bounds['groups']:,} groups, {bounds['rows']:,} rows each")
-        )
+        clamped = "; sums clamped for each unit" if bounds.get("clamp") == "unit" else ""
+        most = f"at most {bounds['groups']:,} groups, {bounds['rows']:,} rows each"
+        settings.insert(2, ("Contributions", most + clamped))
     if domain.get("ball"):
         ball = domain["ball"]
         settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
@@ -229,9 +229,13 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a parameter as text: a list of names without brackets and quotes."""
-    names = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return " and ".join(value) if names else str(value)
+    """Return a parameter as text: a list of names, or of keys with lists, without brackets and quotes."""
+    if not isinstance(value, list) or not all(isinstance(item, str | dict) for item in value):
+        return str(value)
+    pairs = [item if isinstance(item, dict) else {item: ()} for item in value]
+    return " and ".join(
+        " ".join([name, ", ".join(map(str, given))]).strip() for pair in pairs for name, given in pair.items()
+    )
 
 
 def _of_the_run(release: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -63,6 +63,8 @@ PLANE = {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
 CONTRIBUTED = {"input.unit": "u", "contributions": {"groups": 2, "rows": 3}}
+THIRDS: dict[str, Any] = {"quantiles": [0.3, 0.6]}
+MEDIAN: dict[str, Any] = {"quantiles": [0.5]}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
@@ -131,6 +133,41 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
             "params.measures": ["mean"],
             "group_by": {"columns": ["c"], "keys": "private"},
             "privacy.epsilon": 8.0,
+        },
+        {
+            "params.measures": ["count", "units", "sum"],
+            "domain.lower": [-0.5, 0.25],
+            "input.unit": "u",
+            "contributions": {"groups": 2, "rows": 3, "clamp": "unit"},
+            "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]},
+        },
+        {
+            "params.measures": ["sum"],
+            "input.unit": "u",
+            "contributions": {"groups": 2, "rows": 3, "clamp": "unit"},
+            "group_by": {"columns": ["c"], "keys": "private"},
+            "privacy.epsilon": 8.0,
+        },
+        {**LINE, "params.measures": ["count", THIRDS, "minimum"]},
+        {"params.measures": [MEDIAN, "maximum"], "group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}},
+        {
+            **LINE,
+            "params": {"measures": [THIRDS, "sum"], "parts": 3},
+            "group_by": {"columns": ["c"], "keys": "private"},
+        },
+        {**LINE, "params.measures": [THIRDS], "input.unit": "u", "contributions": {"rows": 2}},
+        {
+            **LINE,
+            **CONTRIBUTED,
+            "params.measures": ["units", THIRDS, "minimum"],
+            "group_by": {"columns": ["c"], "keys": "private"},
+            "privacy.epsilon": 30.0,
+        },
+        {
+            **LINE,
+            **CONTRIBUTED,
+            "params.measures": [MEDIAN, "minimum"],
+            "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]},
         },
     ),
     "threshold": (

@@ -53,6 +53,12 @@ LESS: dict[str, tuple[float, str]] = {
     "CountRows: count": (0.0, _NOT_FOUND),
     "FindInSample: count of average_#, average_#": (0.0, _NOT_FOUND),
     "FocusedColumns: value, scored by normalized rank, column #": (0.45, _ENDS),
+    "TotalsByGroup: value, scored by normalized rank; minimum of column #": (0.45, _ENDS),
+    "TotalsByGroup: value, scored by normalized rank; maximum of column #": (0.45, _ENDS),
+    "TotalsByGroup: the number of records; quantile_#.#, quantile_#.# of column #": (
+        0.2,
+        "a replaced unit mostly stays in its groups, or moves to groups that are not released",
+    ),
 }
 """By round and draw: what share of the charge is seen to be lost at least, and why it is not all."""
 

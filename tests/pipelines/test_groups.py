@@ -353,6 +353,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {**UNITS, "contributions": {"groups": 2, "rows": 3}},
         "contributions.rows is 3: one_cluster takes one row of a unit",
     ),
+    "clamped sums": (
+        {**UNITS, "contributions": {"clamp": "unit"}},
+        "contributions.clamp is unit: it is for sums, which one_cluster has not",
+    ),
     "many groups of a unit": (
         {**UNITS, "contributions": {"groups": 21}},
         "contributions.groups is 21: for one_cluster it may be at most 20",

@@ -276,7 +276,8 @@ def test_statistics_by_group_stand_beside_other_questions(bench: Bench, several:
     assert result.exit_code == 0, result.stderr
     release, out = bench.release(), bench.folder / "out"
     answer = release["answers"]["by_city"]
-    assert answer["contributions"] == {"groups": 2, "rows": 2} and answer["privacy"]["keep"] is None
+    assert answer["contributions"] == {"groups": 2, "rows": 2, "clamp": "row"}
+    assert answer["privacy"]["keep"] is None
     assert answer["group_by"] == {"columns": ["city"], "public_keys": None, "truncate": {}}
     assert {name: len(pq.read_table(out / f"{name}.parquet")) for name in ("by_city", "by_kind")} == {
         "by_city": 3,

@@ -42,5 +42,6 @@ MUTANTS = (
     *statistics.TOTALS,
     *statistics.CONTRIBUTIONS,
     *statistics.KEYS,
+    *statistics.RANKS,
 )
 """Every wrong version."""
