@@ -27,8 +27,8 @@ NOISE = (
         12,
         _TOTALS,
         "totals with Gaussian noise change twice as much as they can",
-        "return Gaussian.of(quantity.what, share * rho, l2, **more)",
-        "return Gaussian.of(quantity.what, share * rho, 2 * l2, **more)",
+        "return Gaussian.of(quantity.what, share * self._rho, l2, **more)",
+        "return Gaussian.of(quantity.what, share * self._rho, 2 * l2, **more)",
         needed("statistics"),
     ),
     Mutant(
