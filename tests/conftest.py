@@ -37,6 +37,7 @@ SLOW = (
     "core/test_focus.py::test_stages_of_quantiles_are_those_of_all_points*",
     "core/test_secure_noise.py::test_selection_is_the_exponential_mechanism*",
     "core/threshold/test_exponential.py::test_thresholds_are_chosen_by_the_exponential_mechanism*",
+    "core/threshold/test_exponential.py::test_on_the_hardest_examples_the_promise_is_what_is_measured*",
     "core/threshold/test_interior_point.py::test_ranks_are_as_private_as_charged*",
     "engines/*",
     "pipelines/console/test_exit.py::test_it_would_wait_forever_otherwise*",
