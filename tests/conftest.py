@@ -17,6 +17,7 @@ SLOW = (
     "core/one_cluster/practical/test_method.py::test_good_radius_costs_what_the_plan_charges*",
     "core/one_cluster/practical/test_method.py::test_planted_ball_is_found*",
     "core/quantiles/test_choice.py::test_auto_is_near_the_best*",
+    "core/quantiles/test_exponential.py::test_the_promise_is_reached_where_all_rows_have_the_highest_value*",
     "core/quantiles/test_exponential.py::test_no_worse_than_quantiles_with_that_one_probability*",
     "core/quantiles/test_task.py::test_huge_universes_and_many_quantiles*",
     "core/sample_and_aggregate/test_aggregator.py::test_auto_takes_no_method_whose_own_promise_is_void*",

@@ -20,6 +20,7 @@ from core.quantiles.exponential import (
     OneQuantile,
     distance_bound,
     far_from,
+    hardest,
     interval_draw,
     per_weight,
     typical_distance,
@@ -116,7 +117,7 @@ class Recursive(Method[Quantiles]):
             aim, scale = self._alone, self._scale(share)
             typical = typical_distance(aim, scale)
             worst = distance_bound(aim, self._size, scale, self.setting.params.failure)
-            return promised(worst, typical, typical)
+            return promised(worst, typical, typical, hardest(aim, worst))
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:

@@ -198,7 +198,7 @@ NOISE = (
         _SEARCHES,
     ),
     Mutant(
-        18,
+        12,
         "core/mechanisms/exponential.py",
         "a bound of missed scores forgets how many candidates compete",
         "return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)",
@@ -206,7 +206,7 @@ NOISE = (
         _LEARNED,
     ),
     Mutant(
-        18,
+        12,
         "core/threshold/exponential.py",
         "a threshold promises one error fewer than holds",
         "missed_scores(self.size + 1, failure)) - 1)",
