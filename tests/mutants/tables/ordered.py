@@ -199,6 +199,22 @@ NOISE = (
     ),
     Mutant(
         12,
+        "core/quantiles/recursive.py",
+        "a promise forgets the part of a cell's budget that intervals take",
+        "min(many, most // 2) / (1 - SIDES))",
+        "min(many, most // 2))",
+        Selection(("tests/core/quantiles/test_recursive.py",), "smallest_part"),
+    ),
+    Mutant(
+        12,
+        "core/quantiles/recursive.py",
+        "a promise takes each quantile to be alone in its cell",
+        "return max(min(many, most), ",
+        "return max(min(1, most), ",
+        Selection(("tests/core/quantiles/test_recursive.py",), "smallest_part"),
+    ),
+    Mutant(
+        12,
         "core/mechanisms/exponential.py",
         "a bound of missed scores forgets how many candidates compete",
         "return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)",
