@@ -127,6 +127,7 @@ class Accountant(StrEnum):
     ZCDP = "zCDP"
     QUESTIONS = "basic composition of the questions"
     RENYI = "Rényi filter"
+    GROUP = "group privacy"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Block:
             never its content, so that equal records are sampled independently.
         outside: shape (2 d,), int64: how many rows were left out because of each column, then how many were
             moved to a bound of each column; with units, how many units have such a row. None where there are
-            none, or where this is not counted.
+            none, or where this is not counted. Before a block is split by groups: shape (groups, 2 d).
         groups: shape (n,), int64, the group of each record, as an index of `labels`; None where the job has
             no groups. Where a unit may have several records, all of them are in one block.
         labels: shape (groups,), bytes: the canonical JSON of the key values of each group, as UTF-8.

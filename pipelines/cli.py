@@ -16,8 +16,7 @@ from pipelines.console.streams import guard_streams
 from pipelines.ledger.commands import ledger
 
 if TYPE_CHECKING:
-    from core.plan import Plan
-    from core.questions import JointPlan
+    from core.groups import AnyPlan
     from pipelines.job.job import Job
     from pipelines.job.questions import QuestionsJob
 
@@ -234,7 +233,7 @@ def demo(
         _summarize(release, checked.output)
 
 
-def _look_at_ledger(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
+def _look_at_ledger(job: "Job | QuestionsJob", plan: "AnyPlan") -> dict[str, Any]:
     """Return what is left of the ledger of a job, by the key of a plan; nothing without a ledger."""
     if job.privacy.ledger is None:
         return {}
@@ -246,7 +245,7 @@ def _look_at_ledger(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict
     return {"ledger": {**asdict(left), "says": left.sentence()}}
 
 
-def _look_at_function(job: "Job | QuestionsJob", plan: "Plan | JointPlan") -> dict[str, Any]:
+def _look_at_function(job: "Job | QuestionsJob", plan: "AnyPlan") -> dict[str, Any]:
     """Import the function of a job, if it has one; nothing is added to the plan."""
     from pipelines.job.questions import QuestionsJob
     from pipelines.tasks import TASKS

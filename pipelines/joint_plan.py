@@ -9,11 +9,14 @@ from rich.text import Text
 
 from core.budget import Budget
 from core.errors import InvalidValue
+from core.groups import AnyPlan
 from core.plan import Plan
 from core.questions import JointPlan, plan_together
 from core.rounds import parts_of
 from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
+from pipelines.grouped_plan import describe_grouped, make_grouped_plan, show_grouped
+from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job
 from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
 from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
@@ -128,11 +131,14 @@ def describe_joint(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:
 
 def planned_as(
     job: Job | QuestionsJob,
-) -> tuple[Plan | JointPlan, dict[str, Any], Callable[[Mapping[str, Any], Console], None]]:
+) -> tuple[AnyPlan, dict[str, Any], Callable[[Mapping[str, Any], Console], None]]:
     """Return the plan of a job that will not run, the same as JSON values, and what prints these."""
     if isinstance(job, QuestionsJob):
         joint = make_joint_plan(job, {name: bytes(16) for name in job.jobs})
         return joint, describe_joint(job, joint), show_joint
+    if isinstance(job, GroupsJob) and job.apart:
+        grouped = make_grouped_plan(job, bytes(16))
+        return grouped, describe_grouped(job, grouped), show_grouped
     plan = make_plan(job, bytes(16))
     return plan, describe(job, plan), show
 

@@ -108,10 +108,15 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | C
     """
     draft, finding = with_checks(draft, finding)
     release = complete_release(draft, finding, grid)
-    if not isinstance(finding, Tabular):
+    store_release(folder, release, (finding.table(grid) or {}) if isinstance(finding, Tabular) else None)
+
+
+def store_release(folder: Folder, release: bytes, table: Mapping[str, Any] | None) -> None:
+    """Write release.json, and the columns of a table where the answer is one; see `write_release`."""
+    if table is None:
         folder.create(RELEASE, release)
         return
-    folder.create(TABLE, encode_table(release, finding.table(grid) or {}))
+    folder.create(TABLE, encode_table(release, table))
     _copy_out(folder)
 
 

@@ -56,8 +56,11 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _task(place: str, answers: str, **more: Any) -> Task:
-    return Task(f"core.{place}", f"pipelines.answers.{answers}", **more)
+_GROUPS = "pipelines.job.groups:GroupsJob"
+
+
+def _task(place: str, answers: str, job_at: str | None = _GROUPS, **more: Any) -> Task:
+    return Task(f"core.{place}", f"pipelines.answers.{answers}", job_at=job_at, **more)
 
 
 TASKS = {
@@ -73,8 +76,8 @@ TASKS = {
     "k_median": _task("centers.task:K_MEDIAN", "centers"),
     "median": _task("quantiles.task:MEDIAN", "order_statistic"),
     "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
-    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", keeps=()),
-    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", keeps=()),
+    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", None, keeps=()),
+    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", None, keeps=()),
     "statistics": _task(
         "statistics.task:STATISTICS",
         "statistics",

@@ -84,6 +84,7 @@ class Reader:
             preparation keeps.
         preparation: how rows are prepared.
         groups: how rows become members of groups; rows without a group are left out. None without groups.
+        apart: whether the counts of checked blocks are by group, of public keys: shape (groups, 2 d).
     """
 
     columns: tuple[str, ...]
@@ -91,6 +92,7 @@ class Reader:
     checked: bool = False
     preparation: Preparation = AS_THEY_ARE
     groups: GroupKeys | None = None
+    apart: bool = False
 
     @classmethod
     def of(cls, source: Source, grid: Grid, checked: bool = False) -> "Reader":
@@ -220,8 +222,29 @@ def _block_of(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) ->
     block = to_block(reader, batch, ids)
     if not reader.checked:
         return block
-    counts = np.count_nonzero(outside(batch, reader.columns, reader.grid), axis=1)
-    return dataclasses.replace(block, outside=counts.astype(np.int64))
+    found = outside(batch, reader.columns, reader.grid)
+    if reader.apart and reader.groups is not None:
+        return dataclasses.replace(block, outside=_by_group(reader.groups, batch, found))
+    return dataclasses.replace(block, outside=np.count_nonzero(found, axis=1).astype(np.int64))
+
+
+def _by_group(keys: GroupKeys, batch: pa.RecordBatch, found: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many rows of each group were found, for each kind.
+
+    Args:
+        keys: the groups, by public keys.
+        batch: n rows.
+        found: shape (kinds, n).
+
+    Returns:
+        Shape (groups, kinds).
+    """
+    counts = np.zeros((len(keys.labels or ()), len(found)), dtype=np.int64)
+    some = np.flatnonzero(found.any(axis=0))
+    groups, _ = keys.read(batch.take(pa.array(some)))
+    for kind, rows in enumerate(found[:, some]):
+        np.add.at(counts[:, kind], groups[rows & (groups >= 0)], 1)
+    return counts
 
 
 def read_in_memory(source: Source, grid: Grid) -> Iterator[Block]:

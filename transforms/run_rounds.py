@@ -30,7 +30,7 @@ from transforms.merge_aggregates import Keyed, Made, Merge, MergeAndExamine, Sum
 from transforms.plain_errors import RoundError, plain_errors
 from transforms.records import Drawn, OneQuestion, Records, RecordsOfQuestions, check_marks
 
-_SHARDS = 16
+SHARDS = 16
 """Number of shards in which a large sparse aggregate is merged."""
 
 
@@ -138,7 +138,7 @@ class RunRounds(beam.PTransform):
     start: State
     noise: Noise
     reader: Records
-    shards: int = _SHARDS
+    shards: int = SHARDS
     keep_part: Callable[[int, State], Any] = _as_it_is
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
@@ -175,7 +175,7 @@ class RunStrands(beam.PTransform):
     strands: Sequence[Strand]
     noise: Noise
     records: RecordsOfQuestions
-    shards: int = _SHARDS
+    shards: int = SHARDS
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element of each strand; return for each the pair of its number and last state."""

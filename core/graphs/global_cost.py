@@ -17,7 +17,11 @@ from core.task import Accuracy
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalCost(SpanningCost):
-    """Release the cost with discrete Laplace noise. Changing one weight changes the cost by at most `cap`.
+    """Release the cost with discrete Laplace noise.
+
+    Sensitivity. A missing edge weighs `cap`, and of equal edges the lightest counts. So an added row lowers
+    one weight or none, and the cost falls by 0 to `cap`. A removed row raises the cost by as much. A replaced
+    row does both, so it changes the cost by at most `cap`, too. With `public`, it changes one weight.
 
     Args:
         total: noise of the cost, grid steps.
@@ -65,4 +69,4 @@ class GlobalSensitivity(SpanningMethod):
 
     @property
     def _total(self) -> Laplace:
-        return Laplace.of("cost", self.setting.budget.epsilon, self.changes * self.setting.grid.extents[2])
+        return Laplace.of("cost", self.setting.budget.epsilon, self.setting.grid.extents[2])

@@ -106,7 +106,7 @@ class SpanningMethod(Method[MstCost]):
 
     @property
     def changes(self) -> int:
-        """How many weights differ between neighbors."""
+        """How many weights differ between neighbors, at most."""
         neighbors = self.setting.neighbors
         return neighbors.count() if self.public else neighbors.changes
 

@@ -59,17 +59,20 @@ class Splits(Draw):
     Args:
         scale: of the noise.
         decay: how much more records a node needs than its parent.
+        replaced: whether the two changes are a removal and an addition.
     """
 
     kind: ClassVar[str] = "noisy splits"
     scale: float
     decay: int
+    replaced: bool = False
 
     @classmethod
     def of(cls, what: str, epsilon: float, changes: int = 1) -> "Splits":
         """Return the draw that spends at most `epsilon` between neighbors, with a^decay about 1/2."""
         scale = (_UP + (changes - 1)) / epsilon
-        return cls(what=what, scale=scale, decay=math.ceil(scale * math.log(2)), changes=changes)
+        decay = math.ceil(scale * math.log(2))
+        return cls(what=what, scale=scale, decay=decay, replaced=changes == 2, changes=changes)
 
     @property
     def noise_scale(self) -> float:
@@ -91,7 +94,7 @@ class Splits(Draw):
     @property
     def cost(self) -> Cost:
         """See `Draw.cost`; a replacement costs less than two additions."""
-        if (self.changes, self.rate) != (2, 1.0):
+        if not self.replaced or (self.changes, self.rate) != (2, 1.0):
             return super().cost
         return Cost(self.cost_of_one().epsilon + 1 / self.scale)
 

@@ -65,6 +65,13 @@ class Recursive(Method[Quantiles]):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
+        found = self.in_one_pass(share)
+        if self._size <= CELLS or isinstance(found, OneQuantile):
+            return (found,)
+        return wide_rounds(found)
+
+    def in_one_pass(self, share: float) -> OneQuantile | CellsAndSearches:
+        """Return a round that is given the counts of all values, however wide the domain is."""
         total, splits, first, _, inside = (share * part for part in self._parts)
         given, neighbors, changes = self._given, self.setting.neighbors, self.setting.neighbors.changes
         if len(given) == 1:
@@ -72,7 +79,7 @@ class Recursive(Method[Quantiles]):
             cost = share * INTERVAL_SHARE * self.setting.budget.epsilon
             ends = interval_draw(self._alone, self._size, cost, failure, neighbors)
             aim = replace(self._alone, far=far_from(self._alone, self._size, draw, failure))
-            return (OneQuantile(aim, self._size, draw, *ends),)
+            return OneQuantile(aim, self._size, draw, *ends)
         search = None
         if inside:
             search = WithinCell(
@@ -82,7 +89,7 @@ class Recursive(Method[Quantiles]):
                 times=len(given) * self._size.bit_length(),
                 disjoint=True,
             )
-        found = CellsAndSearches(
+        return CellsAndSearches(
             given,
             self._size,
             self.setting.params.failure,
@@ -94,7 +101,6 @@ class Recursive(Method[Quantiles]):
             self._cells(share),
             search,
         )
-        return (found,) if self._size <= CELLS else wide_rounds(found)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.

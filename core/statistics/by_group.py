@@ -30,6 +30,9 @@ class TotalsByGroup:
       `core.mechanisms.partition_selection` has the cost of both together. A selection by noisy counts of
       units is the release of these counts, too.
 
+    Ranks of a column (quantiles, minimum, maximum) are released for the same groups, each from its own rows;
+    see `core.statistics.ranks.Ranks`.
+
     The release may be in parts. The part of a group follows from its key alone, and what is released of a
     group depends on its own totals and its own noise. So all parts together are distributed like one release,
     and cost as much.
@@ -39,7 +42,7 @@ class TotalsByGroup:
         noises: noise of each quantity; None of the one that the selection releases.
         grouping: the groups; None without.
         selection: for private keys.
-        parts: see `core.rounds.RoundInParts`; as many as the times of each draw.
+        parts: see `core.rounds.RoundInParts`; as many as the times of each draw of noise on totals.
     """
 
     reading: Reading
@@ -58,17 +61,20 @@ class TotalsByGroup:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         added = tuple(noise for noise in self.noises if noise is not None)
-        return added if self.selection is None else (self.selection, *added)
+        ranks = tuple(draw for each in self.reading.ranks for draw in each.draws())
+        return (*added, *ranks) if self.selection is None else (self.selection, *added, *ranks)
 
     def summarize(self, block: Block, state: None) -> GroupTotals:
         """Add up the quantities of the block's records by group."""
         private = self.grouping is not None and self.grouping.private
-        return GroupTotals.of(block, self.reading.quantities, private)
+        return GroupTotals.of(block, self.reading.quantities, private, self._axes)
 
     def release(self, aggregate: GroupTotals, state: None, noise: Noise) -> Totals | Groups:
         """Release the noisy totals."""
         if self.grouping is None:
-            return Totals(self._noisy(aggregate, np.zeros(1, np.int64), {}, noise), self.reading)
+            key = np.zeros(1, np.int64)
+            totals = self._noisy(aggregate, key, {}, noise)
+            return Totals(totals, self.reading, self._ranks(aggregate, key, noise))
         shards = aggregate.split(self.parts)
         return Groups.joined([self.release_part(i, shard, state, noise) for i, shard in enumerate(shards)])
 
@@ -80,14 +86,33 @@ class TotalsByGroup:
         if self.selection is None:
             keys = self._public[number]
             labels = np.array([], dtype="S1") if not len(keys) else self._labels[keys]
-            return Groups(labels, self._noisy(aggregate, keys, {}, noise), self.reading, grouping)
+            return self._groups(aggregate, keys, labels, {}, grouping, noise)
+        found, known = self._found(aggregate, noise)
+        return self._groups(aggregate, found, found, known, grouping, noise)
+
+    def _groups(
+        self,
+        aggregate: GroupTotals,
+        keys: Keys,
+        labels: Keys,
+        known: dict[int, Any],
+        grouping: Grouping,
+        noise: Noise,
+    ) -> Groups:
+        """Release what is asked of groups, given their keys and labels, and totals that are known."""
+        totals = self._noisy(aggregate, keys, known, noise)
+        return Groups(labels, totals, self.reading, grouping, self._ranks(aggregate, keys, noise))
+
+    def _found(self, aggregate: GroupTotals, noise: Noise) -> tuple[Any, dict[int, Any]]:
+        """Release which private groups there are, and the totals that this shows, by quantity."""
         units = self._units
         counts = aggregate.totals[:, units]
-        if isinstance(self.selection, OptimalSelection):
-            found = self.selection.released(aggregate.keys, counts, noise)
-            return Groups(found, self._noisy(aggregate, found, {}, noise), self.reading, grouping)
-        found, noisy = self.selection.released(aggregate.keys, counts, noise)
-        return Groups(found, self._noisy(aggregate, found, {units: noisy}, noise), self.reading, grouping)
+        if isinstance(self.selection, CountThreshold):
+            found, noisy = self.selection.released(aggregate.keys, counts, noise)
+            return found, {units: noisy}
+        if self.selection is None:
+            raise ValueError("Public keys are not searched.")
+        return self.selection.released(aggregate.keys, counts, noise), {}
 
     def _noisy(self, aggregate: GroupTotals, keys: Keys, known: dict[int, Any], noise: Noise) -> Any:
         """Return the noisy totals of keys, shape (len(keys), q)."""
@@ -99,6 +124,21 @@ class TotalsByGroup:
             elif added is not None:
                 noisy[:, i] = added.add(exact[:, i], noise)
         return noisy
+
+    def _ranks(self, aggregate: GroupTotals, keys: Keys, noise: Noise) -> Any:
+        """Return the grid points of the ranks of groups, shape (len(keys), r, 3)."""
+        many = sum(len(each.sought.names) for each in self.reading.ranks)
+        steps = np.zeros((len(keys), many, 3), dtype=np.int64)
+        for group, place in enumerate(aggregate.places(keys) if many else ()):
+            counts = {axis: of.at(place) for axis, of in zip(self._axes, aggregate.values, strict=True)}
+            found = [each.release(counts[each.sought.axis], noise) for each in self.reading.ranks]
+            steps[group] = np.concatenate(found)
+        return steps
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        """The columns of which ranks are released."""
+        return tuple(sorted({each.sought.axis for each in self.reading.ranks}))
 
     @property
     def _units(self) -> int:

@@ -13,11 +13,15 @@ from core.aggregate import Keys
 from core.domain import Grid
 from core.statistics.params import Grouping
 from core.statistics.quantities import Quantity
+from core.statistics.ranks import Ranks
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Estimate = tuple[Floats, Floats]
 """Values, and their standard errors."""
+
+Ends = tuple[Floats, Floats] | None
+"""Lower and upper ends of intervals, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Promises:
         mean_error: a mean, times the released number of rows, is off by at most this times half of the
             column's range.
         found_from: with private keys, a group with at least this many units is released.
+        rank_error: a quantile is within so many rows of its rank; see `core.quantiles.found.Promises`.
+        extreme_error: a minimum or maximum is within so many rows of the end of all.
     """
 
     count_error: int | None
@@ -38,6 +44,8 @@ class Promises:
     sum_error: float | None
     mean_error: float | None
     found_from: int | None
+    rank_error: int | None = None
+    extreme_error: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,13 +56,19 @@ class Value:
         measure: its name.
         column: number of its column, from 0 on; None for a number of rows or units.
         value: data units, or squared data units for a variance.
-        error: its standard error from the noise, the same unit.
+        error: its standard error from the noise, the same unit. That of a quantile, a minimum or a maximum is
+            of its rank, in rows, if few rows share a value and values have no large gaps.
+        low: of a quantile, the lower end of an interval that holds the true one, but for the failure
+            probability; None for others.
+        high: the upper end.
     """
 
     measure: str
     column: int | None
     value: float | None
     error: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +102,14 @@ class Reading:
         quantities: what was summed up.
         deviations: standard deviation of the noise of each quantity.
         columns: number of columns.
+        ranks: what is released of ranks, which needs no totals.
     """
 
     measures: tuple[str, ...]
     quantities: tuple[Quantity, ...]
     deviations: tuple[float, ...]
     columns: int
+    ranks: tuple[Ranks, ...] = ()
 
     def _of(self, kind: str, axis: int = 0) -> int | None:
         """Return which quantity it is, or None."""
@@ -116,6 +132,25 @@ class Reading:
             found += [(measure, axis) for axis in ([None] if counts else range(self.columns))]
         return found
 
+    def rank(self, measure: str, axis: int | None) -> int | None:
+        """Return which of all released ranks a measure is; None where it is none."""
+        names = [(name, each.sought.axis) for each in self.ranks for name in each.sought.names]
+        return names.index((measure, axis)) if axis is not None and (measure, axis) in names else None
+
+    def ranked(self, rank: int, steps: Ints, grid: Grid) -> tuple[Floats, float, Ends]:
+        """Return the values of a rank in data units, their standard error in rows, and the intervals.
+
+        Args:
+            rank: see `rank`.
+            steps: grid points, shape (m, ranks, 3); see `Ranks.release`.
+            grid: the universe.
+        """
+        of = [each for each in self.ranks for _ in each.sought.names][rank]
+        axis = of.sought.axis
+        line = Grid((grid.lower[axis],), (grid.upper[axis],), grid.step)
+        values, low, high = (line.restore(steps[:, rank, i, None])[:, 0] for i in range(3))
+        return values, of.typical, None if of.sought.extreme else (low, high)
+
     def estimate(self, measure: str, axis: int | None, totals: Ints, grid: Grid) -> Estimate:
         """Return a measure of each group and its standard error, data units; NaN where n is below 1."""
         if measure in ("count", "units"):
@@ -129,6 +164,9 @@ class Reading:
             return self._moment(measure, column, totals, grid)
 
     def _sum(self, axis: int, totals: Ints, grid: Grid) -> Estimate:
+        if self._of("unit_sum", axis) is not None:
+            clamped, deviation = self._noisy("unit_sum", totals, axis)
+            return clamped * grid.step, np.full(len(totals), deviation * grid.step)
         (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
         center = grid.lower[axis] + self._center(axis) * grid.step
         error = math.hypot(of_sums * grid.step, center * of_rows)
@@ -165,15 +203,23 @@ class Totals:
     Args:
         totals: noisy, shape (1, q).
         reading: how they become measures.
+        steps: grid points of ranks, shape (1, r, 3); see `Ranks.release`.
     """
 
     totals: Ints
     reading: Reading
+    steps: Ints
 
     def result(self, grid: Grid) -> Result:
         """Return the measures in data units."""
         values = []
         for measure, axis in self.reading.names():
+            rank = self.reading.rank(measure, axis)
+            if rank is not None:
+                at, error, ends = self.reading.ranked(rank, self.steps, grid)
+                low, high = (None, None) if ends is None else (float(end[0]) for end in ends)
+                values.append(Value(measure, axis, float(at[0]), error, low, high))
+                continue
             value, error = (
                 float(each[0]) for each in self.reading.estimate(measure, axis, self.totals, grid)
             )
@@ -192,20 +238,22 @@ class Groups:
         totals: noisy, shape (m, q).
         reading: how totals become measures.
         grouping: the key columns.
+        steps: grid points of ranks, shape (m, r, 3); see `Ranks.release`.
     """
 
     labels: Keys
     totals: Ints
     reading: Reading
     grouping: Grouping
+    steps: Ints
 
     @classmethod
     def joined(cls, parts: Sequence["Groups"]) -> "Groups":
         """Join tables that have no group in common, at least one."""
         labels: Any = np.concatenate([part.labels for part in parts])
         order = np.argsort(labels, kind="stable")
-        totals = np.concatenate([part.totals for part in parts])
-        return cls(labels[order], totals[order], parts[0].reading, parts[0].grouping)
+        totals, steps = (np.concatenate([getattr(p, name) for p in parts]) for name in ("totals", "steps"))
+        return cls(labels[order], totals[order], parts[0].reading, parts[0].grouping, steps[order])
 
     def result(self, grid: Grid) -> Result | None:
         """Return the number of released groups; None where there are none."""
@@ -218,11 +266,19 @@ class Groups:
     def columns(self, grid: Grid) -> dict[str, NDArray[Any]]:
         """Return the key columns, then for each measure its value and `..._error`, its standard error.
 
-        A measure of the i-th column has the name `mean_i`, and without i where there is one column.
+        A measure of the i-th column has the name `mean_i`, and without i where there is one column. Quantiles
+        also have `..._low` and `..._high`, the ends of their intervals; see `Value`.
         """
-        found = self._keys()
+        found = key_columns(self.labels.tolist(), self.grouping)
         for measure, axis in self.reading.names():
             name = measure if axis is None or self.reading.columns == 1 else f"{measure}_{axis}"
+            rank = self.reading.rank(measure, axis)
+            if rank is not None:
+                found[name], of_rank, ends = self.reading.ranked(rank, self.steps, grid)
+                found[f"{name}_error"] = np.full(len(self.labels), of_rank)
+                if ends is not None:
+                    found[f"{name}_low"], found[f"{name}_high"] = ends
+                continue
             value, error = self.reading.estimate(measure, axis, self.totals, grid)
             if axis is None:
                 found[name] = value.astype(np.int64)
@@ -231,20 +287,21 @@ class Groups:
             found[f"{name}_error"] = error
         return found
 
-    def _keys(self) -> dict[str, NDArray[Any]]:
-        """Return the values of the key columns: integers, booleans, text, or times where truncated."""
-        keys = [json.loads(label) for label in self.labels]
-        found: dict[str, NDArray[Any]] = {}
-        for place, (name, time) in enumerate(zip(self.grouping.columns, self.grouping.times, strict=True)):
-            values = [key[place] for key in keys]
-            if time is not None:
-                found[name] = np.array(values, dtype=f"datetime64[{time}]").astype(
-                    "datetime64[s]" if time == "h" else "datetime64[D]"
-                )
-            elif values and all(isinstance(value, bool) for value in values):
-                found[name] = np.array(values, dtype=np.bool_)
-            elif values and all(type(value) is int for value in values):
-                found[name] = np.array(values)
-            else:
-                found[name] = np.array(values, dtype=object)
-        return found
+
+def key_columns(labels: Sequence[str | bytes], grouping: Grouping) -> dict[str, NDArray[Any]]:
+    """Return the values of the key columns: integers, booleans, text, or times where truncated."""
+    keys = [json.loads(label) for label in labels]
+    found: dict[str, NDArray[Any]] = {}
+    for place, (name, time) in enumerate(zip(grouping.columns, grouping.times, strict=True)):
+        values = [key[place] for key in keys]
+        if time is not None:
+            found[name] = np.array(values, dtype=f"datetime64[{time}]").astype(
+                "datetime64[s]" if time == "h" else "datetime64[D]"
+            )
+        elif values and all(isinstance(value, bool) for value in values):
+            found[name] = np.array(values, dtype=np.bool_)
+        elif values and all(type(value) is int for value in values):
+            found[name] = np.array(values)
+        else:
+            found[name] = np.array(values, dtype=object)
+    return found

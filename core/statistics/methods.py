@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import scipy
 
-from core.draws import Additive, Charged, Gaussian, Laplace
+from core.budget import Mechanism
+from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.mechanisms.tails import largest_of, largest_weighted_sum_of_two
@@ -16,8 +17,12 @@ from core.statistics.by_group import TotalsByGroup
 from core.statistics.found import Promises, Reading
 from core.statistics.params import Contributions, Statistics
 from core.statistics.quantities import Change, Quantity
+from core.statistics.ranks import Ranks, Sought
 from core.statistics.shares import Weighted, best_centers, constants, split, weigh
 from core.task import Accuracy, Method
+
+_MOST_GROUPS = 1 << 40
+"""Groups of private keys, at most: draws of disjoint groups are charged once, however many there are."""
 
 
 class ReleaseTotals(Method[Statistics]):
@@ -54,8 +59,10 @@ class ReleaseTotals(Method[Statistics]):
     @property
     def _failure(self) -> float:
         """What is left of the failure probability for each promise, since any of them may fail."""
-        measures = set(self.setting.params.measures) - {"variance"}
-        return self.setting.params.failure / max(1, len(measures) + self._private)
+        params = self.setting.params
+        measures = {name for name in params.measures if isinstance(name, str)} - {"variance"}
+        promises = len(measures) + 2 * bool(params.probabilities) + self._private  # ranks, and intervals
+        return params.failure / max(1, promises)
 
     @cached_property
     def change(self) -> Change:
@@ -83,6 +90,34 @@ class ReleaseTotals(Method[Statistics]):
         counted = units[0] if units else Weighted(Quantity(kind), 0.0)  # type: ignore[arg-type]
         return [replace(counted, found=float(self.change.rows) ** 2), *others]
 
+    @cached_property
+    def _sought(self) -> tuple[Sought, ...]:
+        """The ranks that are released beside the totals."""
+        return Sought.of(self.setting.params, self.setting.grid.dimension)
+
+    def _ranks(self, sought: Sought, epsilon: float, stated: bool = True) -> Ranks:
+        """Return the release of ranks that spends `epsilon`; see `Sought.paid`."""
+        setting, failure = self.setting, self._failure / (self._groups * self.setting.grid.dimension)
+        grouping = setting.params.grouping
+        groups = 0 if grouping is None else _MOST_GROUPS if grouping.labels is None else self._groups
+        return sought.paid(epsilon, failure, setting.grid, self.change, groups, stated)
+
+    @cached_property
+    def _shares(self) -> list[float]:
+        """Part of the budget of each quantity, then of all ranks that are sought together.
+
+        An error of ranks is in rows, as that of a count. It is proportional to 1 / epsilon, and is computed
+        at epsilon 1. Laplace noise of L1 sensitivity 1 has a variance of 2 / epsilon^2, hence the half. Under
+        Gaussian noise a pure draw of epsilon^2 / 2 = rho is compared to a variance of 1 / (2 rho).
+        """
+        unit = 1.0 if self.gaussian else 0.5
+        ranks = [len(s.names) * self._ranks(s, 1.0).off ** 2 * unit for s in self._sought]
+        return split([*constants(self._weighted, self.change, self.gaussian), *ranks], self.gaussian)
+
+    @abstractmethod
+    def _epsilon(self, share: float) -> float:
+        """Return what a share of the budget pays for where draws are pure."""
+
     @property
     def _coin(self) -> bool:
         """Whether groups are found by the optimal selection: no number of units is released."""
@@ -92,22 +127,30 @@ class ReleaseTotals(Method[Statistics]):
         """See `Method.rounds`."""
         return (self._round(share),)
 
-    def _round(self, share: float) -> TotalsByGroup:
+    def charges(self, share: float) -> tuple[Mechanism, ...]:
+        """See `Method.charges`; the errors of ranks are not needed for them."""
+        return charged((self._round(share, stated=False),))
+
+    def _round(self, share: float, stated: bool = True) -> TotalsByGroup:
         params = self.setting.params
         parts: dict[str, Any] = {"times": params.parts, "disjoint": params.parts > 1}
-        shares = split(constants(self._weighted, self.change, self.gaussian), self.gaussian)
-        quantities = tuple(each.quantity for each in self._weighted)
+        quantities, shares = tuple(each.quantity for each in self._weighted), self._shares
         noises: list[Additive | None] = [
             self._noise(quantity, share * part, parts)
-            for quantity, part in zip(quantities, shares, strict=True)
+            for quantity, part in zip(quantities, shares, strict=False)
         ]
+        ranks = tuple(
+            self._ranks(sought, self._epsilon(share * part), stated)
+            for sought, part in zip(self._sought, shares[len(quantities) :], strict=True)
+        )
         deviations = [0.0 if noise is None else noise.deviation for noise in noises]
         selection = None
         if self._private:
             selection = self._selection(noises[0], share * shares[0], parts)
             noises[0] = None
             deviations[0] = 0.0 if isinstance(selection, OptimalSelection) else deviations[0]
-        reading = Reading(params.measures, quantities, tuple(deviations), self.setting.grid.dimension)
+        columns = self.setting.grid.dimension
+        reading = Reading(params.names, quantities, tuple(deviations), columns, ranks)
         return TotalsByGroup(reading, tuple(noises), params.grouping, selection, params.parts)
 
     def _selection(
@@ -157,7 +200,7 @@ class ReleaseTotals(Method[Statistics]):
         """See `Method.accuracy`."""
         params, round_ = self.setting.params, self._round(share)
         selection, names = round_.selection, params.measures
-        quantities = round_.reading.quantities
+        quantities, ranks = round_.reading.quantities, round_.reading.ranks
         scales: dict[tuple[str, int], float] = {}
         for quantity, noise in zip(quantities, round_.noises, strict=True):
             scales[quantity.kind, quantity.axis] = 0.0 if noise is None else noise.scale
@@ -172,9 +215,12 @@ class ReleaseTotals(Method[Statistics]):
             self._largest("sum", scales, rows) if "sum" in names else None,
             self._largest("mean", scales, rows) if "mean" in names else None,
             found,
+            max((each.rank_error for each in ranks if not each.sought.extreme), default=None),
+            max((each.rank_error for each in ranks if each.sought.extreme), default=None),
         )
         variances = zip(self._weighted, round_.reading.deviations, strict=True)
         square = sum(each.weight * deviation**2 for each, deviation in variances)
+        square += sum(len(each.sought.names) * each.off**2 for each in ranks)
         error = math.sqrt(square / len(round_.reading.names()))
         return Accuracy(promises, max(error, 0 if found is None else found - 1), self._notes())
 
@@ -186,31 +232,27 @@ class ReleaseTotals(Method[Statistics]):
     def _largest(self, measure: str, scales: dict[tuple[str, int], float], rows: float) -> float:
         """Return the promised error of a sum or a mean, of the column where it is largest."""
         grid, found = self.setting.grid, 0.0
-        for quantity in (each.quantity for each in self._weighted if each.quantity.kind == "sum"):
+        sums = ("sum", "unit_sum")
+        for quantity in (each.quantity for each in self._weighted if each.quantity.kind in sums):
             axis = quantity.axis
             low, high = grid.lower[axis] / grid.step, grid.upper[axis] / grid.step
             if measure == "sum":
                 weight, unit = abs(low + quantity.center), max(abs(low), abs(high))
+                weight = 0.0 if quantity.of_units else weight
             else:
                 weight, unit = float(quantity.bound), quantity.extent / 2
             weight = weight if rows else 0.0
-            pair = scales["sum", axis], weight * rows
+            pair = scales[quantity.kind, axis], weight * rows
             found = max(found, self.bound(pair, 1 + weight, self._groups * grid.dimension) / unit)
         return found
 
     def _notes(self) -> tuple[str, ...]:
-        change, bounds = self.change, self.setting.params.contributions
-        notes = []
-        if bounds is not None:
-            one = Change(1, 1, change.changes, False, 0)
-            some = Quantity("rows")
-            norm = (change.l2(some) / one.l2(some)) if self.gaussian else change.l1(some) / one.l1(some)
-            where = "" if self.setting.params.grouping is None else f" in at most {change.groups:,} groups"
-            in_each = "" if self.setting.params.grouping is None else " in each"
+        notes = [] if self.setting.params.contributions is None else [self._costs_of_bounds()]
+        if self._sought:
+            part = sum(self._shares[len(self._weighted) :])
             notes.append(
-                f"A unit counts{where} with at most {change.rows:,} of its rows{in_each}, chosen at random. "
-                f"The noise of counts and sums is {norm:,.4g} times that of one row a unit. What the bounds "
-                "leave out is not in the errors."
+                f"{100 * part:.3g}% of {'rho' if self.gaussian else 'epsilon'} pays for quantiles, minima and "
+                "maxima. Shares make the sum of the squared errors least, where ranks count in rows."
             )
         if self._private:
             notes.append(
@@ -218,6 +260,26 @@ class ReleaseTotals(Method[Statistics]):
                 "groups are found also depends on the noise."
             )
         return tuple(notes)
+
+    def _costs_of_bounds(self) -> str:
+        """Say what each bound on contributions costs in noise."""
+        change, params, one = self.change, self.setting.params, Change(1, 1, self.change.changes, False, 0)
+        units, grouped = Quantity("units"), params.grouping is not None
+        norms = (change.l2(units), one.l2(units)) if self.gaussian else (change.l1(units), one.l1(units))
+        where = f" in at most {change.groups:,} groups" if grouped else ""
+        costs = [f"groups multiplies the noise by {norms[0] / norms[1]:,.4g}"] if grouped else []
+        of_rows = "that of counts" if params.clamped else "that of counts and sums"
+        costs.append(f"rows multiplies {of_rows} by {change.rows:,}")
+        if params.clamped:
+            costs.append("that of sums does not grow with rows, since clamp is unit")
+        if self._sought:
+            both = "both multiply" if grouped else "rows multiplies"
+            costs.append(f"{both} that of quantiles, minima and maxima by {change.groups * change.rows:,}")
+        return (
+            f"A unit counts{where} with at most {change.rows:,} of its rows{' in each' if grouped else ''}, "
+            f"chosen at random. Of these bounds, {'; '.join(costs)}. What the bounds leave out is not in the "
+            "errors."
+        )
 
 
 class LaplaceTotals(ReleaseTotals):
@@ -231,6 +293,9 @@ class LaplaceTotals(ReleaseTotals):
         if not l1:
             return Laplace(what=quantity.what, scale=0.0, sensitivity=0.0, **more)
         return Laplace.of(quantity.what, share * self.setting.budget.epsilon, l1, **more)
+
+    def _epsilon(self, share: float) -> float:
+        return share * self.setting.budget.epsilon
 
     def _tail(self, scales: tuple[float, float], failure: float) -> float:
         return largest_weighted_sum_of_two(scales, failure)
@@ -246,9 +311,15 @@ class GaussianTotals(ReleaseTotals):
         l2 = self.change.l2(quantity)
         if not l2:
             return Gaussian(what=quantity.what, scale=0.0, sensitivity=0.0, **more)
+        return Gaussian.of(quantity.what, share * self._rho, l2, **more)
+
+    @property
+    def _rho(self) -> float:
         epsilon, logarithm = self.setting.budget.epsilon, math.log(1 / self.setting.budget.delta)
-        rho = (math.sqrt(logarithm + epsilon) - math.sqrt(logarithm)) ** 2  # rho + 2 sqrt(rho ln(1/delta))
-        return Gaussian.of(quantity.what, share * rho, l2, **more)
+        return (math.sqrt(logarithm + epsilon) - math.sqrt(logarithm)) ** 2  # rho + 2 sqrt(rho ln(1/delta))
+
+    def _epsilon(self, share: float) -> float:
+        return math.sqrt(2 * share * self._rho)
 
     def _tail(self, scales: tuple[float, float], failure: float) -> float:
         return float(-scipy.special.ndtri(failure / 2)) * math.hypot(*scales)

@@ -1,11 +1,14 @@
 """What statistics are asked for."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core.errors import InvalidValue
 from core.plan import check_failure
 
-MEASURES = ("count", "units", "sum", "mean", "variance")
+MEASURES = ("count", "units", "sum", "mean", "variance", "minimum", "maximum")
+QUANTILES = "quantiles"
+MOST_QUANTILES = 1000
 MOST_PARTS = 4096
 MOST_KEYS = 1 << 22
 """Most public keys: each of them gets noise."""
@@ -19,8 +22,8 @@ class Asked:
     """Counts, sums, means and variances of columns, of all records or of each group of them.
 
     Args:
-        measures: any of `count` (rows), `units` (distinct units), `sum`, `mean` and `variance`; the latter
-            three are of each column.
+        measures: any of `count` (rows), `units` (distinct units), `sum`, `mean`, `variance`, `minimum`,
+            `maximum` and `{quantiles: [0.1, 0.5]}`; all but the first two are of each column.
         failure: probability with which a promise may fail, beta.
         method: `laplace` or `gaussian` noise (the latter needs delta), or `auto`.
         parts: above 1, the table of the groups is written by the workers as this many files, so that no
@@ -30,22 +33,56 @@ class Asked:
         InvalidValue: a value is out of range.
     """
 
-    measures: tuple[str, ...]
+    measures: tuple[str | dict[str, tuple[float, ...]], ...]
     failure: float = 0.1
     method: str = "auto"
     parts: int = 1
 
     def __post_init__(self) -> None:
         check_failure(self.failure)
-        if not self.measures or len(set(self.measures)) < len(self.measures):
-            raise InvalidValue("measures", list(self.measures), "give at least one measure, each once")
         for measure in self.measures:
-            if measure not in MEASURES:
-                raise InvalidValue(
-                    "measures", measure, f"the measures are {', '.join(MEASURES)}", f"has {measure!r}"
-                )
+            if isinstance(measure, dict):
+                _check_quantiles(measure)
+            elif measure not in MEASURES:
+                raise InvalidValue("measures", measure, _ALL, f"has {measure!r}")
+        quantiles = sum(isinstance(measure, dict) for measure in self.measures)
+        if not self.names or quantiles > 1 or len(set(self.names)) < len(self.names):
+            raise InvalidValue("measures", list(self.measures), "give at least one measure, each once")
         if not 1 <= self.parts <= MOST_PARTS:
             raise InvalidValue("parts", self.parts, f"it must be from 1 to {MOST_PARTS:,}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every measure by its name: a quantile is `quantile_0.5`."""
+        found: list[str] = []
+        for measure in self.measures:
+            found += [measure] if isinstance(measure, str) else map(quantile_name, measure[QUANTILES])
+        return tuple(found)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The quantiles, ascending; none where none are asked for."""
+        return next((each[QUANTILES] for each in self.measures if isinstance(each, dict)), ())
+
+
+def quantile_name(probability: float) -> str:
+    """Return the name of a quantile among the measures."""
+    return f"quantile_{probability}"
+
+
+_ALL = f"the measures are {', '.join(MEASURES)} and {{{QUANTILES}: [0.1, 0.5]}}"
+
+
+def _check_quantiles(given: dict[str, tuple[float, ...]]) -> None:
+    if set(given) != {QUANTILES}:
+        raise InvalidValue("measures", given, _ALL, f"has {', '.join(given) or 'an empty mapping'}")
+    probabilities = given[QUANTILES]
+    shown = f"has quantiles {list(probabilities[:4])}"
+    if not 1 <= len(probabilities) <= MOST_QUANTILES:
+        allowed = f"give 1 to {MOST_QUANTILES:,} quantiles"
+        raise InvalidValue("measures", given, allowed, f"has {len(probabilities):,} quantiles")
+    if not all(0 < p < 1 for p in probabilities) or any(a >= b for a, b in pairwise(probabilities)):
+        raise InvalidValue("measures", given, "they must ascend, each above 0 and below 1", shown)
 
 
 @dataclass(frozen=True)
@@ -76,6 +113,8 @@ class Contributions:
     Args:
         groups: number of groups that a unit is in, L.
         rows: number of its rows in each of them, M.
+        clamp: `row`: a sum adds up rows, each of which is clamped to the domain. `unit`: the sum of a unit's
+            rows in a group is clamped to the domain once more before it is added up.
 
     Raises:
         InvalidValue: a number is out of range, or their product is.
@@ -83,8 +122,13 @@ class Contributions:
 
     groups: int = 1
     rows: int = 1
+    clamp: str = "row"
 
     def __post_init__(self) -> None:
+        if self.clamp not in ("row", "unit"):
+            raise InvalidValue(
+                "contributions", self.clamp, "it must be row or unit", f"has clamp {self.clamp!r}"
+            )
         least, most = min(self.groups, self.rows), self.groups * self.rows
         if least < 1 or most >= _LARGEST:
             raise InvalidValue(
@@ -112,6 +156,16 @@ class Statistics(Asked):
         super().__post_init__()
         if self.parts > 1 and self.grouping is None:
             raise InvalidValue("parts", self.parts, "without groups the answer is one row, so leave it out")
+        needs = next((name for name in ("mean", "variance") if name in self.measures), None)
+        if self.clamped and needs is not None:
+            raise InvalidValue(
+                "measures", needs, "it is of rows, so it needs contributions.clamp: row", f"has {needs}"
+            )
+
+    @property
+    def clamped(self) -> bool:
+        """Whether the sum of a unit in a group is clamped to the domain once more."""
+        return self.contributions is not None and self.contributions.clamp == "unit"
 
     @property
     def several(self) -> bool:

@@ -22,6 +22,8 @@ class Quantity:
     - `rows`: 1, so that the sum is the number of rows.
     - `units`: the sum is the number of distinct units in the group instead.
     - `sum`: the steps x - center of one column.
+    - `unit_sum`: the same, but the sum of each unit's rows in a group is clamped to the column's bounds. The
+      center is 0 in data units: a unit without rows counts as 0.
     - `squares`: (x - center)^2 / 2^shift of one column, rounded to whole numbers, minus `middle`.
 
     Sums and squares are taken from a public center, and squares from a middle, because the noise must hide
@@ -36,7 +38,7 @@ class Quantity:
         middle: see above.
     """
 
-    kind: Literal["rows", "units", "sum", "squares"]
+    kind: Literal["rows", "units", "sum", "unit_sum", "squares"]
     axis: int = 0
     extent: int = 0
     center: int = 0
@@ -58,8 +60,14 @@ class Quantity:
             "rows": "number of records",
             "units": "number of units",
             "sum": f"sum of column {self.axis + 1} about its center",
+            "unit_sum": f"sum of the units' sums of column {self.axis + 1}",
             "squares": f"sum of squares of column {self.axis + 1} about its center",
         }[self.kind]
+
+    @property
+    def of_units(self) -> bool:
+        """Whether a unit adds one number to a group, however many rows it has there."""
+        return self.kind in ("units", "unit_sum")
 
     @property
     def counts(self) -> bool:
@@ -71,7 +79,7 @@ class Quantity:
         if self.counts:
             return np.ones(len(points), dtype=np.int64)
         steps = points[:, self.axis] - self.center
-        if self.kind == "sum":
+        if self.kind in ("sum", "unit_sum"):
             return np.asarray(steps)
         return np.asarray(((steps * steps + self._half) >> self.shift) - self.middle)
 
@@ -80,7 +88,7 @@ class Quantity:
         """The smallest and the largest number of a row."""
         if self.counts:
             return 1, 1
-        if self.kind == "sum":
+        if self.kind in ("sum", "unit_sum"):
             return -self.center, self.extent - self.center
         return -self.middle, self._largest - self.middle
 
@@ -127,7 +135,8 @@ class Change:
     one group.
 
     - A unit more or less changes the totals of at most L groups. In each of them `rows` change by at most M,
-      `units` by 1, and a sum by at most M times the largest absolute value of a row's number.
+      `units` by 1, and a sum by at most M times the largest absolute value of a row's number. A sum that
+      is clamped for each unit changes by at most the largest absolute value of its bounds, whatever M is.
     - A replaced unit may leave L groups and appear in L other ones. So under `replace_one` the L1 norm of the
       change is twice as large. The L2 norm of 2 L changed groups is sqrt(2) times as large. If the unit
       stays in its groups, a sum may change by M times the largest difference of two numbers, or of a
@@ -149,8 +158,12 @@ class Change:
     fixed: bool
     reach: int
 
+    def _rows(self, quantity: Quantity) -> int:
+        """How many numbers a unit adds to a group, at most."""
+        return 1 if quantity.of_units else self.rows
+
     def _each(self, quantity: Quantity) -> int:
-        return (1 if quantity.kind == "units" else self.rows) * quantity.bound
+        return self._rows(quantity) * quantity.bound
 
     def l1(self, quantity: Quantity) -> float:
         """Return the L1 sensitivity of a quantity's totals of all groups."""
@@ -165,7 +178,7 @@ class Change:
         moved = math.sqrt(self.changes * self.groups) * self._each(quantity)
         if self.changes == 1 or quantity.counts:
             return moved
-        return max(moved, math.sqrt(self.groups) * self.rows * quantity.width)
+        return max(moved, math.sqrt(self.groups) * self._rows(quantity) * quantity.width)
 
     def _replaced(self, quantity: Quantity) -> int:
         return 0 if quantity.counts else quantity.spread(self.reach)

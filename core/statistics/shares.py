@@ -46,7 +46,10 @@ def weigh(asked: Statistics, grid: Grid, centers: Sequence[int]) -> list[Weighte
         half, largest = extent / 2, max(abs(grid.lower[axis]), abs(grid.upper[axis])) / grid.step
         from_center = 1 / 3 + ((extent // 2 - center) / half) ** 2
         squares = Quantity.squares(axis, extent)
-        if "sum" in asked.measures:
+        if asked.clamped and "sum" in asked.measures:
+            zero = round(-grid.lower[axis] / grid.step)
+            columns.append(Weighted(Quantity("unit_sum", axis, extent, zero), largest**-2))
+        elif "sum" in asked.measures:
             of_sum += largest**-2
             rows += ((grid.lower[axis] / grid.step + center) / largest) ** 2
         if "mean" in asked.measures:

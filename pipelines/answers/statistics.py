@@ -1,4 +1,4 @@
-"""Answers of statistics: counts, sums, means and variances, of all records or of groups."""
+"""Answers of statistics: counts, sums, means, variances and ranks, of all records or of groups."""
 
 import math
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from core.statistics.found import Promises, Result, Value
+from core.statistics.params import quantile_name
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.text import Counted, counted, nothing_found, number, place_of_table
 
@@ -35,6 +36,16 @@ def promises(release: Release) -> list[str]:
                 f"The mean of {column}{each} is within {number(most)} over the released number of "
                 f"{records.many}, if that is above 0."
             )
+    if promised.rank_error is not None:
+        sentences.append(
+            f"Each quantile{each} is within {promised.rank_error:,} {records.many} of its rank, and its "
+            "interval holds the true quantile."
+        )
+    if promised.extreme_error is not None:
+        sentences.append(
+            f"Each minimum or maximum{each} is within {promised.extreme_error:,} {records.many} of the end "
+            f"of all {records.many}."
+        )
     if promised.found_from is not None:
         units = "units" if release["privacy"]["unit"] is not None else "rows"
         sentences.append(f"A group with at least {promised.found_from:,} {units} is released.")
@@ -63,7 +74,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         )
     columns, measures = release["domain"]["columns"], release["params"]["measures"]
     if result.groups is not None:
-        named = _measures(measures, len(columns))
+        named = _measures(_names(measures), len(columns))
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead="Each number has its standard error beside it, in the table of the release.",
@@ -71,7 +82,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
-        Fact(_name(value, columns), (_shown(value, records.many),), _off(value)) for value in result.values
+        Fact(_name(value, columns), (_shown(value, records.many),), _off(value, records.many))
+        for value in result.values
     )
     first = result.values[0]
     return Answer(
@@ -90,16 +102,34 @@ def _grouped(release: Release) -> bool:
     return release.get("group_by") is not None
 
 
-def _listed(measures: list[str]) -> str:
-    plural = {"variance": "variances", "units": "numbers of units"}
-    names = [plural.get(measure, f"{measure}s") for measure in measures]
+def _names(measures: list[Any]) -> list[str]:
+    """Return the names of the measures of a job, each quantile by its own."""
+    found: list[str] = []
+    for measure in measures:
+        found += [measure] if isinstance(measure, str) else map(quantile_name, measure["quantiles"])
+    return found
+
+
+def _of_rank(measure: str) -> bool:
+    return measure.startswith(("quantile", "minimum", "maximum"))
+
+
+def _listed(measures: list[Any]) -> str:
+    plural = {
+        "variance": "variances",
+        "units": "numbers of units",
+        "minimum": "minima",
+        "maximum": "maxima",
+    }
+    shown = ["quantile" if isinstance(measure, dict) else measure for measure in measures]
+    names = [plural.get(measure, f"{measure}s") for measure in shown]
     return ", ".join(names[:-1]) + (" and " if names[:-1] else "") + names[-1]
 
 
 def _name(value: Value, columns: list[str]) -> str:
     if value.column is None:
         return "number of units" if value.measure == "units" else "count"
-    return f"{value.measure} of {columns[value.column]}"
+    return f"{value.measure.replace('_', ' ')} of {columns[value.column]}"
 
 
 def _shown(value: Value, many: str) -> str:
@@ -110,8 +140,15 @@ def _shown(value: Value, many: str) -> str:
     return number(value.value, 6)
 
 
-def _off(value: Value) -> str:
-    return "" if value.error is None else f"standard error {number(value.error, 3)}"
+def _off(value: Value, many: str) -> str:
+    if value.error is None:
+        return ""
+    if not _of_rank(value.measure):
+        return f"standard error {number(value.error, 3)}"
+    rank = f"standard error of its rank {number(value.error, 3)} {many}"
+    if value.low is None or value.high is None:
+        return rank
+    return f"from {number(value.low, 6)} to {number(value.high, 6)}; {rank}"
 
 
 def _measures(measures: list[str], columns: int) -> list[str]:
@@ -130,12 +167,18 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     shown = []
     for i in order:
         key = ", ".join(str(rows[name][i]) for name in keys)
-        cells = (
-            f"{number(float(rows[name][i]), 6)} ± {number(float(rows[f'{name}_error'][i]), 3)}"
-            for name in named
-        )
-        shown.append((key, *cells))
+        shown.append((key, *(_cell(rows, name, i) for name in named)))
     title = (
         f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place_of_table(release)}"
     )
     return Table(title, (", ".join(keys), *named), shown)
+
+
+def _cell(rows: Any, name: str, i: Any) -> str:
+    """Return a measure of a group with its error, or with the interval of a quantile."""
+    value = number(float(rows[name][i]), 6)
+    if f"{name}_low" in rows:
+        low, high = (number(float(rows[f"{name}_{end}"][i]), 6) for end in ("low", "high"))
+        return f"{value}, from {low} to {high}"
+    error = number(float(rows[f"{name}_error"][i]), 3)
+    return f"{value}, off by {error} in rank" if _of_rank(name) else f"{value} ± {error}"

@@ -1,10 +1,12 @@
-"""The groups of a job file: key columns, keys, and jobs that ask for statistics of groups."""
+"""The groups of a job file: key columns, keys, and jobs that ask about groups."""
 
+import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from core.budget import Budget
 from core.statistics.params import MOST_KEYS, Contributions, Grouping, Statistics
 from pipelines.errors import JobError, quoted
 from pipelines.job.job import RowsJob
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
     from transforms.group_keys import GroupKeys
 
 _PRIVATE = "private"
+
+MOST_GROUPS = 1000
+"""Most groups of a task that asks about each of them by itself."""
+
+_MOST_OF_UNIT = 20
+"""Most groups of a unit there: planning composes the draws of so many."""
+
+_TABLES = ("histogram", "cdf", "ranges")
+"""The tasks among them that release tables."""
+
+_IN_TABLES = re.compile(
+    r"(cell|lower|upper|first|last)_\d+|box|count|value|standard_error|box_standard_error"
+)
+"""Names of the columns of these tables."""
 
 
 def _place(value: str) -> str:
@@ -150,19 +166,25 @@ class UnitContributions(JobPart):
 
     groups: int = Field(default=1, description="Most groups that a unit is in.")
     rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
+    clamp: Literal["row", "unit"] = Field(
+        default="row",
+        exclude_if=lambda clamp: clamp == "row",
+        description="unit: the sum of a unit's rows in a group is clamped to the domain once more, so that "
+        "the noise of sums does not grow with `rows`. row: only rows are clamped.",
+    )
 
     def build(self) -> Contributions:
         """Return the bounds as core knows them."""
-        return Contributions(self.groups, self.rows)
+        return Contributions(self.groups, self.rows, self.clamp)
 
 
-class StatisticsJob(RowsJob):
-    """A job that asks for statistics, of all records or of groups."""
+class GroupedJob(RowsJob):
+    """A job whose rows may have groups."""
 
     group_by: GroupBy | None = Field(
         default=None,
         exclude_if=lambda groups: groups is None,
-        description="Groups, each with its own measures.",
+        description="Groups, each with its own answer.",
     )
 
     contributions: UnitContributions | None = Field(
@@ -183,13 +205,6 @@ class StatisticsJob(RowsJob):
         return None if self.contributions is None else self.contributions.build()
 
     @property
-    def task_params(self) -> Any:
-        """See `Job.task_params`."""
-        asked = self.params.build()
-        grouping = None if self.group_by is None else self.group_by.grouping()
-        return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)
-
-    @property
     def group_keys(self) -> "GroupKeys | None":
         """See `Job.group_keys`."""
         groups = self.group_by
@@ -203,21 +218,16 @@ class StatisticsJob(RowsJob):
         """See `Job.check_records`."""
         super().check_records()
         self._check_contributions()
-        self._check_names()
-        if self.params.parts > 1 and self.group_by is None:
-            raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
-
-    def _check_names(self) -> None:
-        """Check that no key column has the name of a column of measures in the table."""
-        made = {str(measure) for measure in self.params.measures}
-        made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}
-        made |= {f"{name}_error" for name in made}
         for column in () if self.group_by is None else self.group_by.columns:
-            if column in made:
+            if self.is_in_table(column):
                 raise ValueError(
-                    f"group_by.columns has {column}, which is the name of a measure in the table: rename the "
-                    "column in the input."
+                    f"group_by.columns has {column}, which is the name of another column of the table: "
+                    "rename the column in the input."
                 )
+
+    def is_in_table(self, column: str) -> bool:
+        """Return whether the table of the answer has a column of this name beside the keys."""
+        raise NotImplementedError
 
     def _check_contributions(self) -> None:
         bounds, unit = self.contributions, self.unit
@@ -225,7 +235,8 @@ class StatisticsJob(RowsJob):
             if self.group_by is not None and unit is not None:
                 raise ValueError(
                     f"input.unit is {unit} and group_by is given: give contributions, such as "
-                    "{groups: 4, rows: 2}, since a unit may be in several groups."
+                    f"{{groups: 4, rows: {2 if self.task == 'statistics' else 1}}}, since a unit may be in "
+                    "several groups."
                 )
             return
         if unit is None:
@@ -244,3 +255,120 @@ class StatisticsJob(RowsJob):
                 f"contributions.groups is {bounds.groups}, but there is no group_by: leave it out, or give "
                 "group_by."
             )
+
+
+class StatisticsJob(GroupedJob):
+    """A job that asks for statistics, of all records or of groups. One round counts all groups."""
+
+    @property
+    def task_params(self) -> Any:
+        """See `Job.task_params`."""
+        asked = self.params.build()
+        grouping = None if self.group_by is None else self.group_by.grouping()
+        return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        super().check_records()
+        if self.params.parts > 1 and self.group_by is None:
+            raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
+
+    def is_in_table(self, column: str) -> bool:
+        """See `GroupedJob.is_in_table`."""
+        made = set(self.params.build().names)
+        made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}
+        return column in made | {f"{name}_{of}" for name in made for of in ("error", "low", "high")}
+
+
+class GroupsJob(GroupedJob):
+    """A job of a task that is asked about all records, or about each group by itself."""
+
+    @property
+    def apart(self) -> bool:
+        """See `Job.apart`."""
+        return self.group_by is not None
+
+    @property
+    def checks(self) -> float:
+        """See `Job.checks`. With a unit and groups there are none by default: see `check_records`."""
+        if self.input.checks is None and self.apart and self.unit is not None:
+            return 0.0
+        return super().checks
+
+    @property
+    def group_keys(self) -> "GroupKeys | None":
+        """See `Job.group_keys`.
+
+        Raises:
+            JobError: a file has too many keys.
+        """
+        keys = super().group_keys
+        if keys is not None:
+            try:
+                self._check_number(len(keys.labels or ()))
+            except ValueError as error:
+                raise JobError(str(error)) from None
+        return keys
+
+    def of_each(self, budget: Budget) -> "GroupsJob":
+        """Return the job of one group, with its budget, for one record more or less."""
+        own = {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": "add_or_remove_one"}
+        privacy = self.privacy.model_copy(update=own)
+        return self.model_copy(update={"privacy": privacy, "group_by": None, "contributions": None})
+
+    def check_records(self) -> None:
+        """See `Job.check_records`."""
+        super().check_records()
+        groups, bounds = self.group_by, self.contributions
+        if groups is None:
+            if bounds is not None:
+                raise ValueError(
+                    f"contributions is given, but {self.task} without group_by takes one record of a unit: "
+                    "leave it out; input.keep says which record."
+                )
+            return
+        if groups.keys == _PRIVATE:
+            raise ValueError(
+                f"group_by.keys is private: {self.task} answers for public keys alone, so give a list or a "
+                "file, which may have the keys that a run of statistics released."
+            )
+        if not isinstance(groups.keys, str):
+            self._check_number(len(groups.labels or ()))
+        if self.privacy.policy is not None:
+            raise ValueError(
+                "privacy.policy and group_by are given: a policy is about values of one row, but a row may "
+                "change its group, so leave out one of them."
+            )
+        if getattr(self.params, "parts", 1) > 1:
+            raise ValueError(
+                f"params.parts is {self.params.parts} and group_by is given: the tables of all groups are "
+                "one file, so leave out one of them."
+            )
+        if bounds is not None and bounds.rows != 1:
+            raise ValueError(
+                f"contributions.rows is {bounds.rows}: {self.task} takes one row of a unit in each group, so "
+                "it must be 1."
+            )
+        if bounds is not None and bounds.clamp == "unit":
+            raise ValueError(f"contributions.clamp is unit: it is for sums, which {self.task} has not.")
+        if bounds is not None and bounds.groups > _MOST_OF_UNIT:
+            raise ValueError(
+                f"contributions.groups is {bounds.groups}: for {self.task} it may be at most "
+                f"{_MOST_OF_UNIT}, since each group gets about that part of the budget."
+            )
+        if bounds is not None and self.checks:
+            raise ValueError(
+                f"input.checks is {self.checks}, and input.unit and group_by are given: rows out of bounds "
+                "of a unit may be in any number of groups, so leave it out."
+            )
+
+    def _check_number(self, groups: int) -> None:
+        if groups > MOST_GROUPS:
+            raise ValueError(
+                f"group_by.keys has {groups:,} keys: {self.task} answers for at most {MOST_GROUPS:,} groups, "
+                "because each has rounds of its own; statistics takes more."
+            )
+
+    def is_in_table(self, column: str) -> bool:
+        """See `GroupedJob.is_in_table`."""
+        return self.task in _TABLES and _IN_TABLES.fullmatch(column) is not None

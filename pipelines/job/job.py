@@ -110,6 +110,11 @@ class Job(JobPart):
         """How rows become members of groups; None without groups."""
         return None
 
+    @property
+    def apart(self) -> bool:
+        """Whether the job is asked about each group by itself; see `core.groups`."""
+        return False
+
     def check_records(self) -> None:
         """Check that the input fits the domain.
 

@@ -7,10 +7,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.budget import Budget, Mechanism, Spend
+from core.groups import AnyPlan
 from core.neighbors import Name
-from core.plan import Plan
 from core.privacy_filter import Charge, at_most, filter_spend
-from core.questions import JointPlan
 from pipelines.ledger.policy import LedgerPolicy
 
 Spent = Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)]
@@ -41,7 +40,7 @@ class Entry(_Part):
     ledger: str | None = None
     output_id: str | None = None
 
-    def covers(self, plan: Plan | JointPlan) -> bool:
+    def covers(self, plan: AnyPlan) -> bool:
         """Return whether each draw of `plan` costs at most as much as the charged one, up to rounding."""
         planned = [(draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms]
         return len(planned) == len(self.draws) and all(

@@ -19,9 +19,8 @@ from pydantic import ValidationError
 
 from core.budget import Budget
 from core.errors import InvalidValue, ShoalError
-from core.plan import Plan
+from core.groups import AnyPlan
 from core.privacy_filter import at_most, best_order
-from core.questions import JointPlan
 from pipelines.errors import JobError, check_text, sentences_of
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -91,7 +90,7 @@ def read_ledger(path: str) -> Ledger:
 def charge_run(
     path: str,
     job: Job | QuestionsJob,
-    plan: Plan | JointPlan,
+    plan: AnyPlan,
     clock: Callable[[], datetime],
     output_id: str | None = None,
 ) -> Entry:
@@ -126,7 +125,7 @@ def charge_run(
 def check_charge(
     path: str,
     job: Job | QuestionsJob,
-    plan: Plan | JointPlan,
+    plan: AnyPlan,
     clock: Callable[[], datetime],
     output_id: str | None = None,
 ) -> Entry:
@@ -185,7 +184,7 @@ def _charge_of(
     path: str,
     ledger: Ledger,
     job: Job | QuestionsJob,
-    plan: Plan | JointPlan,
+    plan: AnyPlan,
     at: datetime,
     output_id: str | None,
 ) -> Entry:
@@ -213,7 +212,7 @@ def _charge_of(
     return known
 
 
-def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan, at: datetime) -> Entry:
+def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at: datetime) -> Entry:
     """Return the charge of `job`, whether or not the budget suffices."""
     return Entry(
         run_id=str(job.run_id),
@@ -229,7 +228,7 @@ def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan, at
     )
 
 
-def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan, at: datetime) -> Entry:
+def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at: datetime) -> Entry:
     """Return the charge of `job`.
 
     Raises:
@@ -252,7 +251,7 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: Plan | Join
     return entry
 
 
-def check_promise(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: Plan | JointPlan) -> None:
+def check_promise(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan) -> None:
     """Check that a ledger promises what the run of a job keeps.
 
     Raises:

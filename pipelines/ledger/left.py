@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 from core.budget import Budget
-from core.plan import Plan
+from core.groups import AnyPlan
 from core.privacy_filter import Charge, filter_delta, filter_spend, rounded_up
-from core.questions import JointPlan
 from pipelines.answers.text import number
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -44,7 +43,7 @@ class Left:
         return f"privacy.ledger {self.path} has {left}: {fit}.{charged}"
 
 
-def left_for(path: str, job: Job | QuestionsJob, plan: Plan | JointPlan) -> Left:
+def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
     """Return what is left of the ledger at `path` for runs like the planned one. Nothing is written.
 
     Raises:

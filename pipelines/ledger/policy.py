@@ -4,9 +4,8 @@ from typing import Self, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from core.groups import AnyPlan
 from core.neighbors import Name
-from core.plan import Plan
-from core.questions import JointPlan
 from pipelines.errors import JobError
 from pipelines.job.domain import Domain
 from pipelines.job.job import Job, RowsJob
@@ -53,7 +52,7 @@ def why_not(
     unit: str | None,
     policy: LedgerPolicy | None,
     job: Job | QuestionsJob,
-    plan: Plan | JointPlan,
+    plan: AnyPlan,
 ) -> str | None:
     """Return why a run cannot be charged to a ledger, as a predicate; None where it hides enough.
 

@@ -1,12 +1,13 @@
-"""The report of a release in a folder, of one question or of several."""
+"""The report of a release in a folder, of one question, of several or of groups."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
 from pipelines.joint_release import answers_of, read_answer_rows
 from pipelines.release import read_rows
-from pipelines.report.report import render, render_questions
+from pipelines.report.report import render, render_groups, render_questions
 from pipelines.storage.folder import Folder
 
 
@@ -18,4 +19,6 @@ def report_page(folder: Folder, release: Mapping[str, Any]) -> bytes:
     """
     if release["task"] == QUESTIONS:
         return render_questions(release, answers_of(release), read_answer_rows(folder, release)).encode()
+    if "groups" in release:
+        return render_groups(release, answers_by_group(release, read_rows(folder))).encode()
     return render(release, read_rows(folder)).encode()

@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file, made from the release alone."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -32,6 +32,10 @@ _COVERS_NOT = (
     "<b>The computers.</b> The input and the memory are as safe as the computers that ran the job. The "
     "running time is not hidden.",
 )
+
+
+_MOST_PARTS = 50
+"""Groups of which a report has a part; the index has all."""
 
 
 def render(release: Mapping[str, Any], rows: Rows = None) -> str:
@@ -68,6 +72,35 @@ def render_questions(
     page = environment.get_template("questions.html")
     whole = {"answers": shown, "budget": budget_sentence(privacy, len(shown)), "settings": settings}
     return str(page.render({**_guarantee(release), **whole, "release": release}))
+
+
+def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mapping[str, Any], Rows]]) -> str:
+    """Return the report of a job by group as one HTML page: an index, and a part for each of the first ones.
+
+    Args:
+        release: a value as in release.json.
+        groups: of each group its name, its answer as a release of its own, and its columns of the table.
+    """
+    environment, answers = _environment(), TASKS[release["task"]].answers
+    index: list[dict[str, Any]] = []
+    parts: list[Markup] = []
+    for name, one, rows in groups:
+        answer = answers.answer(one, rows)
+        index.append({"name": name, "headline": answer.headline, "outcome": one["outcome"]})
+        if len(parts) < _MOST_PARTS:
+            shown = {**_guarantee(one), "release": one, "answer": answer, "checks": check_facts(one)}
+            parts.append(
+                Markup(environment.get_template("found.html").render(shown))
+            )  # it escapes what it shows
+    one = groups[0][1]
+    whole = {**_shown(one, groups[0][2]), "index": index, "parts": parts}
+    whole |= {
+        **_guarantee(release),
+        "each": one["privacy"],
+        "release": release,
+        "settings": _settings(release),
+    }
+    return str(environment.get_template("groups.html").render(whole))
 
 
 def _environment() -> Any:
@@ -186,9 +219,9 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         settings.insert(2, ("Groups", f"by {' and '.join(groups['columns'])}{cut}; keys: {keys}"))
     if release.get("contributions"):
         bounds = release["contributions"]
-        settings.insert(
-            2, ("Contributions", f"at most {bounds['groups']:,} groups, {bounds['rows']:,} rows each")
-        )
+        clamped = "; sums clamped for each unit" if bounds.get("clamp") == "unit" else ""
+        most = f"at most {bounds['groups']:,} groups, {bounds['rows']:,} rows each"
+        settings.insert(2, ("Contributions", most + clamped))
     if domain.get("ball"):
         ball = domain["ball"]
         settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
@@ -196,9 +229,13 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a parameter as text: a list of names without brackets and quotes."""
-    names = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return " and ".join(value) if names else str(value)
+    """Return a parameter as text: a list of names, or of keys with lists, without brackets and quotes."""
+    if not isinstance(value, list) or not all(isinstance(item, str | dict) for item in value):
+        return str(value)
+    pairs = [item if isinstance(item, dict) else {item: ()} for item in value]
+    return " and ".join(
+        " ".join([name, ", ".join(map(str, given))]).strip() for pair in pairs for name, given in pair.items()
+    )
 
 
 def _of_the_run(release: Mapping[str, Any]) -> list[tuple[str, str]]:

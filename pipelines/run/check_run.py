@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from core.plan import Plan
-from core.questions import JointPlan
+from core.groups import AnyPlan
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -44,7 +43,7 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str]) -> None:
         )
 
 
-def check_place(job: Job | QuestionsJob, plan: Plan | JointPlan, clock: Callable[[], datetime]) -> None:
+def check_place(job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], datetime]) -> None:
     """Check that the ledger admits a run, and that its output can be written.
 
     Raises:

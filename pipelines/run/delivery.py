@@ -10,6 +10,7 @@ from apache_beam.typehints.decorators import no_annotations
 from core.domain import Grid
 from core.input_checks import Checked
 from core.plan import Finding, InParts
+from pipelines.grouped_release import GroupedDraft, write_grouped_release
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.joint_release import (
@@ -171,4 +172,15 @@ def write_answers(answers: list[tuple[str, dict[str, Any]]], draft: JointDraft, 
     """Write the release of several questions, the tables of which are stored, unless there is one."""
     with plain_errors("Write"):
         write_joint_release(delivery.folder, draft, answers)
+        delivery.finish()
+
+
+@no_annotations
+def write_groups(
+    states: list[tuple[int, Finding | Checked]], draft: GroupedDraft, delivery: Delivery
+) -> None:
+    """Write the release of all groups unless there is one, like `write_whole`."""
+    with plain_errors("Write"):
+        _check_place(delivery)
+        write_grouped_release(delivery.folder, draft, states)
         delivery.finish()

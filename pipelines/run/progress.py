@@ -119,13 +119,25 @@ class Announced:
 
 
 @contextmanager
-def announced(rounds: Sequence[Round], events: Events) -> Iterator[Sequence[Round]]:
-    """Yield rounds that report their releases to `events`, if these are written."""
+def announced(rounds: Sequence[Round], events: Events, times: int = 1) -> Iterator[Sequence[Round]]:
+    """Yield rounds that report their releases to `events`, if these are written.
+
+    Args:
+        rounds: the rounds.
+        events: the log.
+        times: how many strands run these rounds; a round is reported once it has released in all of them.
+    """
     if events.stream is None:
         yield rounds
         return
-    listener = uuid.uuid4().hex
-    _LISTENERS[listener] = lambda name: events.emit("round_released", round=name)
+    listener, released = uuid.uuid4().hex, Counter[str]()
+
+    def heard(name: str) -> None:
+        released[name] += 1
+        if released[name] % times == 0:
+            events.emit("round_released", round=name)
+
+    _LISTENERS[listener] = heard
     try:
         yield [Announced(round_, listener) for round_ in rounds]
     finally:

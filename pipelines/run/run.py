@@ -4,26 +4,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult
 
 from core.errors import ShoalError
+from core.groups import AnyPlan, GroupedPlan
 from core.plan import Plan
-from core.questions import JointPlan
-from core.rounds import looks_of, parts_of
+from core.rounds import Strand, looks_of, parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress, Step
+from pipelines.grouped_plan import plan_job
+from pipelines.grouped_release import draft_grouped_release
+from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.ledger.ledger import (
     charge_run,
     now,
 )
-from pipelines.plan import make_plan
 from pipelines.release import (
     FILES,
     RELEASE,
@@ -35,6 +37,7 @@ from pipelines.run.delivery import (
     Delivery,
     delivery_of,
     encoded_part,
+    write_groups,
     write_one_part,
     write_table,
     write_whole,
@@ -61,7 +64,8 @@ from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.records import Records
 from transforms.run_function import Function
-from transforms.run_rounds import RunRounds
+from transforms.run_rounds import SHARDS, RunRounds, RunStrands, passes_of
+from transforms.split_groups import ReaderOfGroups
 from transforms.split_units import Splitting
 
 
@@ -73,20 +77,26 @@ class Prepared:
         job: the job.
         options: options of Beam.
         source: its input.
-        plan: its plan.
+        plan: its plan; that of all groups where it is asked about each of them by itself.
         salt: 16 secret bytes that choose samples.
     """
 
     job: Job
     options: PipelineOptions
     source: Source
-    plan: Plan
+    plan: Plan | GroupedPlan
     salt: bytes = field(repr=False)
 
     @property
     def function(self) -> Function | None:
         """The function whose answers are the records; None where the records are rows or units."""
         return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that the job is asked about one by one; 0 where it is not."""
+        keys = self.source.groups
+        return len(keys.labels or ()) if keys is not None and self.job.apart else 0
 
     @property
     def bounding(self) -> UnitBounds | None:
@@ -135,7 +145,7 @@ def prepare_run(
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
     salt = secret_salt()
-    prepared = Prepared(job, options, source, make_plan(job, salt), salt)
+    prepared = Prepared(job, options, source, plan_job(job, salt), salt)
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
         import_function(prepared.function)
     attempt = attempt_of(prepared)
@@ -194,8 +204,10 @@ def run_job(
             several = isinstance(prepared, PreparedQuestions)
             progress.expect(steps_of_questions(prepared) if several else steps_of(prepared))
             build: Any = build_joint_pipeline if several else build_pipeline
-            telling = (
-                announced_questions(prepared, events) if several else announced(prepared.plan.rounds, events)
+            telling: Any = (
+                announced_questions(prepared, events)
+                if several
+                else announced(prepared.plan.rounds, events, max(1, prepared.groups))
             )
             with telling as rounds, watched(progress, prepared.options) as started:
                 done = _submit(partial(build, prepared, delivery, rounds), delivery, started)
@@ -227,7 +239,10 @@ def _submit(
 
 
 def _charge(
-    job: Job | QuestionsJob, plan: Plan | JointPlan, delivery: Delivery, clock: Callable[[], datetime]
+    job: Job | QuestionsJob,
+    plan: AnyPlan,
+    delivery: Delivery,
+    clock: Callable[[], datetime],
 ) -> tuple[Delivery, bool]:
     """Charge the job to its ledger.
 
@@ -246,6 +261,8 @@ def steps_of(prepared: Prepared) -> list[Step]:
     """Return the steps of a run that count what they have done, in order."""
     source = prepared.source
     passes = [(round_.name, 1 + looks_of(round_)) for round_ in prepared.plan.rounds]
+    if prepared.groups:
+        passes = [(name, 1) for name in passes_of([Strand(prepared.plan.rounds, prepared.plan.start)])]
     gather = Step(GATHERED, source.row_groups, "row groups")
     if prepared.function is not None:
         blocks = prepared.job.task_params.blocks
@@ -260,6 +277,8 @@ def steps_of(prepared: Prepared) -> list[Step]:
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the pipeline of a run: read, all rounds, write."""
     job, plan, source = prepared.job, prepared.plan, prepared.source
+    if isinstance(plan, GroupedPlan):
+        return build_grouped_pipeline(prepared, delivery, rounds)
     pipeline = open_pipeline(prepared.options)
     elements = pipeline | "Read" >> ReadBlocks(source)
     reader: Records
@@ -285,6 +304,30 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     return pipeline
 
 
+def build_grouped_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
+    """Return the pipeline of a run that is asked about each group by itself: a strand of rounds for each."""
+    pipeline = open_pipeline(prepared.options)
+    elements, records = read_groups(prepared, pipeline)
+    draft = draft_grouped_release(cast(GroupsJob, prepared.job), cast(GroupedPlan, prepared.plan))
+    strands = [Strand(tuple(rounds), prepared.plan.start)] * records.groups
+    last = elements | "Rounds" >> RunStrands(
+        strands, SecureNoise(), records, max(1, SHARDS // records.groups)
+    )
+    _ = last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
+    return pipeline
+
+
+def read_groups(prepared: Prepared, pipeline: beam.Pipeline) -> tuple[beam.PCollection, ReaderOfGroups]:
+    """Return what every pass reads, and how it becomes the records of the groups."""
+    job, source, bounding = prepared.job, prepared.source, prepared.bounding
+    elements, salt = pipeline | "Read" >> ReadBlocks(source), None
+    if bounding is None:
+        reader: Records = replace(Reader.of(source, job.grid, job.checks > 0), apart=True)
+    else:
+        elements, reader, salt = elements | "Units" >> BoundUnits(bounding), bounding.reader, prepared.salt
+    return elements, ReaderOfGroups(reader, prepared.groups, job.grid.dimension, salt)
+
+
 def attempt_of(prepared: Prepared) -> Attempt | None:
     """Return the attempt at a table in parts, or None where the release is of one piece.
 
@@ -293,7 +336,7 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     """
     job, plan = prepared.job, prepared.plan
     parts = parts_of(plan.rounds[-1])
-    if parts == 1:
+    if parts == 1 or isinstance(plan, GroupedPlan):  # which has none
         return None
     chosen = job.keep in ("one", "last") or job.bounds is not None
     salt = prepared.salt if chosen else b""

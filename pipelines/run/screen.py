@@ -121,6 +121,11 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
         raise JobError(
             f"RELEASE {path} contains no ball (outcome {release['outcome']}): nothing can be screened."
         )
+    if "groups" in release:
+        raise JobError(
+            f"RELEASE {path} has balls of {len(release['groups'])} groups: rows are screened by the balls of "
+            "all records, so give a release without group_by."
+        )
     try:
         domain, result = release["domain"], release["result"]
         ball = domain.get("ball")

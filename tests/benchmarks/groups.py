@@ -2,9 +2,15 @@
 
 The baseline splits epsilon evenly between count and sum, gives each Laplace noise, and divides them. Errors
 are medians over runs of the median over the released groups: of a count in rows, of a sum and a mean in parts
-of the column's largest value. What bounds on contributions leave out is part of an error. Run by
-`make bench-groups`; SHOAL_DATA names the folder of the datasets, and PIPELINEDP a Python that has PipelineDP
-0.3.1. Rows a second are of one process, with the bounds on contributions.
+of the column's largest value.
+
+A second table has the median as the only measure, beside the task `quantiles` on the rows of each group, and
+the exact median by numpy. Its errors are medians over runs of the mean over the released groups: of the
+rank in rows, and of the value in parts of the largest one.
+
+What bounds on contributions leave out is part of an error. Run by `make bench-groups`; SHOAL_DATA names the
+folder of the datasets, and PIPELINEDP a Python that has PipelineDP 0.3.1. Rows a second are of one process,
+with the bounds on contributions.
 """
 
 import json
@@ -21,7 +27,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from core.rounds import run_in_memory
+from core.budget import Budget
+from core.domain import Grid
+from core.neighbors import Neighbors
+from core.quantiles.params import Quantiles
+from core.quantiles.task import QUANTILES
+from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
@@ -126,17 +137,19 @@ class Truth:
         return tuple(float(np.median(each)) for each in off)  # type: ignore[return-value]
 
 
-def shoal(case: Case, path: Path, truth: Truth) -> tuple[list[Any], float]:
-    """Return the errors and found keys of each run, and the processor seconds of one pass and release."""
+def released(
+    case: Case, path: Path, keys: list[str], measures: list[Any]
+) -> tuple[list[tuple[Any, dict[str, Any]]], float]:
+    """Return found keys and table of each run, and the processor seconds of one pass and release."""
     grid = {"lower": [0.0], "upper": [case.high], "step": case.high / 10_000}
-    keys: Any = "private" if case.private else [json.loads(label) for label in truth.keys.tolist()]
+    listed: Any = "private" if case.private else [json.loads(label) for label in keys]
     raw: dict[str, Any] = {
         "task": "statistics",
         "input": {"path": str(path), "columns": [case.value], "checks": 0.0},
         "domain": grid,
         "privacy": {"epsilon": EPSILON, "delta": DELTA},
-        "params": {"measures": ["count", "sum", "mean"]},
-        "group_by": {"columns": list(case.keys), "keys": keys},
+        "params": {"measures": measures},
+        "group_by": {"columns": list(case.keys), "keys": listed},
         "output": "/nowhere/out",
     }
     if case.unit:
@@ -157,13 +170,87 @@ def shoal(case: Case, path: Path, truth: Truth) -> tuple[list[Any], float]:
     runs = []
     for _ in range(RUNS):
         found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise())
-        table, keys_found = found.table(job.grid), np.char.decode(found.labels)
-        if table is None:
+        runs.append((np.char.decode(found.labels), found.table(job.grid) or {}))
+    return runs, seconds
+
+
+def shoal(case: Case, path: Path, truth: Truth) -> tuple[list[Any], float]:
+    """Return the errors and found keys of each run, and the processor seconds of one pass and release."""
+    tables, seconds = released(case, path, truth.keys.tolist(), ["count", "sum", "mean"])
+    runs = []
+    for keys, table in tables:
+        if not table:
             runs.append((0, math_nan()))
             continue
         known = np.nan_to_num(table["mean"])
-        runs.append((len(keys_found), truth.errors(keys_found, table["count"], table["sum"], known)))
+        runs.append((len(keys), truth.errors(keys, table["count"], table["sum"], known)))
     return runs, seconds
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """The sorted values of each key."""
+
+    values: dict[str, Floats]
+    high: float
+
+    @classmethod
+    def of(cls, keys: NDArray[np.str_], values: Floats, high: float) -> "Sorted":
+        """Sort the values by key."""
+        order = np.lexsort((values, keys))
+        there, starts = np.unique(keys[order], return_index=True)
+        parts = np.split(values[order], starts[1:])
+        return cls(dict(zip(there.tolist(), parts, strict=True)), high)
+
+    def errors(self, keys: Any, medians: Any) -> tuple[float, float]:
+        """Return the mean errors of the released medians, in rows and in parts of the largest value."""
+        ranks, off = [], []
+        step = self.high / 10_000
+        for key, median in zip(keys, np.rint(np.asarray(medians) / step) * step, strict=True):
+            here = self.values[key]
+            below, upto = np.searchsorted(here, median, "left"), np.searchsorted(here, median, "right")
+            ranks.append(max(0.0, below - len(here) / 2, len(here) / 2 - upto))
+            off.append(abs(median - here[(len(here) - 1) // 2]) / self.high)
+        return (float(np.mean(ranks)), float(np.mean(off))) if ranks else (np.nan, np.nan)
+
+
+def medians_alone(case: Case, truth: Sorted) -> list[Any]:
+    """Return the errors of the task `quantiles` on the rows of each key, each time with all of epsilon."""
+    grid, step = Grid((0.0,), (case.high,), case.high / 10_000), case.high / 10_000
+    alone = Quantiles((0.5,))
+    neighbors, budget = Neighbors("add_or_remove_one"), Budget(EPSILON, DELTA)
+    plan = QUANTILES.plan(grid, alone, budget, neighbors, bytes(16))
+    runs = []
+    for _ in range(RUNS):
+        found = []
+        for values in truth.values.values():
+            points = np.rint(values / step).astype(np.int64)[:, None]
+            block = Block(points, np.arange(len(points), dtype=np.uint64))
+            found.append(run_in_memory(plan.rounds, [block], plan.start, SecureNoise()).steps[0] * step)
+        runs.append((len(found), truth.errors(truth.values, found)))
+    return runs
+
+
+def medians(case: Case, path: Path, rows: pa.Table, keys: NDArray[np.str_], values: Floats) -> None:
+    """Print the rows of the second table."""
+    truth = Sorted.of(keys, np.rint(values / (case.high / 10_000)) * (case.high / 10_000), case.high)
+    tables, seconds = released(case, path, list(truth.values), [{"quantiles": [0.5]}])
+    runs = [(len(k), truth.errors(k, table.get("quantile_0.5", ()))) for k, table in tables]
+    show(case.name, "Shoal", runs, len(rows) / seconds)
+    started = time.process_time()
+    exact = Sorted.of(keys, values, case.high)
+    done = time.process_time() - started
+    show(case.name, "exact, by numpy", [(len(exact.values), (0.0, 0.0))], len(rows) / done)
+    if not case.private:
+        show(case.name, "`quantiles` alone on each group", medians_alone(case, truth), None)
+    for noise in ("laplace", "gaussian"):
+        try:
+            peers, seconds = peer_runs(case, rows, keys, list(truth.values), noise, ["MEDIAN"])
+        except NotThere as error:
+            print(error, file=sys.stderr)
+            continue
+        runs = [(len(run), truth.errors(run, [value for (value,) in run.values()])) for run in peers]
+        show(case.name, f"PipelineDP, {noise}", runs, len(rows) / seconds)
 
 
 def math_nan() -> tuple[float, float, float]:
@@ -184,13 +271,13 @@ def by_hand(case: Case, truth: Truth) -> list[Any]:
     return runs
 
 
-def peer(
-    case: Case, rows: pa.Table, keys: NDArray[np.str_], truth: Truth, noise: str
-) -> tuple[list[Any], float]:
-    """Return the errors and found keys of PipelineDP, and its processor seconds of one run."""
+def peer_runs(
+    case: Case, rows: pa.Table, keys: NDArray[np.str_], public: list[str], noise: str, metrics: list[str]
+) -> tuple[list[dict[str, list[float]]], float]:
+    """Return the metrics of the keys that each run of PipelineDP finds, and the processor seconds of one."""
     unit = rows.column(case.unit).to_pylist() if case.unit else list(range(len(rows)))
     asked = {
-        "metrics": ["COUNT", "SUM", "MEAN"],
+        "metrics": metrics,
         "noise": noise,
         "epsilon": EPSILON,
         "delta": DELTA,
@@ -198,19 +285,27 @@ def peer(
         "rows": case.rows,
         "low": 0.0,
         "high": case.high,
-        "public": None if case.private else truth.keys.tolist(),
+        "public": None if case.private else public,
         "runs": PEER_RUNS,
     }
     python = os.environ.get("PIPELINEDP")
     columns = {"unit": unit, "key": keys.tolist(), "value": rows.column(case.value).to_pylist()}
     done = aggregate(columns, asked, None if python is None else Path(python))
+    return [run["groups"] for run in done], min(run["seconds"] for run in done)
+
+
+def peer(
+    case: Case, rows: pa.Table, keys: NDArray[np.str_], truth: Truth, noise: str
+) -> tuple[list[Any], float]:
+    """Return the errors and found keys of PipelineDP, and its processor seconds of one run."""
+    done, seconds = peer_runs(case, rows, keys, truth.keys.tolist(), noise, ["COUNT", "SUM", "MEAN"])
     found = []
-    for run in done:
-        released = sorted(run["groups"])
-        values = np.array([run["groups"][key] for key in released]).reshape(-1, 3)
-        errors = truth.errors(np.array(released, dtype=str), *values.T) if released else math_nan()
-        found.append((len(released), errors))
-    return found, min(run["seconds"] for run in done)
+    for groups in done:
+        there = sorted(groups)
+        values = np.array([groups[key] for key in there]).reshape(-1, 3)
+        errors = truth.errors(np.array(there, dtype=str), *values.T) if there else math_nan()
+        found.append((len(there), errors))
+    return found, seconds
 
 
 def show(name: str, how: str, runs: list[Any], rate: float | None) -> None:
@@ -218,19 +313,16 @@ def show(name: str, how: str, runs: list[Any], rate: float | None) -> None:
     errors = np.median([errors for _, errors in runs], axis=0)
     found = np.median([found for found, _ in runs])
     shown = "" if rate is None else f"{rate:,.0f}"
-    print(
-        f"| {name} | {how} | {found:.0f} | {errors[0]:.3g} | {errors[1]:.3g} | {errors[2]:.2g} | {shown} |",
-        flush=True,
-    )
+    figures = " | ".join(f"{error:.3g}" for error in errors)
+    print(f"| {name} | {how} | {found:.0f} | {figures} | {shown} |", flush=True)
 
 
 def main() -> None:
-    """Print a table; arguments name cases."""
+    """Print two tables; arguments name cases."""
+    chosen = [case for case in CASES if not sys.argv[1:] or any(word in case.name for word in sys.argv[1:])]
     print("| data | by | keys found | count | sum / largest | mean / largest | rows a second |")
     print("|---|---|---|---|---|---|---|")
-    for case in CASES:
-        if sys.argv[1:] and not any(word in case.name for word in sys.argv[1:]):
-            continue
+    for case in chosen:
         with tempfile.TemporaryDirectory() as folder:
             path, rows = load(case, Path(folder))
             keys = labels(case, rows)
@@ -248,6 +340,13 @@ def main() -> None:
                     print(error, file=sys.stderr)
                     continue
                 show(case.name, f"PipelineDP, {noise}", runs, len(rows) / seconds)
+    print("\n| data | median by | keys found | rank, rows | value / largest | rows a second |")
+    print("|---|---|---|---|---|---|")
+    for case in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            path, rows = load(case, Path(folder))
+            values = np.clip(rows.column(case.value).to_numpy().astype(float), 0, case.high)
+            medians(case, path, rows, labels(case, rows), values)
 
 
 if __name__ == "__main__":

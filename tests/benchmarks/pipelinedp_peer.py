@@ -28,7 +28,9 @@ folder = sys.argv[1]
 asked = json.load(open(folder + "/asked.json"))
 rows = pq.read_table(folder + "/rows.parquet").to_pydict()
 data = list(zip(rows["unit"], rows["key"], rows["value"]))
-metrics = [getattr(pipeline_dp.Metrics, name) for name in asked["metrics"]]
+median = pipeline_dp.Metrics.PERCENTILE(50)
+metrics = [median if name == "MEDIAN" else getattr(pipeline_dp.Metrics, name) for name in asked["metrics"]]
+names = ["percentile_50" if name == "MEDIAN" else name.lower() for name in asked["metrics"]]
 kinds = {"laplace": pipeline_dp.NoiseKind.LAPLACE, "gaussian": pipeline_dp.NoiseKind.GAUSSIAN}
 runs = []
 for _ in range(asked["runs"]):
@@ -43,7 +45,7 @@ for _ in range(asked["runs"]):
         value_extractor=lambda r: r[2])
     found = engine.aggregate(data, params, extractors, asked["public"])
     budget.compute_budgets()
-    groups = {str(key): [float(getattr(m, name.lower())) for name in asked["metrics"]] for key, m in found}
+    groups = {str(key): [float(getattr(m, name)) for name in names] for key, m in found}
     runs.append({"seconds": time.process_time() - started, "groups": groups})
 json.dump(runs, open(folder + "/runs.json", "w"))
 """
@@ -70,7 +72,8 @@ def aggregate(
 
     Args:
         rows: columns `unit`, `key` and `value`.
-        asked: metrics, noise, epsilon, delta, groups, rows, low, high, public (keys, or None) and runs.
+        asked: metrics (`MEDIAN` is its 50th percentile), noise, epsilon, delta, groups, rows, low, high,
+            public (keys, or None) and runs.
         python: of an environment that has PipelineDP; None installs it.
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -71,6 +71,16 @@ def test_ten_questions_with_gaussian_noise_get_three_times_their_part() -> None:
     assert gaussian_delta(1.0, rho) < 1e-6 < gaussian_delta(1.0, 1.3**2 * rho)
 
 
+def test_questions_that_spend_more_than_in_proportion_fit_too() -> None:
+    def plan(budget: Budget) -> Plan:
+        return question("k_means", k=3)(
+            replace(budget, epsilon=budget.epsilon * (budget.epsilon / 0.1) ** 0.2)
+        )
+
+    joint = plan_together(many(10, plan), BUDGET)
+    assert joint.factor > 1.5 and 0.8 < joint.spend.epsilon <= 1.0 + 1e-9
+
+
 def test_pure_questions_that_gain_nothing_are_planned_once() -> None:
     calls = 0
 

@@ -118,7 +118,8 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
             return [cube(1 << 12, 2), line(1 << 14)], wide, sizes
         case "statistics":
             every = {"measures": ("count", "sum", "mean", "variance")}
-            return [cube(100, 1), cube(1 << 20, 2)], [every, {"measures": ("sum",)}], sizes
+            ranks = {"measures": ("count", {"quantiles": (0.1, 0.5, 0.9)}, "minimum")}
+            return [cube(100, 1), cube(1 << 20, 2)], [every, {"measures": ("sum",)}, ranks], sizes
         case "interior_point":
             return lines, [{}], [500, 2_000, 30_000]
         case "threshold":

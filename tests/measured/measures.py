@@ -107,7 +107,10 @@ class HistogramMeasure(Measure):
 
 
 class StatisticsMeasure(Measure):
-    """Root mean square error of counts, of sums and means in parts of their columns' ranges."""
+    """Root mean square error of counts, of sums and means in parts of their columns' ranges, and of ranks.
+
+    A quantile that its interval does not hold is as far off as can be.
+    """
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
         grid, n, figures = self.case.grid, len(self.points), {}
@@ -115,6 +118,10 @@ class StatisticsMeasure(Measure):
         released = next((max(v.value, 0) for v in result.values if v.measure == "count"), 0)
         for value in result.values:
             off = 0.0
+            if value.measure.startswith(("quantile", "minimum", "maximum")):
+                name = "rank_error" if value.measure.startswith("quantile") else "extreme_error"
+                figures[name] = max(figures.get(name, 0.0), self._rank_off(value))
+                continue
             if value.column is not None:
                 column = self.points[:, value.column].astype(np.float64)
                 half = grid.extents[value.column] / 2
@@ -128,6 +135,21 @@ class StatisticsMeasure(Measure):
                 name = f"{value.measure}_error"
                 figures[name] = max(figures.get(name, 0.0), off)
         return figures
+
+    def _rank_off(self, value: Any) -> float:
+        axis, n = value.column, len(self.points)
+        ends = {"minimum": 0.0, "maximum": 1.0}
+        wanted = n * (ends[value.measure] if value.measure in ends else float(value.measure.split("_")[1]))
+
+        def at(units: float) -> int:
+            return round((units - self.case.grid.lower[axis]) / self.case.grid.step)
+
+        if value.low is not None:
+            low = int((self._sorted[:, axis] < at(value.low)).sum())
+            high = int((self._sorted[:, axis] <= at(value.high)).sum())
+            if not low <= wanted <= high:
+                return INFINITE
+        return self._off(at(value.value), wanted, axis)
 
     def error(self, found: Any) -> float:
         return float(np.sqrt(np.mean(np.square(list(self.figures(found, {}).values())))))

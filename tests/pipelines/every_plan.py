@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, get_args, get_type_hints
@@ -12,11 +12,14 @@ import numpy as np
 
 import core.task
 from core.errors import InvalidValue
+from core.groups import GroupedPlan
 from core.plan import Plan
 from core.questions import JointPlan
 from core.rounds import Block
 from core.task import Method
 from pipelines.errors import JobError
+from pipelines.grouped_plan import make_grouped_plan
+from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job, check_job, check_several
 from pipelines.job.questions import QuestionsJob
 from pipelines.joint_plan import make_joint_plan, questions_of
@@ -60,6 +63,8 @@ PLANE = {"input.columns": ["x", "y"], "domain.lower": [0, 0], "domain.upper": [1
 NEAR = {"privacy.policy": {"distance": 3 * 2.0**-10}}
 CHECKED = {"input.checks": 0.125}
 CONTRIBUTED = {"input.unit": "u", "contributions": {"groups": 2, "rows": 3}}
+THIRDS: dict[str, Any] = {"quantiles": [0.3, 0.6]}
+MEDIAN: dict[str, Any] = {"quantiles": [0.5]}
 IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
@@ -128,6 +133,41 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
             "params.measures": ["mean"],
             "group_by": {"columns": ["c"], "keys": "private"},
             "privacy.epsilon": 8.0,
+        },
+        {
+            "params.measures": ["count", "units", "sum"],
+            "domain.lower": [-0.5, 0.25],
+            "input.unit": "u",
+            "contributions": {"groups": 2, "rows": 3, "clamp": "unit"},
+            "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]},
+        },
+        {
+            "params.measures": ["sum"],
+            "input.unit": "u",
+            "contributions": {"groups": 2, "rows": 3, "clamp": "unit"},
+            "group_by": {"columns": ["c"], "keys": "private"},
+            "privacy.epsilon": 8.0,
+        },
+        {**LINE, "params.measures": ["count", THIRDS, "minimum"]},
+        {"params.measures": [MEDIAN, "maximum"], "group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}},
+        {
+            **LINE,
+            "params": {"measures": [THIRDS, "sum"], "parts": 3},
+            "group_by": {"columns": ["c"], "keys": "private"},
+        },
+        {**LINE, "params.measures": [THIRDS], "input.unit": "u", "contributions": {"rows": 2}},
+        {
+            **LINE,
+            **CONTRIBUTED,
+            "params.measures": ["units", THIRDS, "minimum"],
+            "group_by": {"columns": ["c"], "keys": "private"},
+            "privacy.epsilon": 30.0,
+        },
+        {
+            **LINE,
+            **CONTRIBUTED,
+            "params.measures": [MEDIAN, "minimum"],
+            "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]},
         },
     ),
     "threshold": (
@@ -210,7 +250,8 @@ def _policies(job: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield next(iter(policy)) + ("+counts" if "constraints" in given else ""), given
 
 
-def _jobs(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def jobs_of(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the name and the job of every setting of a task, also of those that are refused."""
     variants = ({}, *VARIANTS.get(task, ()))
     for number, variant in enumerate(variants):
         for choice in choices(task):
@@ -295,19 +336,62 @@ def _question_settings() -> Iterator[Setting]:
             yield QuestionSetting(f"questions-{name}-{question}", own, plan, question)
 
 
+GROUPS: dict[str, dict[str, Any]] = {
+    "rows": CHECKED,
+    "units": {"input.unit": "u", "contributions": {"groups": 2}},
+}
+"""What changes in a job that is asked about each of three groups, `a`, `b` and `c`, by itself."""
+
+
+@dataclass(frozen=True)
+class GroupSetting(Setting):
+    """A group of a job that is asked about each of several groups, with the plan that it has."""
+
+    grouped: GroupedPlan
+
+    @cached_property
+    def plan(self) -> Plan:
+        return self.grouped.each
+
+
+def grouped_tasks() -> list[str]:
+    """Return the tasks that are asked about each group by itself."""
+    return [task for task in SETTINGS_OF if TASKS[task].job is GroupsJob]
+
+
+@cache
+def grouped_plans() -> dict[str, tuple[GroupsJob, GroupedPlan]]:
+    """Return small jobs by group with their plans, by name."""
+    found = {}
+    for task, (name, more), relation in itertools.product(
+        grouped_tasks(), GROUPS.items(), ("add_or_remove_one", "replace_one")
+    ):
+        raw = _with(_with(_with(_base(), changes(task)), FITTED.get(task, {})), more)
+        raw["privacy"] |= {"neighbors": relation, "epsilon": 3.0}  # so that a group makes all draws
+        job = check_job(raw | {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}})
+        found[f"groups-{task}-{name}-{relation}"] = job, make_grouped_plan(job, SALT)
+    return found
+
+
+def _group_settings() -> Iterator[Setting]:
+    for name, (job, plan) in grouped_plans().items():
+        yield GroupSetting(name, job.of_each(plan.budget), plan)
+
+
 @contextmanager
 def shared_drafts() -> Iterator[None]:
     """Draft equal methods once: settings that differ in the method they ask for compare the same ones.
 
-    Drafts are told apart by all that a method holds, but for the name of the one that is asked for.
+    Drafts are told apart by all that a method holds, but for the name of another one that is asked for.
     """
     alone = core.task._calibrated
     drafts: dict[tuple[type, str], Any] = {}
 
     def shared(method: Method[Any]) -> Any:
         params = method.setting.params
-        if hasattr(params, "method") and not getattr(params, "shares", None):  # whose names follow from it
-            params = replace(params, method="auto")
+        if getattr(params, "method", method.name) != method.name:
+            with suppress(InvalidValue):  # some parameters are for one method alone
+                params = replace(params, method="auto")
         key = type(method), repr(replace(method, setting=replace(method.setting, params=params)))
         if key not in drafts:
             try:
@@ -329,9 +413,9 @@ def shared_drafts() -> Iterator[None]:
 def settings() -> tuple[Setting, ...]:
     """Return every setting that is not refused."""
     with shared_drafts():
-        found = list(_question_settings())
+        found = [*_question_settings(), *_group_settings()]
         for task in SETTINGS_OF:
-            for name, raw in _jobs(task):
+            for name, raw in jobs_of(task):
                 try:
                     setting = Setting(name, check_job(raw))
                     _ = setting.plan

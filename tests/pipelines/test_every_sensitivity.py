@@ -25,6 +25,7 @@ from core.mechanisms.choosing import Choosing
 from core.mechanisms.partition_selection import CountThreshold
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
+from core.policy import Partition
 from core.rounds import Block
 from tests.pipelines.every_plan import Setting, blocks, with_groups
 from tests.pipelines.probing import Look, Probe, born, changes_of, loss
@@ -59,14 +60,19 @@ def looked_at(name: str) -> bool:
 
 
 def extremes(setting: Setting, points: np.ndarray) -> np.ndarray:
-    """Return records to add: corners, the middle, one that is there, and its near and far ones."""
+    """Return records to add: corners, the middle, one that is there, near and far ones, ends of its part."""
     extents = np.asarray(setting.job.grid.extents)
     there = points[0] if len(points) else extents // 3
     step = np.eye(len(extents), dtype=np.int64)[0]
     policy = setting.plan.policy
     far = step * (min(extents[0], 1) if policy is None else min(extents[0], policy.secrets.reach(extents)))
     some = [0 * extents, extents, extents // 2, there, there + step, there + far, there - far, far]
-    some += [np.where(step, extents, 0), np.where(step, 0, extents)]
+    half = np.arange(len(extents)) < len(extents) // 2
+    some += [np.where(part, *ends) for part in (step, half) for ends in ((extents, 0), (0, extents))]
+    if policy is not None and isinstance(policy.secrets, Partition):
+        widths = np.asarray(policy.secrets.widths)
+        first = there // widths * widths
+        some += [first, first + widths - 1]
     return np.unique(np.clip(some, 0, extents).astype(np.int64), axis=0)
 
 

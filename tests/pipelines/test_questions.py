@@ -276,7 +276,8 @@ def test_statistics_by_group_stand_beside_other_questions(bench: Bench, several:
     assert result.exit_code == 0, result.stderr
     release, out = bench.release(), bench.folder / "out"
     answer = release["answers"]["by_city"]
-    assert answer["contributions"] == {"groups": 2, "rows": 2} and answer["privacy"]["keep"] is None
+    assert answer["contributions"] == {"groups": 2, "rows": 2, "clamp": "row"}
+    assert answer["privacy"]["keep"] is None
     assert answer["group_by"] == {"columns": ["city"], "public_keys": None, "truncate": {}}
     assert {name: len(pq.read_table(out / f"{name}.parquet")) for name in ("by_city", "by_kind")} == {
         "by_city": 3,
@@ -472,7 +473,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "groups of another task": (
         {f"{SPOT}.group_by": GROUPED["by_city"]["group_by"]},
-        f"{SPOT}.group_by is not a known key: the keys of {SPOT} are task, columns",
+        f"{SPOT}.group_by is given: only statistics has groups beside other questions",
     ),
     "a key of floats": (
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.group_by.columns": ["x"]},

@@ -173,17 +173,20 @@ class BudgetSplit:
             counts=tuple(
                 Laplace.of(f"count of {name}", (1 - _SUM) * epsilon[name], one) for name in averages
             ),
-            fit=self._fit(epsilon["fit_radius"] / changes, changes),
+            fit=self._fit(epsilon["fit_radius"]),
             count=Laplace.of("count", epsilon["count"], one),
         )
 
-    def _fit(self, epsilon: float, changes: int) -> AboveThreshold | Exponential:
+    def _fit(self, epsilon: float) -> AboveThreshold | Exponential:
+        """Return what chooses the ball or its radius.
+
+        A replaced record changes no count by more than 1, so AboveThreshold needs no group privacy for it.
+        """
         if self.lattice:
-            return Exponential.of("ball", epsilon, spread=1, changes=changes)
-        scale = 2 / epsilon
-        return AboveThreshold(
-            what="radius", threshold_scale=scale, query_scale=scale, monotone=True, changes=changes
-        )
+            changes = self._between
+            return Exponential.of("ball", epsilon / changes, spread=1, changes=changes)
+        one = epsilon / self.changes
+        return AboveThreshold.of("radius", one, self.setting.neighbors, counts=True, changes=self.changes)
 
     @property
     def _between(self) -> int:

@@ -138,8 +138,9 @@ class FitRadius:
 
     AboveThreshold goes through the candidate radii about the center from the smallest up, and then through
     the wide radii about the chosen region, but for the last. Where none is chosen, the ball has the last
-    wide radius. The count within a radius has sensitivity 1, and an added record never lowers it, so the
-    queries are monotone. The count of the released ball has sensitivity 1.
+    wide radius. The count within a radius has sensitivity 1 under both relations. An added record never
+    lowers it, so the queries are monotone under `add_or_remove_one`. Under `replace_one` they need not be,
+    because the balls have two centers. The count of the released ball has sensitivity 1.
 
     Without wider balls, the ball lies about the chosen region, and the radius is bounded. With them, the ball
     holds about the target wherever there are so many records, however wide it must be.

@@ -122,9 +122,9 @@ def check_average(inner, draws, rate, moves, charge, state):
 
 
 def check_fit_radius(inner, draws, rate, moves, charge, state):
-    first, *rest, count = scales(draws)
-    assert {*rest} == {first}
-    assert moves * 2 / first == pytest.approx(charge("Above").epsilon)
+    threshold, *queries, count = scales(draws)
+    (query,) = {*queries}
+    assert 1 / threshold + moves / query == pytest.approx(charge("Above").epsilon)
     assert 1 / count == pytest.approx(charge("count").epsilon)
 
 

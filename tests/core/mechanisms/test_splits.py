@@ -78,7 +78,7 @@ def test_outcomes_of_a_limited_number_of_cells_are_as_likely_as_charged():
 def test_outcomes_of_a_replacement_are_as_likely_as_charged(scale, decay):
     """U + 1 / scale, and not less: the record moves between two points whose paths part at the root."""
     size, threshold, worst = 8, 3, 0.0
-    draw = Splits(what="cells", scale=scale, decay=decay, changes=2)
+    draw = Splits(what="cells", scale=scale, decay=decay, replaced=True, changes=2)
     for n, m in itertools.product(range(threshold + 3 * decay), (0, threshold, threshold + 3 * decay)):
         here, there = (outcomes(draw, [1] * n + [6] * m + [at], size, threshold) for at in (1, 6))
         worst = max(worst, *(abs(math.log(there[edges] / p)) for edges, p in here.items()))
@@ -86,6 +86,8 @@ def test_outcomes_of_a_replacement_are_as_likely_as_charged(scale, decay):
     assert worst >= 0.8 * draw.cost.epsilon
     one = Splits(what="cells", scale=scale, decay=decay).cost.epsilon
     assert draw.cost.epsilon == pytest.approx(one + 1 / scale)
+    added = Splits(what="cells", scale=scale, decay=decay, changes=2)
+    assert added.cost.epsilon == pytest.approx(2 * one)  # two additions, as of a unit with two rows
 
 
 @pytest.mark.parametrize("changes", [1, 2])

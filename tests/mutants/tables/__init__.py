@@ -1,6 +1,8 @@
 from tests.mutants.tables import (
     accounting,
     clusters,
+    doubled,
+    groups,
     looks,
     ordered,
     parts,
@@ -16,6 +18,7 @@ MUTANTS = (
     *clusters.ROUNDS,
     *clusters.NOISE,
     *clusters.SAMPLES,
+    *doubled.NOISE,
     *ordered.ROUNDS,
     *ordered.NOISE,
     *ordered.ARRIVAL,
@@ -30,6 +33,8 @@ MUTANTS = (
     *samplers.SAMPLERS,
     *parts.DRAWS,
     *parts.SHOWN,
+    *groups.COSTS,
+    *groups.RECORDS,
     *questions.COSTS,
     *questions.STRANDS,
     *questions.SHOWN,
@@ -37,5 +42,6 @@ MUTANTS = (
     *statistics.TOTALS,
     *statistics.CONTRIBUTIONS,
     *statistics.KEYS,
+    *statistics.RANKS,
 )
 """Every wrong version."""

@@ -61,3 +61,8 @@ LEDGER = Selection(("tests/pipelines/ledger/test_ledger.py",), "fit or twice or 
 
 def _and(one: str, other: str) -> str:
     return f"({one}) and ({other})" if other else one
+
+
+def needed(tasks: str, only: str = "") -> Selection:
+    """Some neighbors lose what a draw is charged, so that it has no more noise than it needs."""
+    return Selection(("tests/pipelines/test_every_charge.py",), only, tasks)

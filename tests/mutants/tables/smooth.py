@@ -279,8 +279,8 @@ GRAPHS = (
         12,
         "core/graphs/global_cost.py",
         "the noise of a cost is for half of the largest weight",
-        "self.changes * self.setting.grid.extents[2])",
-        "self.changes * self.setting.grid.extents[2] // 2)",
+        "self.setting.budget.epsilon, self.setting.grid.extents[2])",
+        "self.setting.budget.epsilon, self.setting.grid.extents[2] // 2)",
         spent("mst_cost", "add_or_remove"),
     ),
     Mutant(

@@ -1,16 +1,20 @@
 """Wrong versions of statistics: of the totals of groups, of their sensitivity, and of private keys."""
 
 from tests.mutants.mutant import Mutant, Selection
-from tests.mutants.tables.selections import charged, nothing_but_noise, spent
+from tests.mutants.tables.selections import SPLITS, charged, nothing_but_noise, spent
 
 _ROUND = "core/statistics/by_group.py"
 _CHANGE = "core/statistics/quantities.py"
 _METHODS = "core/statistics/methods.py"
 _KEYS = "core/mechanisms/partition_selection.py"
 _SELECTION = Selection(("tests/core/mechanisms/test_partition_selection.py",))
+_RANKS = "core/statistics/ranks.py"
+_SPLITS = "core/mechanisms/splits.py"
+_SUMS = "core/statistics/totals.py"
 _KEPT = "transforms/contributions.py"
 _BOUNDS = Selection(("tests/transforms/test_contributions.py",))
 _TASK = Selection(("tests/core/statistics/test_task.py",))
+_OF_RANKS = ("tests/core/statistics/test_ranks.py",)
 
 TOTALS = (
     Mutant(
@@ -33,16 +37,16 @@ TOTALS = (
         1,
         _ROUND,
         "private keys are released with exact numbers of units",
-        "found, self._noisy(aggregate, found, {units: noisy}, noise)",
-        "found, self._noisy(aggregate, found, {units: aggregate.at(found)[:, units]}, noise)",
+        "return found, {units: noisy}",
+        "return found, {units: aggregate.at(found)[:, units]}",
         nothing_but_noise("statistics"),
     ),
     Mutant(
         8,
         _ROUND,
         "what finds private keys is not charged",
-        "return added if self.selection is None else (self.selection, *added)",
-        "return added",
+        "return (*added, *ranks) if self.selection is None else (self.selection, *added, *ranks)",
+        "return (*added, *ranks)",
         charged("statistics"),
     ),
     Mutant(
@@ -84,7 +88,7 @@ CONTRIBUTIONS = (
         7,
         _CHANGE,
         "a unit counts with one row in each of its groups",
-        'return (1 if quantity.kind == "units" else self.rows) * quantity.bound',
+        "return self._rows(quantity) * quantity.bound",
         "return quantity.bound",
         spent("statistics"),
     ),
@@ -186,5 +190,113 @@ KEYS = (
         "odds = self._table[np.clip(counts, 0, last)]",
         "odds = self._table[np.clip(counts + 1, 0, last)]",
         Selection(_SELECTION.nodes, "with_its_odds or certain"),
+    ),
+)
+
+RANKS = (
+    Mutant(
+        7,
+        _RANKS,
+        "the choices of a quantile have half the noise",
+        "return self.noise.select_run(scores, lengths, scale)",
+        "return self.noise.select_run(scores, lengths, scale / 2)",
+        charged("statistics"),
+    ),
+    Mutant(
+        8,
+        _ROUND,
+        "the ranks of only one column are charged",
+        "ranks = tuple(draw for each in self.reading.ranks for draw in each.draws())",
+        "ranks = tuple(draw for each in self.reading.ranks[:1] for draw in each.draws())",
+        charged("statistics"),
+    ),
+    Mutant(
+        1,
+        _RANKS,
+        "an extreme is the exact one",
+        "return np.array([(found.step,) * 3])",
+        "return np.array([(int(counts.keys[0]) if len(counts) else found.step,) * 3])",
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        2,
+        _ROUND,
+        "groups without rows get no quantiles",
+        "found = [each.release(counts[each.sought.axis], noise) for each in self.reading.ranks]",
+        "if place < 0:\n                continue\n"
+        "            found = [each.release(counts[each.sought.axis], noise) for each in self.reading.ranks]",
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        7,
+        _RANKS,
+        "a unit moves ranks by one row in each of its groups",
+        "change.changes * change.groups * change.rows",
+        "change.changes * change.groups",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _RANKS,
+        "a unit moves the ranks of one group",
+        "change.changes * change.groups * change.rows",
+        "change.changes * change.rows",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _RANKS,
+        "a replaced row that changes its group counts as one change, for ranks",
+        "change.changes * change.groups * change.rows",
+        "change.groups * change.rows",
+        spent("statistics"),
+    ),
+    Mutant(
+        8,
+        _RANKS,
+        "two draws of one group are charged as one",
+        "in_each = 1 if draw.disjoint else draw.times",
+        "in_each = 1",
+        spent("statistics"),
+    ),
+    Mutant(
+        12,
+        _RANKS,
+        "the number of rows of a group is public under replace_one",
+        'Neighbors("replace_one" if change.fixed else "add_or_remove_one")',
+        'Neighbors("replace_one" if change.changes == 2 else "add_or_remove_one")',
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        12,
+        _SPLITS,
+        "two added rows cost splits as much as a replaced one",
+        "if not self.replaced or (self.changes, self.rate) != (2, 1.0):",
+        "if (self.changes, self.rate) != (2, 1.0):",
+        SPLITS,
+    ),
+    Mutant(
+        7,
+        _SUMS,
+        "the sum of a unit is not clamped",
+        "np.clip(of_units, *quantity.ends)",
+        "of_units",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _SUMS,
+        "sums are clamped for each row, as if it were a unit",
+        "order, first = _units(place, block.ids)\n    found",
+        "order, first = np.argsort(place, kind='stable'), np.arange(len(place))\n    found",
+        spent("statistics"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/values.py",
+        "values of the groups of a shard keep the places of all groups",
+        "places[self.groups[here]]",
+        "self.groups[here]",
+        Selection(_OF_RANKS, "merge_and_split"),
     ),
 )

@@ -216,8 +216,8 @@ def test_fit_radius_costs_what_the_plan_charges(relation, d):
         first, second = (drawn(round_, p, state) for p in (points, [*points, extra]))
         moves = {int(b[1][0] - a[1][0]) for a, b in zip(first, second, strict=True)}
         assert moves <= {0, 1}
-    assert first[0][2] == first[1][2]
-    loss = relation.changes * (1 / first[0][2] + 1 / first[1][2])
+    # a replacement may raise one count and lower another: the noise of a value makes up for both
+    loss = 1 / first[0][2] + relation.changes / first[1][2]
     assert loss == pytest.approx(charged(plan, "fit_radius", "Above")[0].epsilon)
     assert 1 / first[-1][2] == pytest.approx(charged(plan, "fit_radius", "count")[0].epsilon)
 

@@ -1,0 +1,67 @@
+"""Exact counts of the values of one column in each group, from which ranks follow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Counts, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """Counts of distinct pairs of a group and a grid point, sorted by group, then by point.
+
+    Args:
+        groups: shape (m,), int64: the place of each pair's group in the keys of a `GroupTotals`.
+        points: shape (m,), int64, grid points of one axis.
+        counts: shape (m,), int64, all positive.
+    """
+
+    groups: Ints
+    points: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, groups: Ints, points: Ints, counts: Ints | None = None) -> "ValueCounts":
+        """Add up the counts of equal pairs, shape (n,); without counts each pair counts once."""
+        order = np.lexsort((points, groups))
+        groups, points = groups[order], points[order]
+        first = np.ones(len(groups), dtype=np.bool_)
+        first[1:] = (groups[1:] != groups[:-1]) | (points[1:] != points[:-1])
+        starts = np.flatnonzero(first)
+        if counts is None:
+            added = np.diff(np.append(starts, len(groups)))
+        else:
+            added = np.add.reduceat(counts[order], starts) if len(starts) else counts
+        return cls(groups[first], points[first], added)
+
+    @classmethod
+    def merged(cls, parts: Sequence["ValueCounts"], places: Sequence[Ints]) -> "ValueCounts":
+        """Add up several counts.
+
+        Args:
+            parts: at least one.
+            places: of each part, the new place of each of its groups.
+        """
+        groups = np.concatenate([place[part.groups] for part, place in zip(parts, places, strict=True)])
+        points, counts = (np.concatenate([getattr(p, name) for p in parts]) for name in ("points", "counts"))
+        return cls.of(groups, points, counts)
+
+    def kept(self, groups: NDArray[np.bool_]) -> "ValueCounts":
+        """Return the counts of some groups, shape (groups,), which get the places 0, 1, ..., in order."""
+        here = groups[self.groups]
+        places = np.cumsum(groups) - 1
+        return ValueCounts(places[self.groups[here]], self.points[here], self.counts[here])
+
+    def at(self, group: int) -> Counts:
+        """Return the counts of one group; none where the place is below 0."""
+        low, high = np.searchsorted(self.groups, [group, group + 1])
+        return Counts(self.points[low:high], self.counts[low:high])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueCounts) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("groups", "points", "counts")
+        )

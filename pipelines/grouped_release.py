@@ -1,0 +1,120 @@
+"""The release of a job that is asked about each group by itself: one answer for each group.
+
+All groups have one plan, which the release states once. Tables of groups are one table with the key columns.
+So whatever is drawn becomes visible by one create-once file, as in a release of one answer; see
+`pipelines.release.write_release`. A file for each group would not do: groups compose in parallel, so that the
+files of two attempts would have to be of the same records; see `pipelines.table.Attempt`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain import Grid
+from core.groups import GroupedPlan
+from core.input_checks import Checked
+from core.plan import Finding, Tabular
+from core.statistics.found import key_columns
+from core.statistics.params import Grouping
+from pipelines.answers.answer import Rows
+from pipelines.grouped_plan import describe_grouped_privacy, grouped
+from pipelines.job.groups import GroupBy, GroupsJob
+from pipelines.release import answered, draft_release, store_release, with_checks
+from pipelines.storage.folder import Folder
+from pipelines.table import encode_release
+
+
+@dataclass(frozen=True)
+class GroupedDraft:
+    """What is known of a release before data is read.
+
+    Args:
+        whole: the release without its answers and its outcome.
+        grouping: the groups, by public keys.
+        grid: of the answers.
+    """
+
+    whole: Mapping[str, Any]
+    grouping: Grouping
+    grid: Grid
+
+
+def draft_grouped_release(job: GroupsJob, plan: GroupedPlan) -> GroupedDraft:
+    """Return the release without answers."""
+    own = draft_release(job.of_each(plan.budget), plan.each)
+    whole = {
+        **own,
+        "job": job.hash(),
+        "privacy": describe_grouped_privacy(job, plan),
+        **grouped(job, plan),
+    }
+    return GroupedDraft(whole, cast(GroupBy, job.group_by).grouping(), job.grid)
+
+
+def write_grouped_release(
+    folder: Folder, draft: GroupedDraft, states: Sequence[tuple[int, Finding | Checked]]
+) -> None:
+    """Write the release unless there is one.
+
+    Args:
+        folder: where to.
+        draft: see `GroupedDraft`.
+        states: the number of each group and its last state, in any order.
+    """
+    labels, groups = draft.grouping.labels or (), []
+    tables: list[Mapping[str, NDArray[Any]]] | None = None
+    for number, state in sorted(states, key=lambda pair: pair[0]):
+        own, finding = with_checks(draft.whole, state)
+        group = {"key": json.loads(labels[number]), **answered(finding, draft.grid)}
+        if isinstance(state, Checked):
+            group["checks"] = own["checks"]
+        if isinstance(finding, Tabular):
+            table = finding.table(draft.grid) or {}
+            group["table_rows"] = len(next(iter(table.values()), ()))
+            tables = [*(tables or []), table]
+        groups.append(group)
+    found = any(group["result"] is not None for group in groups)
+    head = {key: draft.whole[key] for key in ("schema", "task", "run_id")}
+    release = {**head, "outcome": "released" if found else "not_found", **draft.whole, "groups": groups}
+    columns = None if tables is None else _joined(draft.grouping, tables)
+    store_release(folder, encode_release(release), columns)
+
+
+def _joined(grouping: Grouping, tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the tables of all groups, one after the other, with their keys; empty where all are."""
+    some = {number: table for number, table in enumerate(tables) if table}
+    if not some:
+        return {}
+    rows = [len(next(iter(table.values()))) for table in some.values()]
+    keys = key_columns([(grouping.labels or ())[number] for number in some], grouping)
+    names = next(iter(some.values()))
+    joined = {name: values.repeat(rows) for name, values in keys.items()}
+    return joined | {name: np.concatenate([table[name] for table in some.values()]) for name in names}
+
+
+def answers_by_group(release: Mapping[str, Any], rows: Rows) -> list[tuple[str, dict[str, Any], Rows]]:
+    """Return the name of each group, its answer as a release of its own, and its columns of the table.
+
+    Args:
+        release: a value as in release.json.
+        rows: the columns of its result.parquet, if there is one.
+    """
+    each = release["each_group"]
+    privacy = {
+        **release["privacy"],
+        **{key: each[key] for key in ("epsilon", "delta", "spent", "accountant")},
+    }
+    shared = {key: value for key, value in release.items() if key != "groups"}
+    keys, first, found = release["group_by"]["columns"], 0, []
+    for group in release["groups"]:
+        own, last = rows, first + group.get("table_rows", 0)
+        if rows is not None:
+            own = {name: values[first:last] for name, values in rows.items() if name not in keys}
+        name = ", ".join(map(str, group["key"]))
+        found.append((name, {**shared, "privacy": privacy, **group}, own if first < last else None))
+        first = last
+    return found

@@ -1,0 +1,116 @@
+"""Jobs that are asked about each group by itself: what a group may spend, what it sees, what is shown."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_CORE, _JOB, _SPLIT = "core/groups.py", "pipelines/job/groups.py", "transforms/split_groups.py"
+
+_SPENT = Selection(("tests/pipelines/test_every_group.py",), "", "histogram,k_means,quantiles")
+_CHARGED = Selection(("tests/pipelines/test_groups.py",), "plan_of_its_rows or plan_says or ledger")
+_READ = Selection(("tests/transforms/test_split_groups.py",))
+_GOLDEN = Selection(
+    ("tests/pipelines/test_groups.py",), "aggregates and one_thread and (median or histogram)"
+)
+_SHOWN = Selection(("tests/pipelines/test_groups.py",), "first_release_stays")
+
+COSTS = (
+    Mutant(
+        6,
+        _CORE,
+        "a group gets half of delta, which is too much for a row that stays in its group",
+        "return Budget(cost.epsilon, cost.delta)",
+        "return Budget(cost.epsilon, budget.delta / changes)",
+        _SPENT,
+    ),
+    Mutant(
+        7,
+        _CORE,
+        "each group gets all of the budget, although two change, and nothing looks at the sum",
+        "total = min(spend(draft.mechanisms, budget.delta), apart, key=lambda each: each.epsilon)\n"
+        "    return GroupedPlan(each, part, changes, copies, total)",
+        "doubled = plan_one(budget)\n    return GroupedPlan(doubled, budget, changes, copies, doubled.spend)",
+        _SPENT,
+    ),
+    Mutant(
+        7,
+        _CORE,
+        "each group gets all of the budget, although two change",
+        "one = for_one_change(budget, changes)",
+        "one = budget",
+        _CHARGED,
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "a replaced row is charged as one change",
+        "draws = tuple(draw.under_replacement() for draw in draws)",
+        "pass",
+        _SPENT,
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "a unit in several groups is charged for one of them",
+        "return draws * self.copies",
+        "return draws",
+        _SPENT,
+    ),
+    Mutant(
+        7,
+        "pipelines/grouped_plan.py",
+        "a unit in several groups has the budget in each",
+        "copies = 1 if job.bounds is None else job.bounds.groups",
+        "copies = 1",
+        _SPENT,
+    ),
+    Mutant(
+        1,
+        _JOB,
+        "under replace_one a group is planned as if its number of rows were public",
+        '"neighbors": "add_or_remove_one"}',
+        '"neighbors": self.privacy.neighbors}',
+        _CHARGED,
+    ),
+)
+
+RECORDS = (
+    Mutant(
+        4,
+        _SPLIT,
+        "a unit is in the samples of all of its groups or of none",
+        "ids = scramble(of_unit ^ groups[order].astype(np.uint64), self.salt, _GROUP)",
+        "ids = of_unit",
+        _READ,
+    ),
+    Mutant(
+        12,
+        _SPLIT,
+        "the last row of a group is also in the next one",
+        "for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):",
+        "for number, (start, end) in enumerate(zip([0, *(e - (e > 0) for e in ends)], ends, strict=False)):",
+        _READ,
+    ),
+    Mutant(
+        12,
+        "transforms/read_blocks.py",
+        "rows out of bounds are counted for the first group",
+        "np.add.at(counts[:, kind], groups[rows & (groups >= 0)], 1)",
+        "counts[0, kind] += np.count_nonzero(rows)",
+        _GOLDEN,
+    ),
+    Mutant(
+        7,
+        "pipelines/run/run.py",
+        "a unit is in all of its groups",
+        'elements | "Units" >> BoundUnits(bounding), bounding.reader, prepared.salt',
+        'elements | "Units" >> BoundUnits(replace(bounding, groups=9)), bounding.reader, prepared.salt',
+        _GOLDEN,
+    ),
+    Mutant(
+        12,
+        "pipelines/release.py",
+        "a second draw of a table of groups replaces the first one",
+        "folder.create(TABLE, encode_table(release, table))",
+        "folder.replace(TABLE, encode_table(release, table))",
+        _SHOWN,
+    ),
+)

@@ -1,0 +1,104 @@
+"""Split blocks of records by their groups, of which each is a strand of rounds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.rounds import Block
+from core.sampling import scramble
+from transforms.records import Records
+
+_BLOCK_VALUES = 1 << 18
+"""Coordinates per block, as in `transforms.read_blocks`."""
+
+_MOST_HELD = 1 << 22
+"""Coordinates that wait to be split together at most, so that many groups do not make many small blocks."""
+
+_GROUP = 0x616C6F6E65
+"""Tweak of the hash that makes identities of a unit's records. No other choice uses it."""
+
+
+@dataclass(frozen=True)
+class ReaderOfGroups:
+    """How elements become the records of groups; see `transforms.records.RecordsOfQuestions`.
+
+    An element is read once for all groups. Every record is in the blocks of its own group alone.
+
+    Args:
+        reader: reads records with the public groups that they are in.
+        groups: number of groups. The number of a group is its place among the public keys.
+        dimension: number of columns.
+        salt: where a unit may have records in several groups, 16 secret bytes that give each of them an
+            identity of its own. Groups then sample their records independently, although all of them use one
+            key. Otherwise a unit would be in the samples of all of its groups or of none, and what samples
+            save in one group would depend on another one. None where identities are those of rows: of two
+            neighbors each has a row in one group.
+    """
+
+    reader: Records
+    groups: int
+    dimension: int
+    salt: bytes | None = field(default=None, repr=False)
+
+    def blocks_of(self, element: object, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """See `RecordsOfQuestions.blocks_of`. A group without records has an empty block."""
+        wanted = set(due)
+        empty = dict.fromkeys(due)
+        for blocks in self._together(element):
+            for number, block in self._split(blocks):
+                if number in wanted:
+                    empty.pop(number, None)
+                    yield number, block
+        for number in empty:
+            yield number, Block(np.empty((0, self.dimension), np.int64), np.empty(0, np.uint64))
+
+    def _together(self, element: object) -> Iterator[list[Block]]:
+        """Yield the blocks of an element, as many at once as are split together; at least one block."""
+        most = min(_MOST_HELD, _BLOCK_VALUES * self.groups)
+        held: list[Block] = []
+        for block in self.reader.blocks(element):
+            held.append(block)
+            if sum(each.points.size for each in held) >= most:
+                yield held
+                held = []
+        if held:
+            yield held
+
+    def _split(self, blocks: Sequence[Block]) -> Iterator[tuple[int, Block]]:
+        """Yield the records of each group that has some, in blocks that fit the cache."""
+        groups = np.concatenate([_groups(block) for block in blocks])
+        order = np.argsort(groups.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
+        ids = np.concatenate([block.ids for block in blocks])[order]
+        axes = [
+            np.concatenate([block.points[:, axis] for block in blocks])[order]
+            for axis in range(self.dimension)
+        ]
+        outside = _added([block.outside for block in blocks if block.outside is not None])
+        if self.salt is not None:
+            of_unit = scramble(ids, self.salt, _GROUP)
+            ids = scramble(of_unit ^ groups[order].astype(np.uint64), self.salt, _GROUP)
+        ends = np.cumsum(np.bincount(groups, minlength=self.groups)).tolist()
+        size = max(1, _BLOCK_VALUES // self.dimension)
+        for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            counts = None if outside is None or not outside[number].any() else outside[number]
+            if start == end and counts is None:
+                continue
+            for first in range(start, max(end, start + 1), size):
+                last = min(first + size, end)
+                points = np.empty((last - first, self.dimension), np.int64, order="F")
+                for axis, values in enumerate(axes):
+                    points[:, axis] = values[first:last]
+                yield number, Block(points, ids[first:last], counts if first == start else None)
+
+
+def _groups(block: Block) -> NDArray[np.int64]:
+    if block.groups is None:
+        raise ValueError("The records have no groups.")
+    return block.groups
+
+
+def _added(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    """Return the sum of counts of `Block.outside` by group, shape (groups, 2 d); None without any."""
+    return np.sum(counts, axis=0) if counts else None
