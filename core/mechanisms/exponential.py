@@ -1,5 +1,6 @@
 """The exponential mechanism: over public candidates, and over runs of points of equal score."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,16 @@ from core.noise import Lengths, Noise
 
 Ints = NDArray[np.int64]
 Points = Ints | NDArray[np.object_]
+
+
+def missed_scores(candidates: int, failure: float) -> float:
+    """Bound by how many scales a choice among candidates misses the best score, but for `failure`.
+
+    One candidate has the best score 0. If each of the others has a score of at most -a, the probability to
+    choose one of them is at most x / (1 + x) for x = (candidates - 1) e^(-a / scale). This is `failure` for
+    the returned a / scale.
+    """
+    return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)
 
 
 @dataclass(frozen=True, kw_only=True)

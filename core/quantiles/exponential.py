@@ -144,6 +144,16 @@ def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
     return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
 
 
+def hardest(aim: Aim, bound: float) -> str:
+    """Return a sentence for the plan that says on which rows the bound of `distance_bound` is attained."""
+    rows = math.ceil(bound / aim.probability)
+    return (
+        "Hardly a smaller rank error can be promised. Where all of some "
+        f"{rows:,} rows have the highest value of the domain, every other value is that far from the "
+        "wanted rank. Together the others are released with nearly the probability that a promise may fail."
+    )
+
+
 def far_from(aim: Aim, size: int, draw: Exponential, failure: float, among: int | None = None) -> int | None:
     """Return the distance at which scores end: None in a domain whose points can all be counted.
 
@@ -339,7 +349,8 @@ class ExponentialByRank(Method[OneValue]):
                 if part
                 else "No interval of values is released beside the value, because interval_share is 0."
             )
-            return Accuracy(Promises(math.ceil(bound), typical), error=bound, notes=(note,))
+            notes = (note, hardest(aim, bound))
+            return Accuracy(Promises(math.ceil(bound), typical), error=bound, notes=notes)
         error = aim.inside + math.floor(bound)
         note = (
             f"The value is sought {aim.inside:,} records inside of the extreme, because all values beyond "

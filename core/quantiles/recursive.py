@@ -13,13 +13,14 @@ from core.focus import CELLS
 from core.mechanisms.splits import Splits
 from core.mechanisms.within_cell import WithinCell
 from core.quantiles.cells import CellCounts, Groups, best_groups
-from core.quantiles.cells_and_searches import CellsAndSearches, choice_variance, tree_within
+from core.quantiles.cells_and_searches import SIDES, CellsAndSearches, choice_variance, tree_within
 from core.quantiles.descent import Shape
 from core.quantiles.exponential import (
     Aim,
     OneQuantile,
     distance_bound,
     far_from,
+    hardest,
     interval_draw,
     per_weight,
     typical_distance,
@@ -112,8 +113,7 @@ class Recursive(Method[Quantiles]):
           If the aim is in the cell, the chosen point is at most the choice's own error D from it. If it is
           beyond an end of the cell, the chosen point is at most D from this end. The wanted rank is then at
           most R from this end, because its noisy rank is in the cell.
-        - If a cell's intervals are paid for, its choices have a quarter more noise. The bound allows for
-          twice the noise.
+        - See `_most_parts` for how many parts of a cell's budget a choice can be left with one of.
 
         So every error is at most R plus that of the search. How many quantiles share a cell follows from the
         data; the promise covers the worst number.
@@ -122,7 +122,7 @@ class Recursive(Method[Quantiles]):
             aim, scale = self._alone, self._scale(share)
             typical = typical_distance(aim, scale)
             worst = distance_bound(aim, self._size, scale, self.setting.params.failure)
-            return promised(worst, typical, typical)
+            return promised(worst, typical, typical, hardest(aim, worst))
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
@@ -157,12 +157,21 @@ class Recursive(Method[Quantiles]):
         many, failure = len(self._given), self.setting.params.failure / 2
         worst, trees = 0.0, set[Shape]()
         for width in _widths(self._size):
-            sharing = next((k for k in range(2 * many, 0, -1) if tree_within(width, k) is None), 0)
-            worst = max(worst, sharing * scale * (math.log(width) + math.log(many / failure)))
+            worst = max(worst, self._most_parts(width) * scale * (math.log(width) + math.log(many / failure)))
             if (tree := tree_within(width, many)) is not None:
                 trees.add(tree)
         errors = [tree.largest_error(scale * tree.levels, True, failure / many) for tree in trees]
         return max([worst, *errors])
+
+    def _most_parts(self, width: int) -> float:
+        """Return the most parts into which the budget of a cell of this width is divided for choices.
+
+        Choices are made for as many quantiles as no tree is better for. Each gets an equal part. Where no
+        tree is better for twice as many, `SIDES` of the budget may go to the ends of their intervals.
+        """
+        many = len(self._given)
+        most = next((k for k in range(2 * many, 0, -1) if tree_within(width, k) is None), 0)
+        return max(min(many, most), min(many, most // 2) / (1 - SIDES))
 
     @property
     def _given(self) -> tuple[float, ...]:

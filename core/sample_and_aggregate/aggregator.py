@@ -11,12 +11,12 @@ import numpy as np
 from core.budget import Cost
 from core.draws import Laplace
 from core.mechanisms.admissible import Admissible
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Exponential, missed_scores
 from core.mechanisms.tails import largest_of
 from core.sample_and_aggregate.found import Promises
 from core.sample_and_aggregate.outputs import CountFailures
 from core.sample_and_aggregate.params import SampleAndAggregate
-from core.sample_and_aggregate.stable_radius import StableRadius, candidate_radii, missed_scores
+from core.sample_and_aggregate.stable_radius import StableRadius, candidate_radii
 from core.task import Accuracy, Method
 
 FAILURES_SHARE = 0.03

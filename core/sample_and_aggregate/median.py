@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from core.aggregate import Counts
 from core.domain import Points
 from core.draws import Charged, Draw
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Exponential, missed_scores
 from core.noise import Noise
 from core.order_statistics import Rank, choose_by_rank
 from core.sample_and_aggregate.aggregator import Aggregator, Expected
 from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.outputs import Aggregation
-from core.sample_and_aggregate.stable_radius import StableRadius, missed_scores
+from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
 
 Ints = NDArray[np.int64]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points, distances_squared
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Exponential, missed_scores
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
@@ -22,16 +22,6 @@ def candidate_radii(grid: Grid) -> Ints:
     steps = math.ceil(math.log(widest) / math.log(RATIO))
     ladder = np.minimum(np.ceil(RATIO ** np.arange(steps + 1)), widest).astype(np.int64)
     return np.unique(np.append(ladder, [0, widest]))
-
-
-def missed_scores(candidates: int, failure: float) -> float:
-    """Bound by how many scales a choice among candidates misses the best score, but for `failure`.
-
-    One candidate has the best score 0. If each of the others has a score of at most -a, the probability to
-    choose one of them is at most x / (1 + x) for x = (candidates - 1) e^(-a / scale). This is `failure` for
-    the returned a / scale.
-    """
-    return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)
 
 
 @dataclass(frozen=True)

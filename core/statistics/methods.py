@@ -251,8 +251,8 @@ class ReleaseTotals(Method[Statistics]):
         if self._sought:
             part = sum(self._shares[len(self._weighted) :])
             notes.append(
-                f"{100 * part:.3g}% of {'rho' if self.gaussian else 'epsilon'} pays for quantiles, minima and "
-                "maxima. Shares make the sum of the squared errors least, where ranks count in rows."
+                f"{100 * part:.3g}% of {'rho' if self.gaussian else 'epsilon'} pays for quantiles, minima "
+                "and maxima. Shares make the sum of the squared errors least, where ranks count in rows."
             )
         if self._private:
             notes.append(

@@ -31,7 +31,7 @@ STATISTICS = Task(
     Statistics,
     (LaplaceTotals, GaussianTotals),
     "the root mean square error of the measures, where a count is in rows, a sum in largest absolute values "
-    "of its column, a mean times the number of rows in halves of its column's range, and where a missing "
-    "group counts as empty",
+    "of its column, a mean times the number of rows in halves of its column's range, a rank in rows, and "
+    "where a missing group counts as empty",
     check,
 )

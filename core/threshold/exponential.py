@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from core.draws import Draw
 from core.gaps import Runs
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Exponential, missed_scores
 from core.noise import Noise
 from core.task import Accuracy
 from core.threshold.examples import Examples
@@ -45,12 +45,20 @@ class ExponentialLearner:
         return self.choice.point(runs.starts, runs.lengths, -examples.errors(runs.starts), noise)
 
     def errors(self, failure: float) -> int:
-        """Bound the errors above those of the best threshold on any data, but for probability `failure`."""
-        return math.ceil(self.choice.scale * (math.log(self.size + 1) - math.log(failure)))
+        """Bound the errors above those of the best threshold on any data, but for probability `failure`.
+
+        Thresholds that make at least a more errors than the best one are chosen with probability at most
+        `failure`, for a of `missed_scores` times the scale. So the bound is the largest integer below a.
+
+        The bound E is attained: of 2 E examples, let E of value v - 1 be labeled 0, and E of value v be
+        labeled 1. The threshold v makes no errors, and every other one makes E. As E is below a, the other
+        thresholds are chosen with a larger probability than `failure`. So no smaller number can be promised.
+        """
+        return max(0, math.ceil(self.choice.scale * missed_scores(self.size + 1, failure)) - 1)
 
     def examples_needed(self, alpha: float, failure: float) -> int:
         """Return the number of examples from which on these errors are at most a part `alpha` of them."""
-        return math.ceil(self.errors(failure) / alpha)
+        return max(1, math.ceil(self.errors(failure) / alpha))
 
 
 class ExponentialMethod(LearnerMethod):
@@ -74,7 +82,9 @@ class ExponentialMethod(LearnerMethod):
         needed = learner.examples_needed(params.alpha, params.failure)
         promises = Promises(params.alpha, needed, learner.errors(params.failure))
         note = (
-            "Where all thresholds but one mislabel that many more, so many are needed. Where the values are "
-            f"spread, the released threshold mislabels about {learner.choice.scale:.3g} more than the best."
+            f"No smaller number of errors than {promises.errors:,} can be promised. Where so many rows of "
+            "one value are labeled 0, and as many of the next are labeled 1, every threshold but one "
+            "mislabels so many, and one of these is released too often. On spread values, the released "
+            f"threshold mislabels about {learner.choice.scale:.3g} more than the best."
         )
         return Accuracy(promises, error=needed, notes=(*self.notes, note))

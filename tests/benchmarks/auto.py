@@ -1,13 +1,15 @@
 """Measure what automatic choices cost and whether promises hold, over a grid of settings and shapes of data.
 
 For each task a sample of its settings is drawn by a public seed, and each is run on all shapes. Regret is the
-median error of the method that `auto` takes, over that of the best method. Run by `make bench-auto`.
+median error of the method that `auto` takes, over that of the best method. A rule that sees public parameters
+alone takes one method for all shapes of a setting. The least regret that any such rule could have is printed
+beside that of `auto`. Run by `make bench-auto`.
 """
 
 import argparse
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -33,26 +35,72 @@ def _sample(task: str, count: int, most: int, seed: int) -> list[Case]:
     return [case for cases in small[:count] for case in cases]
 
 
-def _regrets(measured: Iterable[Measured]) -> Iterator[tuple[float, Case, str, str]]:
-    """For each case that several methods serve: regret, the case, what was taken and what was best."""
+def _regrets(measured: Iterable[Measured]) -> list[list[tuple[Case, str, dict[str, float]]]]:
+    """For all that `auto` sees, the cases: each with what was taken, and the regret of every method."""
+    settings: dict[str, list[tuple[Case, str, dict[str, float]]]] = defaultdict(list)
     for case, runs, taken in measured:
         if taken in runs and len(runs) > 1:
-            best = min(runs, key=lambda name: runs[name].error)
-            yield runs[taken].error / runs[best].error, case, taken, best
+            least = min(each.error for each in runs.values())
+            regrets = {method: each.error / least for method, each in runs.items()}
+            settings[_public(case)].append((case, taken, regrets))
+    return list(settings.values())
+
+
+def _setting(case: Case) -> str:
+    return case.name.replace(f" {case.shape}", "", 1)
+
+
+def _public(case: Case) -> str:
+    """Return what `auto` sees: not the shape, and not the number of records."""
+    return _setting(case).replace(f" n={case.n}", "", 1)
+
+
+def _at(regrets: Sequence[float], share: float) -> float:
+    """Return the smallest bound that holds for this share of the regrets."""
+    return float(np.quantile(regrets, share, method="inverted_cdf"))
+
+
+def least_regret(settings: Sequence[Sequence[Mapping[str, float]]], share: float) -> float:
+    """Return the least that a rule's regret can be at a share of all cases.
+
+    A rule takes one method for each setting, without regard to the shape. A bound b holds for a share of the
+    cases if and only if few enough cases exceed it. The number that exceeds it is a sum over the settings. So
+    for each b the best rule takes, in each setting, the method that exceeds b least often. The bounds that
+    matter are the regrets themselves.
+
+    Args:
+        settings: for each setting, the regret of each method in each case.
+        share: part of all cases in which the bound must hold.
+    """
+    allowed = (1 - share) * sum(map(len, settings)) + 1e-9
+    bounds = sorted({regret for cases in settings for case in cases for regret in case.values()})
+    exceeding = (sum(_fewest(cases, bound) for cases in settings) for bound in bounds)
+    return next(bound for bound, count in zip(bounds, exceeding, strict=True) if count <= allowed)
+
+
+def _fewest(cases: Sequence[Mapping[str, float]], bound: float) -> int:
+    """Return in how many cases the method exceeds a bound that does so least often."""
+    methods = {method for case in cases for method in case}
+    return min(sum(case.get(method, np.inf) > bound for case in cases) for method in methods)
 
 
 def _regret_table(measured: dict[str, list[Measured]]) -> Table:
-    table = Table(title="regret of auto: its median error over that of the best method")
-    for header in ("task", "cases", "median", "95%", "worst", "where, taken, best"):
+    table = Table(title="regret of auto, and the least of any rule that sees public parameters alone")
+    headers = ("task", "cases", "median", "best rule", "95%", "best rule", "worst", "best rule")
+    for header in (*headers, "where, taken, best"):
         table.add_column(header, justify="left" if header in ("task", "where, taken, best") else "right")
     for task, found in measured.items():
-        regrets = list(_regrets(found))
-        if not regrets:
+        settings = _regrets(found)
+        cases = [each for setting in settings for each in setting]
+        if not cases:
             continue
-        worst, case, taken, best = max(regrets, key=lambda each: each[0])
-        ratios = [regret for regret, *_ in regrets]
-        figures = (float(np.median(ratios)), float(np.quantile(ratios, 0.95)), worst)
-        where = f"{case.name}: {taken}, {best}" if worst > 1.5 else ""
+        ratios = [regrets[taken] for _, taken, regrets in cases]
+        methods = [[regrets for *_, regrets in setting] for setting in settings]
+        shares = (0.5, 0.95, 1.0)
+        figures = [each for share in shares for each in (_at(ratios, share), least_regret(methods, share))]
+        case, taken, regrets = cases[int(np.argmax(ratios))]
+        best = min(regrets, key=regrets.__getitem__)
+        where = f"{case.name}: {taken}, {best}" if max(ratios) > 1.5 else ""
         table.add_row(task, str(len(ratios)), *(f"{figure:.2f}" for figure in figures), where)
     return table
 
@@ -93,7 +141,7 @@ def _looseness_table(measured: dict[str, list[Measured]]) -> Table:
     for task, found in measured.items():
         tightest: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for case, runs, _ in found:
-            setting = case.name.replace(f" {case.shape}", "", 1)
+            setting = _setting(case)
             for method, each in runs.items():
                 for name, promised, quantile in each.looseness():
                     least = 1e-3 if promised == 1.0 else 1.0  # a part of what is allowed, or records

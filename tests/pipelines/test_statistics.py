@@ -295,13 +295,19 @@ WRONG = [
     (by(["city"], [1, 2]), "group_by.keys has 1 for city, which is string in the files; its keys are text."),
     (by(["city"], "private") | {"input.unit": "code"}, "input.unit is code and group_by is given"),
     (by(["city"], "private") | {"privacy.delta": 0.0}, "privacy.delta is 0.0: private keys need one above 0"),
-    (by(["count"], "private"), "group_by.columns has count, which is the name of another column of the table"),
+    (
+        by(["count"], "private"),
+        "group_by.columns has count, which is the name of another column of the table",
+    ),
     ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
     ({"params.measures": []}, "params.measures is []"),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
     ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
     ({"params.measures": [5]}, "params.measures"),
-    (by(["minimum_low"], "private") | {"params.measures": ["minimum"]}, "the name of another column of the table"),
+    (
+        by(["minimum_low"], "private") | {"params.measures": ["minimum"]},
+        "the name of another column of the table",
+    ),
     (
         {**UNITS, "contributions": {"clamp": "group"}},
         "contributions.clamp is 'group': it must be 'row' or 'unit'",

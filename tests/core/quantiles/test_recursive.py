@@ -1,5 +1,7 @@
 """Splits, counts of cells and searches: what each record costs."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,11 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.gaps import MOST_RECORDS, Order
+from core.quantiles.cells_and_searches import tree_within
 from core.quantiles.exponential import UNIT
+from core.quantiles.params import Quantiles
+from core.quantiles.recursive import Recursive
+from core.task import Setting
 from tests.core.quantiles.planned import ADD, NINE, REPLACE, plan_for, release
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
@@ -99,3 +105,18 @@ def test_searches_among_any_number_of_records_do_not_wrap(records, neighbors):
     counts = Counts(np.array([10, 400, 10**9]), np.array([records, records, records]))
     steps = plan.rounds[-1].whole.release(counts, None, SeededNoise(0)).steps
     assert steps == (10, 400, 10**9) or (records > MOST_RECORDS and steps[0] < steps[1] == 400 < steps[2])
+
+
+@pytest.mark.parametrize("many", [2, 3, 5, 9])
+@pytest.mark.parametrize("width", [2, 30, 1000, 1 << 14, 1 << 20])
+def test_the_promise_allows_for_the_smallest_part_of_a_cell_that_a_choice_can_have(many, width):
+    """Over all numbers of quantiles in the cell, with and without intervals: no less, and no more."""
+    grid, given = Grid((0.0,), (2.0**20 - 1,), 1.0), Quantiles(tuple(i / 20 for i in range(1, many + 1)))
+    method = Recursive(Setting(grid, given, Budget(1.0, 1e-6), ADD, bytes(16)))
+    (step,) = method.rounds(1.0)
+    parts = [0.0]
+    for sharing, records in itertools.product(range(1, many + 1), (1.0, 1e12)):
+        if tree_within(width, sharing) is None:
+            choices, _ = step.choices(width, np.array([0.0, records]), np.full(sharing, records / 2), 0.0)
+            parts.append(choices[-1].parts)
+    assert method._most_parts(width) == max(parts)

@@ -27,8 +27,16 @@ NOISE = (
         12,
         _TOTALS,
         "totals with Gaussian noise change twice as much as they can",
-        "return Gaussian.of(quantity.what, share * rho, l2, **more)",
-        "return Gaussian.of(quantity.what, share * rho, 2 * l2, **more)",
+        "return Gaussian.of(quantity.what, share * self._rho, l2, **more)",
+        "return Gaussian.of(quantity.what, share * self._rho, 2 * l2, **more)",
+        needed("statistics"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/ranks.py",
+        "ranks of groups change twice as much as they can",
+        "budget = Budget(epsilon / moved, 0.0)",
+        "moved *= 2\n        budget = Budget(epsilon / moved, 0.0)",
         needed("statistics"),
     ),
     Mutant(

@@ -13,6 +13,7 @@ _LEARNERS = "core/threshold/interior_point.py"
 _FINDER = "core/interior_point/exponential.py"
 _SEARCH = "core/mechanisms/ordered_search.py"
 _SEARCHES = Selection(("tests/core/mechanisms/test_ordered_search.py",), "lose_more and secrets3")
+_LEARNED = Selection(("tests/core/threshold/test_exponential.py",), "promise")
 
 ROUNDS = (
     Mutant(
@@ -195,6 +196,38 @@ NOISE = (
         "min(ranks, -(-theta // (1 << (halvings - depth))))",
         "min(1, -(-theta // (1 << (halvings - depth))))",
         _SEARCHES,
+    ),
+    Mutant(
+        12,
+        "core/quantiles/recursive.py",
+        "a promise forgets the part of a cell's budget that intervals take",
+        "min(many, most // 2) / (1 - SIDES))",
+        "min(many, most // 2))",
+        Selection(("tests/core/quantiles/test_recursive.py",), "smallest_part"),
+    ),
+    Mutant(
+        12,
+        "core/quantiles/recursive.py",
+        "a promise takes each quantile to be alone in its cell",
+        "return max(min(many, most), ",
+        "return max(min(1, most), ",
+        Selection(("tests/core/quantiles/test_recursive.py",), "smallest_part"),
+    ),
+    Mutant(
+        12,
+        "core/mechanisms/exponential.py",
+        "a bound of missed scores forgets how many candidates compete",
+        "return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)",
+        "return math.log1p(-failure) - math.log(failure)",
+        _LEARNED,
+    ),
+    Mutant(
+        12,
+        "core/threshold/exponential.py",
+        "a threshold promises one error fewer than holds",
+        "missed_scores(self.size + 1, failure)) - 1)",
+        "missed_scores(self.size + 1, failure)) - 2)",
+        _LEARNED,
     ),
     Mutant(
         12,
