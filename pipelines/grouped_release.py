@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.grouping import Grouping, key_columns
 from core.groups import GroupedPlan
 from core.input_checks import Checked
 from core.plan import Finding, Tabular
-from core.statistics.found import key_columns
-from core.statistics.params import Grouping
 from pipelines.answers.answer import Rows
 from pipelines.grouped_plan import describe_grouped_privacy, grouped
 from pipelines.job.groups import GroupBy, GroupsJob

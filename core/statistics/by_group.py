@@ -8,11 +8,11 @@ import numpy as np
 
 from core.aggregate import Keys, shard_of
 from core.draws import Additive, Draw
+from core.grouping import Grouping
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.noise import Noise
 from core.rounds import Block
 from core.statistics.found import Groups, Reading, Totals
-from core.statistics.params import Grouping
 from core.statistics.totals import GroupTotals
 
 

@@ -1,6 +1,5 @@
 """What statistics promise and answer: measures of all records, or a table of the measures of groups."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.aggregate import Keys
 from core.domain import Grid
-from core.statistics.params import Grouping
+from core.grouping import Grouping, key_columns
 from core.statistics.quantities import Quantity
 from core.statistics.ranks import Ranks
 
@@ -286,22 +285,3 @@ class Groups:
                 found[name] = value
             found[f"{name}_error"] = error
         return found
-
-
-def key_columns(labels: Sequence[str | bytes], grouping: Grouping) -> dict[str, NDArray[Any]]:
-    """Return the values of the key columns: integers, booleans, text, or times where truncated."""
-    keys = [json.loads(label) for label in labels]
-    found: dict[str, NDArray[Any]] = {}
-    for place, (name, time) in enumerate(zip(grouping.columns, grouping.times, strict=True)):
-        values = [key[place] for key in keys]
-        if time is not None:
-            found[name] = np.array(values, dtype=f"datetime64[{time}]").astype(
-                "datetime64[s]" if time == "h" else "datetime64[D]"
-            )
-        elif values and all(isinstance(value, bool) for value in values):
-            found[name] = np.array(values, dtype=np.bool_)
-        elif values and all(type(value) is int for value in values):
-            found[name] = np.array(values)
-        else:
-            found[name] = np.array(values, dtype=object)
-    return found

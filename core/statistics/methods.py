@@ -11,11 +11,12 @@ import scipy
 from core.budget import Mechanism
 from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
+from core.grouping import Contributions
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.mechanisms.tails import largest_of, largest_weighted_sum_of_two
 from core.statistics.by_group import TotalsByGroup
 from core.statistics.found import Promises, Reading
-from core.statistics.params import Contributions, Statistics
+from core.statistics.params import Statistics
 from core.statistics.quantities import Change, Quantity
 from core.statistics.ranks import Ranks, Sought
 from core.statistics.shares import Weighted, best_centers, constants, split, weigh

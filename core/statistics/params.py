@@ -4,17 +4,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from core.errors import InvalidValue
+from core.grouping import Contributions, Grouping
 from core.plan import check_failure
 
 MEASURES = ("count", "units", "sum", "mean", "variance", "minimum", "maximum")
 QUANTILES = "quantiles"
 MOST_QUANTILES = 1000
 MOST_PARTS = 4096
-MOST_KEYS = 1 << 22
-"""Most public keys: each of them gets noise."""
-
-_LARGEST = 1 << 31
-"""Most groups of a unit, and most rows of a unit in a group."""
 
 
 @dataclass(frozen=True)
@@ -83,60 +79,6 @@ def _check_quantiles(given: dict[str, tuple[float, ...]]) -> None:
         raise InvalidValue("measures", given, allowed, f"has {len(probabilities):,} quantiles")
     if not all(0 < p < 1 for p in probabilities) or any(a >= b for a, b in pairwise(probabilities)):
         raise InvalidValue("measures", given, "they must ascend, each above 0 and below 1", shown)
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """Which groups there are.
-
-    Args:
-        columns: the key columns.
-        labels: the public keys, each the canonical JSON of a key's values, all different; None where the keys
-            are private.
-        times: unit to which a key column is truncated (`D`, `h` or `M`), or None, one for each column.
-    """
-
-    columns: tuple[str, ...]
-    labels: tuple[str, ...] | None
-    times: tuple[str | None, ...]
-
-    @property
-    def private(self) -> bool:
-        """Whether a group is only released where enough units are in it."""
-        return self.labels is None
-
-
-@dataclass(frozen=True)
-class Contributions:
-    """What one unit may contribute, at most.
-
-    Args:
-        groups: number of groups that a unit is in, L.
-        rows: number of its rows in each of them, M.
-        clamp: `row`: a sum adds up rows, each of which is clamped to the domain. `unit`: the sum of a unit's
-            rows in a group is clamped to the domain once more before it is added up.
-
-    Raises:
-        InvalidValue: a number is out of range, or their product is.
-    """
-
-    groups: int = 1
-    rows: int = 1
-    clamp: str = "row"
-
-    def __post_init__(self) -> None:
-        if self.clamp not in ("row", "unit"):
-            raise InvalidValue(
-                "contributions", self.clamp, "it must be row or unit", f"has clamp {self.clamp!r}"
-            )
-        least, most = min(self.groups, self.rows), self.groups * self.rows
-        if least < 1 or most >= _LARGEST:
-            raise InvalidValue(
-                "contributions",
-                (self.groups, self.rows),
-                "both must be above 0, and their product below 2^31, so that totals fit into int64",
-                f"has groups {self.groups} and rows {self.rows}",
-            )
 
 
 @dataclass(frozen=True)

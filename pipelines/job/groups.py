@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from core.budget import Budget
-from core.statistics.params import MOST_KEYS, Contributions, Grouping, Statistics
+from core.grouping import MOST_KEYS, Contributions, Grouping
 from pipelines.errors import JobError, quoted
 from pipelines.job.job import RowsJob
 from pipelines.job.policy import JobPart
@@ -263,6 +263,8 @@ class StatisticsJob(GroupedJob):
     @property
     def task_params(self) -> Any:
         """See `Job.task_params`."""
+        from core.statistics.params import Statistics  # other tasks do not need it
+
         asked = self.params.build()
         grouping = None if self.group_by is None else self.group_by.grouping()
         return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)

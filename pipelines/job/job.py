@@ -30,7 +30,7 @@ from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 
 if TYPE_CHECKING:
-    from core.statistics.params import Contributions
+    from core.grouping import Contributions
     from transforms.group_keys import GroupKeys
 
 _PLACEHOLDER = "{run_id}"

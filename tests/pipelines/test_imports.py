@@ -43,6 +43,7 @@ BUILT_OF = {
     "interior_point": {"one_cluster"},
     "k_cover": {"one_cluster"},
     "sample_and_aggregate": {"one_cluster"},
+    "statistics": {"minimum", "quantiles"},
     "threshold": {"interior_point"},
 }
 """The tasks that others use as a part."""

@@ -12,11 +12,12 @@ from core.domain import Grid
 from core.draws import charged
 from core.errors import InvalidValue
 from core.gaps import Order, Runs
+from core.grouping import Contributions, Grouping
 from core.neighbors import Neighbors
 from core.quantiles.params import Quantiles
 from core.quantiles.task import QUANTILES
 from core.rounds import Block, run_in_memory
-from core.statistics.params import Contributions, Grouping, Statistics
+from core.statistics.params import Statistics
 from core.statistics.quantities import Change, Quantity
 from core.statistics.ranks import Sought
 from core.statistics.task import STATISTICS

@@ -10,11 +10,12 @@ from core.aggregate import shard_of
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
+from core.grouping import Contributions, Grouping
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.neighbors import Neighbors
 from core.policy import Distance, Policy
 from core.rounds import Block, run_in_memory
-from core.statistics.params import Contributions, Grouping, Statistics
+from core.statistics.params import Statistics
 from core.statistics.quantities import Change, Quantity
 from core.statistics.task import STATISTICS
 from core.statistics.totals import GroupTotals
