@@ -223,7 +223,7 @@ class ReleaseTotals(Method[Statistics]):
         square = sum(each.weight * deviation**2 for each, deviation in variances)
         square += sum(len(each.sought.names) * each.off**2 for each in ranks)
         error = math.sqrt(square / len(round_.reading.names()))
-        return Accuracy(promises, max(error, 0 if found is None else found - 1), self._notes())
+        return Accuracy(promises, max(error, 0 if found is None else found - 1), self._notes(promises))
 
     def _count_bound(self, scale: float) -> int:
         if self.gaussian:
@@ -247,13 +247,18 @@ class ReleaseTotals(Method[Statistics]):
             found = max(found, self.bound(pair, 1 + weight, self._groups * grid.dimension) / unit)
         return found
 
-    def _notes(self) -> tuple[str, ...]:
+    def _notes(self, promises: Promises) -> tuple[str, ...]:
         notes = [] if self.setting.params.contributions is None else [self._costs_of_bounds()]
         if self._sought:
             part = sum(self._shares[len(self._weighted) :])
             notes.append(
                 f"{100 * part:.3g}% of {'rho' if self.gaussian else 'epsilon'} pays for quantiles, minima "
                 "and maxima. Shares make the sum of the squared errors least, where ranks count in rows."
+            )
+        if promises.rank_error is not None:
+            notes.append(
+                f"A group of fewer than {promises.rank_error:,} rows may have quantiles that say nothing; "
+                "their intervals then are as wide as the domain. Typical errors are those of dense rows."
             )
         if self._private:
             notes.append(

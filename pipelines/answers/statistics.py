@@ -10,6 +10,12 @@ from core.statistics.params import quantile_name
 from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
 from pipelines.answers.text import Counted, counted, nothing_found, number, place_of_table
 
+_LEAD = "Each number has its standard error beside it, in the table of the release."
+_OF_RANKS = (
+    " That of a quantile, a minimum or a maximum is in rows, and is the typical one of dense rows. An interval "
+    "as wide as the domain says nothing."
+)
+
 _SHOWN = 12
 """Groups in the table of the report."""
 
@@ -75,9 +81,11 @@ def answer(release: Release, rows: Rows) -> Answer:
     columns, measures = release["domain"]["columns"], release["params"]["measures"]
     if result.groups is not None:
         named = _measures(_names(measures), len(columns))
+        promised = promises_of(Promises, release)
+        ranks = promised.rank_error is not None or promised.extreme_error is not None
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
-            lead="Each number has its standard error beside it, in the table of the release.",
+            lead=_LEAD + (_OF_RANKS if ranks else ""),
             facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}"),),
             tables=() if rows is None else (_largest(release, rows, named),),
         )

@@ -221,7 +221,8 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     if release.get("contributions"):
         bounds = release["contributions"]
         clamped = "; sums clamped for each unit" if bounds.get("clamp") == "unit" else ""
-        most = f"at most {bounds['groups']:,} groups, {bounds['rows']:,} rows each"
+        groups, rows_each = f"{bounds['groups']:,}", f"{bounds['rows']:,}"
+        most = f"groups: at most {groups} of a unit; rows: at most {rows_each} in each"
         settings.insert(2, ("Contributions", most + clamped))
     if domain.get("ball"):
         ball = domain["ball"]

@@ -74,7 +74,7 @@ def test_the_release_plan_and_report_speak_of_units(bench):
     release = released(bench, output="out", **UNIT, **{"params.target": 1500})
     notes = " ".join(release["notes"])
     assert "all rows that have the same value of person" in notes
-    assert "One row of each unit is kept" in notes
+    assert "one of them is kept" in notes
     assert release["privacy"]["hides"] == "one unit more or one unit less; the number of units is private"
     page = (bench.folder / "out" / "report.html").read_text()
     for said in (
