@@ -30,8 +30,8 @@ _ALL_DATA = (
 _KEPT = {
     "one": "Where several rows of a unit are about one answer, one of them is kept, chosen uniformly at "
     "random, and all counts and promises are about the kept rows. The choice adds an error that no promise "
-    "includes and that is often larger than the promised one. In a count or rank, its standard error is up to sqrt(p (1 - p) n) units, where p is the "
-    "counted share of n units.",
+    "includes and that is often larger than the promised one. In a count or rank, its standard error is up "
+    "to sqrt(p (1 - p) n) units, where p is the counted share of n units.",
     "last": "The last row of each unit is kept: the one with the greatest value of input.order. A row "
     "without such a value comes before all others, and ties are broken at random. All counts and promises "
     "are about the kept rows.",

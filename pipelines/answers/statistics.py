@@ -12,8 +12,8 @@ from pipelines.answers.text import Counted, counted, nothing_found, number, plac
 
 _LEAD = "Each number has its standard error beside it, in the table of the release."
 _OF_RANKS = (
-    " That of a quantile, a minimum or a maximum is in rows, and is the typical one of dense rows. An interval "
-    "as wide as the domain says nothing."
+    " That of a quantile, a minimum or a maximum is in rows, and is the typical one of dense rows. An "
+    "interval as wide as the domain says nothing."
 )
 
 _SHOWN = 12
