@@ -12,8 +12,6 @@ SLOW = (
     "core/mechanisms/test_choosing.py::test_it_reaches_its_delta_and_no_more*",
     "core/mechanisms/test_ordered_search.py::test_no_answers_lose_more_than_is_charged*",
     "core/mechanisms/test_ordered_search.py::test_probabilities_of_the_found_point_are_close_for_neighbors*",
-    "core/mechanisms/test_ordered_search.py::test_ranks_are_within_the_promised_error*",
-    "core/mechanisms/test_ordered_search.py::test_the_typical_error_is_that_of_dense_records*",
     "core/mechanisms/test_splits.py::test_outcomes_of_neighbors_are_as_likely_as_charged*",
     "core/one_cluster/practical/test_guarantee.py::test_promise_holds*",
     "core/one_cluster/practical/test_method.py::test_a_small_planted_ball_is_found*",

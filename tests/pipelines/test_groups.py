@@ -106,11 +106,13 @@ def alone(prepared: Prepared, label: str) -> list[Block]:
     return blocks
 
 
-@pytest.mark.parametrize(
-    ("whose", "mode"),
-    [("rows", "one_thread"), ("replaced", "one_thread"), ("units", "one_thread"), ("rows", "two_processes")],
+ALONE = (
+    *((task, whose, "one_thread") for task in GROUPED for whose in ("rows", "replaced", "units")),
+    *((task, "rows", "two_processes") for task in ("histogram", "quantiles", "one_cluster")),
 )
-@pytest.mark.parametrize("task", GROUPED)
+
+
+@pytest.mark.parametrize(("task", "whose", "mode"), ALONE)
 def test_each_group_has_the_aggregates_of_its_rows_alone(
     cities: Bench, tmp_path: Path, task: str, whose: str, mode: str
 ) -> None:

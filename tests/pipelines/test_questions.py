@@ -159,9 +159,14 @@ MODES = {
 PREPARED = {"where": "y > 0.4 or halved < 0.1", "derive": {"halved": "x / 2", "late": "t > 50"}}
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("units", [False, True])
-@pytest.mark.parametrize("rows", [{}, PREPARED], ids=["as they are", "prepared"])
+@pytest.mark.parametrize(
+    ("mode", "units", "rows"),
+    [
+        *(("one_thread", units, rows) for units in (False, True) for rows in ({}, PREPARED)),
+        ("two_processes", False, PREPARED),
+        ("two_processes", True, {}),
+    ],
+)
 def test_each_question_has_the_aggregates_of_a_run_of_its_own(
     several: dict[str, Any], tmp_path: Path, mode: str, units: bool, rows: dict[str, Any]
 ) -> None:

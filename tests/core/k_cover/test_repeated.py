@@ -291,7 +291,7 @@ def test_extreme_databases_end_in_an_answer(relation, mode, d):
 
 
 @pytest.mark.parametrize("mode", [{"target": 3000}, {"coverage": 0.9}])
-@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("d", [1, 2, pytest.param(5, marks=pytest.mark.audit)])
 def test_planted_clusters_are_covered(mode, d):
     """10 trials; each fails with probability below 0.05, so 4 failures have probability below 1e-3 x 1e-3."""
     grid = unit_cube(d, 2.0**-12)

@@ -156,6 +156,7 @@ class Following(Noise):
         return values
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     "secrets", [Distance(1), Distance(3), Distance(50), Partition((7,)), Partition((64,))]
 )
@@ -178,6 +179,7 @@ def test_ranks_are_within_the_promised_error(secrets, count):
         assert np.mean(np.array(worst) > promised / 4) >= 0.03
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("secrets", [Distance(1), Distance(4)])
 def test_the_typical_error_is_that_of_dense_records(secrets):
     """As many records at each point; the root mean square of 4,000 errors is within 10% of the figure."""
