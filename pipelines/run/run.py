@@ -333,7 +333,8 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     """Return the attempt at a table in parts, or None where the release is of one piece.
 
     Without units, and where a unit's record is computed from all of its rows, the records follow from the
-    input alone. Otherwise they follow from the salt, too, which no later attempt has.
+    input alone. Otherwise they follow from the salt, too, which no later attempt has. In which part a group
+    is follows from the public keys and their order, which a file may have changed.
     """
     job, plan = prepared.job, prepared.plan
     parts = parts_of(plan.rounds[-1])
@@ -342,4 +343,7 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
     chosen = job.keep in ("one", "last") or job.bounds is not None
     salt = prepared.salt if chosen else b""
     versions = (file.version.encode() for file in prepared.source.every_file)
-    return Attempt.of(parts, encode_release(draft_release(job, plan)), salt, *versions)
+    keys = prepared.source.groups
+    labels = () if keys is None else keys.labels or ()
+    origins = (encode_release(draft_release(job, plan)), repr(labels).encode(), salt, *versions)
+    return Attempt.of(parts, *origins)

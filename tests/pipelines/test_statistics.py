@@ -13,7 +13,7 @@ from core.rounds import examined, run_in_memory
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.run.delivery import delivery_of
-from pipelines.run.run import build_pipeline, prepare_run
+from pipelines.run.run import attempt_of, build_pipeline, prepare_run
 from tests.core.seeded import SeededNoise
 from tests.pipelines.jobs import LINE, changes
 from transforms.bound_units import Bounding, bound_in_memory
@@ -364,3 +364,13 @@ def test_keys_may_be_derived_from_rows_that_where_keeps(bench):
     blocks = list(bound_in_memory(source, Contributing.of(source, bounding, 24, 1000)))
     kept = [block.labels[block.groups] for block in blocks]
     assert sum(map(len, kept)) == 3900 and len(set(np.concatenate(kept).tolist())) == 48
+
+
+def test_other_keys_of_a_file_are_another_attempt(bench):
+    """In which part a key is follows from the file: parts of two orders would show a group twice."""
+    path, found = bench.folder / "keys.parquet", []
+    for keys in (["a", "b", "c"], ["b", "c", "a"]):
+        pq.write_table(pa.table({"city": keys}), path)
+        asked = by(["city"], str(path)) | {"params.parts": 2, "run_id": "monday"}
+        found.append(attempt_of(prepare_run(check_job(bench.changed(job_of(**asked))))))
+    assert found[0] is not None and found[1] is not None and found[0].id != found[1].id
