@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.rounds import Block
-from core.sampling import scramble
+from core.sampling import siphash
 from transforms.records import Records
 
 _BLOCK_VALUES = 1 << 18
@@ -16,8 +16,9 @@ _BLOCK_VALUES = 1 << 18
 _MOST_HELD = 1 << 22
 """Coordinates that wait to be split together at most, so that many groups do not make many small blocks."""
 
-_GROUP = 0x616C6F6E65
-"""Tweak of the hash that makes identities of a unit's records. No other choice uses it."""
+_GROUP, _GROUP_PLACE = 0x616C6F6E65, 40
+"""Tweak of the hash that makes identities of a unit's records: the number of the group stands above its 40
+bits. No other choice uses it."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,6 @@ class ReaderOfGroups:
             for axis in range(self.dimension)
         ]
         outside = _added([block.outside for block in blocks if block.outside is not None])
-        if self.salt is not None:
-            of_unit = scramble(ids, self.salt, _GROUP)
-            ids = scramble(of_unit ^ groups[order].astype(np.uint64), self.salt, _GROUP)
         ends = np.cumsum(np.bincount(groups, minlength=self.groups)).tolist()
         size = max(1, _BLOCK_VALUES // self.dimension)
         for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -90,7 +88,16 @@ class ReaderOfGroups:
                 points = np.empty((last - first, self.dimension), np.int64, order="F")
                 for axis, values in enumerate(axes):
                     points[:, axis] = values[first:last]
-                yield number, Block(points, ids[first:last], counts if first == start else None)
+                own = _identities(ids[first:last], number, self.salt)
+                yield number, Block(points, own, counts if first == start else None)
+
+
+def _identities(ids: NDArray[np.uint64], group: int, salt: bytes | None) -> NDArray[np.uint64]:
+    """Return the identities of records in a group; see `ReaderOfGroups`.
+
+    Samples choose by these identities, so a pseudorandom function makes them, another one for each group.
+    """
+    return ids if salt is None else siphash(ids, salt, group << _GROUP_PLACE | _GROUP)
 
 
 def _groups(block: Block) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from core.budget import Budget
 from core.groups import for_one_change
 from core.input_checks import Checked
 from core.rounds import Block, Strand, run_in_memory
-from core.sampling import scramble
+from core.sampling import siphash
 from pipelines.errors import JobError
 from pipelines.grouped_plan import check_groups_spend, make_grouped_plan
 from pipelines.grouped_release import draft_grouped_release, write_grouped_release
@@ -101,8 +101,8 @@ def alone(prepared: Prepared, label: str) -> list[Block]:
     blocks = []
     for block in bound_in_memory(source, bounds):
         mine = block.groups == number
-        ids = scramble(block.ids[mine], salt, split_groups._GROUP) ^ np.uint64(number)
-        blocks.append(Block(block.points[mine], scramble(ids, salt, split_groups._GROUP)))
+        ids = siphash(block.ids[mine], salt, (number << 40) + split_groups._GROUP)
+        blocks.append(Block(block.points[mine], ids))
     return blocks
 
 

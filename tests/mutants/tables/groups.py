@@ -77,8 +77,8 @@ RECORDS = (
         4,
         _SPLIT,
         "a unit is in the samples of all of its groups or of none",
-        "ids = scramble(of_unit ^ groups[order].astype(np.uint64), self.salt, _GROUP)",
-        "ids = of_unit",
+        "siphash(ids, salt, group << _GROUP_PLACE | _GROUP)",
+        "siphash(ids, salt, _GROUP)",
         _READ,
     ),
     Mutant(
