@@ -82,21 +82,16 @@ def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mappin
         groups: of each group its name, its answer as a release of its own, and its columns of the table.
     """
     environment, answers = _environment(), TASKS[release["task"]].answers
-    index: list[dict[str, Any]] = []
-    parts: list[Markup] = []
-    for name, one, rows in groups:
-        answer = answers.answer(one, rows)
-        index.append({"name": name, "headline": answer.headline, "outcome": one["outcome"]})
-        if len(parts) < _MOST_PARTS:
-            shown = {**_guarantee(one), "release": one, "answer": answer, "checks": check_facts(one)}
-            parts.append(
-                Markup(environment.get_template("found.html").render(shown))
-            )  # it escapes what it shows
-    one = groups[0][1]
-    whole = {**_shown(one, groups[0][2]), "index": index, "parts": parts}
-    whole |= {
+    found = [_shown(one, rows) for _, one, rows in groups[:_MOST_PARTS]]
+    others = [answers.answer(one, rows) for _, one, rows in groups[_MOST_PARTS:]]
+    headlines = [answer.headline for answer in (*(shown["answer"] for shown in found), *others)]
+    template = environment.get_template("found.html")
+    whole = {
+        **found[0],
         **_guarantee(release),
-        "each": one["privacy"],
+        "index": [{"name": name, "headline": headlines[i]} for i, (name, _, _) in enumerate(groups)],
+        "parts": [Markup(template.render(shown)) for shown in found],  # it escapes what it shows
+        "each": groups[0][1]["privacy"],
         "release": release,
         "settings": _settings(release),
     }
