@@ -34,7 +34,7 @@ from pipelines.job.questions import QUESTIONS, QuestionsJob, table_name
 from pipelines.joint_plan import describe_joint_privacy, questions_of
 from pipelines.release import RELEASE, SCHEMA, answered, draft_release, software, with_checks
 from pipelines.storage.folder import Folder
-from pipelines.table import encode_release, encode_table, release_inside
+from pipelines.table import encode_release, encode_table, read_listed, release_inside
 
 _OF_THE_WHOLE = ("schema", "run_id", "job", "software")
 """Keys of a release that all answers of a job share."""
@@ -171,8 +171,5 @@ def _rows(folder: Folder, listed: list[Mapping[str, Any]] | None) -> Rows:
     if listed is None:
         return None
     (part,) = listed
-    stored = folder.read(part["name"])
-    if stored is None or hashlib.sha256(stored).hexdigest() != part["sha256"]:
-        raise JobError(f"{folder.locate(part['name'])} is damaged: restore the file that the run wrote.")
-    table = pq.read_table(pa.BufferReader(stored))
+    table = read_listed(folder, part)
     return {name: table.column(name).to_numpy() for name in table.column_names} or None

@@ -224,11 +224,20 @@ def largest_rows(folder: Folder, table: Sequence[Mapping[str, Any]]) -> dict[str
     return {name: shown.column(name).to_numpy() for name in shown.column_names}
 
 
+def read_listed(folder: Folder, part: Mapping[str, Any]) -> pa.Table:
+    """Read a table that release.json lists with its hash.
+
+    Raises:
+        JobError: it is not as the run wrote it.
+    """
+    name = str(part["name"])
+    stored = folder.read(name)
+    if stored is None or hashlib.sha256(stored).hexdigest() != part["sha256"]:
+        raise JobError(f"{folder.locate(name)} is damaged: restore the file that the run wrote.")
+    return pq.read_table(pa.BufferReader(stored))
+
+
 def _tops(folder: Folder, table: Sequence[Mapping[str, Any]]) -> Iterator[pa.Table]:
     for part in table:
-        name = str(part["name"])
-        stored = folder.read(name)
-        if stored is None or hashlib.sha256(stored).hexdigest() != part["sha256"]:
-            raise JobError(f"{folder.locate(name)} is damaged: restore the file that the run wrote.")
-        rows = pq.read_table(pa.BufferReader(stored))
+        rows = read_listed(folder, part)
         yield rows.take(np.argsort(-rows.column(rows.num_columns - 1).to_numpy(), kind="stable")[:_SHOWN])
