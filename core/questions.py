@@ -39,13 +39,13 @@ from core.budget import Accountant, Budget, Mechanism, Spend, spend
 from core.draws import charged
 from core.errors import InvalidValue
 from core.plan import Plan
+from core.privacy_filter import at_most
 
 _MOST = 64.0  # a factor above it is not looked for
 _WORTH = 1.01  # what planning again must be able to gain
 _SAFE = 1 - 1e-3  # of an estimated factor: plans do not scale exactly, as with samples
 _EXACT = 1e-3  # relative precision of an estimated factor
 _TRIES = 6  # most plans of each question
-_ROUNDING = 1e-9  # of epsilon
 _WHOLE = 1 - 1e-12  # so that parts of delta never add up to more than delta
 
 PlanOne = Callable[[Budget], Plan]
@@ -125,7 +125,7 @@ def plan_together(questions: Mapping[str, tuple[float, PlanOne]], budget: Budget
     for _ in range(_TRIES):
         draft = planned(factor)
         more = _more(draft, budget)
-        if draft.spend.epsilon <= budget.epsilon * (1 + _ROUNDING):
+        if at_most(draft.spend.epsilon, budget.epsilon):
             best = draft
             if more < _WORTH:
                 break

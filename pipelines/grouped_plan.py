@@ -9,14 +9,12 @@ from core.budget import Budget
 from core.errors import InvalidValue
 from core.groups import GroupedPlan, plan_groups
 from core.plan import Plan
+from core.privacy_filter import at_most
 from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
-from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
-from pipelines.plan import describe, describe_groups, hidden, make_plan, notes, show
-
-_ROUNDING = 1e-9
+from pipelines.plan import check_part, describe, describe_groups, make_plan, notes, show
 
 
 def plan_job(job: Job, salt: bytes) -> Plan | GroupedPlan:
@@ -36,12 +34,7 @@ def make_grouped_plan(job: GroupsJob, salt: bytes) -> GroupedPlan:
     """
 
     def plan_one(budget: Budget) -> Plan:
-        if budget.epsilon < LEAST_EPSILON or 0 < budget.delta < LEAST_DELTA:
-            raise JobError(
-                f"privacy gives each group epsilon {number(budget.epsilon)} and delta "
-                f"{number(budget.delta)}: epsilon must be at least {LEAST_EPSILON}, and delta 0 or at least "
-                f"{LEAST_DELTA}."
-            )
+        check_part(budget, "privacy gives each group")
         return make_plan(job.of_each(budget), salt)
 
     copies = 1 if job.bounds is None else job.bounds.groups
@@ -59,27 +52,33 @@ def check_groups_spend(plan: GroupedPlan, budget: Budget) -> None:
     Raises:
         JobError: the draws spend more.
     """
-    if not plan.spend.epsilon <= budget.epsilon * (1 + _ROUNDING):
+    if not at_most(plan.spend.epsilon, budget.epsilon):
         raise JobError(
             f"privacy.epsilon is {budget.epsilon}: the planned noise of all groups would spend "
             f"{plan.spend.epsilon}, so nothing was run."
         )
 
 
-def describe_grouped_privacy(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
-    """Return what a release and a plan say of the privacy of all groups together, as JSON values."""
-    return {
+def of_all_groups(each: Mapping[str, Any], job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
+    """Return a described plan, or the draft of a release, of all groups together.
+
+    Args:
+        each: the same of one group.
+        job: the job.
+        plan: its plan.
+    """
+    privacy = {
+        **each["privacy"],
         "epsilon": job.privacy.epsilon,
         "delta": job.privacy.delta,
         "neighbors": job.privacy.neighbors,
-        "unit": job.unit,
         "keep": job.keep,
-        "order": job.order,
-        "policy": None,
         "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
         "accountant": plan.spend.accountant,
     }
+    groups = {"each_group": describe_each(job, plan), "notes": _notes(job, plan)}
+    return {**each, "privacy": privacy, **describe_groups(job), **groups}
 
 
 def describe_each(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
@@ -113,34 +112,19 @@ def _says(job: GroupsJob, plan: GroupedPlan) -> str:
 
 def describe_grouped(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
     """Return the plan as JSON values: that of each group, with the privacy of all of them."""
-    described = describe(job.of_each(plan.budget), plan.each)
-    return {
-        **described,
-        "privacy": {**describe_grouped_privacy(job, plan), "ledger": job.privacy.ledger},
-        **grouped(job, plan),
-    }
-
-
-def grouped(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
-    """Return what releases and plans say of groups, beside the privacy of all of them, as JSON values."""
-    return {
-        **describe_groups(job),
-        "each_group": describe_each(job, plan),
-        "notes": _notes(job, plan),
-    }
+    return of_all_groups(describe(job.of_each(plan.budget), plan.each), job, plan)
 
 
 def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:
     """Return the notes of the plan of each group, with what the run as a whole hides."""
     each, keys = job.of_each(plan.budget), cast(GroupBy, job.group_by)
-    told = [f"The run hides {what}." for what in (hidden(each, plan.each), _hides(job, plan))]
     by, most = " and ".join(keys.columns), "" if plan.copies == 1 else f" A unit is in at most {plan.copies} "
     if most:
         most += "groups, chosen uniformly by a secret hash. What it has in further groups is left out."
     return [
         f"All answers and promises are about the records of one group. Rows without a public key in {by} are "
         f"left out.{most}",
-        *(told[1] if note == told[0] else note for note in notes(each, plan.each)),
+        *notes(each, plan.each, _hides(job, plan)),
     ]
 
 

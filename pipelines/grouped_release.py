@@ -20,7 +20,7 @@ from core.groups import GroupedPlan
 from core.input_checks import Checked
 from core.plan import Finding, Tabular
 from pipelines.answers.answer import Rows
-from pipelines.grouped_plan import describe_grouped_privacy, grouped
+from pipelines.grouped_plan import of_all_groups
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.release import answered, draft_release, store_release, with_checks
 from pipelines.storage.folder import Folder
@@ -45,12 +45,7 @@ class GroupedDraft:
 def draft_grouped_release(job: GroupsJob, plan: GroupedPlan) -> GroupedDraft:
     """Return the release without answers."""
     own = draft_release(job.of_each(plan.budget), plan.each)
-    whole = {
-        **own,
-        "job": job.hash(),
-        "privacy": describe_grouped_privacy(job, plan),
-        **grouped(job, plan),
-    }
+    whole = {**of_all_groups(own, job, plan), "job": job.hash()}
     return GroupedDraft(whole, cast(GroupBy, job.group_by).grouping(), job.grid)
 
 

@@ -11,6 +11,7 @@ from core.budget import Budget
 from core.errors import InvalidValue
 from core.groups import AnyPlan
 from core.plan import Plan
+from core.privacy_filter import at_most
 from core.questions import JointPlan, plan_together
 from core.rounds import parts_of
 from pipelines.answers.text import hides, number
@@ -18,11 +19,8 @@ from pipelines.errors import JobError, place_of
 from pipelines.grouped_plan import describe_grouped, make_grouped_plan, show_grouped
 from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job
-from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
 from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
-from pipelines.plan import describe, make_plan, show
-
-_ROUNDING = 1e-9
+from pipelines.plan import check_part, describe, make_plan, show
 
 
 def make_joint_plan(job: QuestionsJob, salts: Mapping[str, bytes]) -> JointPlan:
@@ -56,11 +54,7 @@ def _plan_one(name: str, question: Job, salt: bytes, part: Budget) -> Plan:
         JobError: see `make_joint_plan`.
     """
     where = f"{QUESTIONS}.{name}"
-    if part.epsilon < LEAST_EPSILON or 0 < part.delta < LEAST_DELTA:
-        raise JobError(
-            f"{where}.share gives it epsilon {number(part.epsilon)} and delta {number(part.delta)}: "
-            f"epsilon must be at least {LEAST_EPSILON}, and delta 0 or at least {LEAST_DELTA}."
-        )
+    check_part(part, f"{where}.share gives it")
     try:
         plan = make_plan(with_budget(question, part), salt)
     except JobError as error:
@@ -93,7 +87,7 @@ def check_joint_spend(plan: JointPlan, budget: Budget) -> None:
     """
     spent = plan.recomputed(budget.delta).epsilon
     deltas = sum(part.delta for part in plan.budgets.values())
-    if not (spent <= budget.epsilon * (1 + _ROUNDING) and deltas <= budget.delta):
+    if not (at_most(spent, budget.epsilon) and deltas <= budget.delta):
         raise JobError(
             f"privacy.epsilon is {budget.epsilon}: the planned noise of all questions would spend {spent}, "
             "so nothing was run."

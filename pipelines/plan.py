@@ -15,13 +15,14 @@ from core.draws import charged
 from core.errors import InvalidValue
 from core.input_checks import CheckedRound, with_checks
 from core.plan import Chosen, Plan
+from core.privacy_filter import at_most
 from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.job.prepared import described, notes_of
+from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
 from pipelines.tasks import TASKS
 
-_ROUNDING = 1e-9
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
 _ALL_DATA = (
     "Promises hold on all data, also on the least favorable. They allow for large errors of every choice and "
@@ -76,6 +77,23 @@ def _place(job: Job, field: str) -> str:
     return f"params.{field}" if field.split(".")[0] in own else place_of(field)
 
 
+def check_part(part: Budget, giver: str) -> None:
+    """Check that a part of a budget is one that a job of its own may have.
+
+    Args:
+        part: the part.
+        giver: what gives it, as the beginning of a sentence: `questions.a.share gives it`.
+
+    Raises:
+        JobError: it is too small.
+    """
+    if part.epsilon < LEAST_EPSILON or 0 < part.delta < LEAST_DELTA:
+        raise JobError(
+            f"{giver} epsilon {number(part.epsilon)} and delta {number(part.delta)}: epsilon must be at "
+            f"least {LEAST_EPSILON}, and delta 0 or at least {LEAST_DELTA}."
+        )
+
+
 def check_spend(plan: Plan, budget: Budget) -> None:
     """Check that the draws of the rounds spend at most the budget.
 
@@ -83,7 +101,7 @@ def check_spend(plan: Plan, budget: Budget) -> None:
         JobError: they spend more.
     """
     spent = spend(charged(plan.rounds), budget.delta).epsilon
-    if not spent <= budget.epsilon * (1 + _ROUNDING):
+    if not at_most(spent, budget.epsilon):
         raise JobError(
             f"privacy.epsilon is {budget.epsilon}: the planned noise would spend {spent}, so nothing was run."
         )
@@ -189,13 +207,19 @@ def describe_checks(job: Job, plan: Plan) -> dict[str, Any]:
     return {"share": job.checks, "standard_error": count.deviation}
 
 
-def notes(job: Job, plan: Plan) -> list[str]:
-    """Return the notes of a plan, which its reader should know."""
+def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
+    """Return the notes of a plan, which its reader should know.
+
+    Args:
+        job: the job.
+        plan: its plan.
+        whole: what the whole run hides, in words, where the plan is of a part of it; None for `hidden`.
+    """
     return [
         _unit(job),
         *notes_of(job.input),
         *([] if TASKS[job.task].subsamples else [_left_out(job, plan)]),
-        f"The run hides {hidden(job, plan)}.",
+        f"The run hides {whole or hidden(job, plan)}.",
         *_last_points(job),
         *map(_records(job).read, plan.notes),
         *([_ALL_DATA] if any(promised is not None for promised in plan.promises.values()) else []),
