@@ -91,6 +91,7 @@ bench-groups: install ## statistics by group on real data, beside a baseline by 
 
 bench-auto: install ## what automatic choices cost, and whether promises hold, over a grid of settings and shapes of data
 	$(BIN)/python -m tests.benchmarks.auto
+	$(BIN)/python -m tests.benchmarks.real_columns
 
 bench-questions: install ## ten questions in one job against ten jobs at the same total: errors, reads, processor time
 	$(BIN)/python -m tests.benchmarks.questions

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidValue
+from core.times import Times
 
 Points = NDArray[np.int64]
 """Grid points, shape (n, d), in steps above the lower bound of each axis."""
@@ -51,6 +52,8 @@ class Grid:
         upper: upper bound of each axis, data units, shape (d,).
         step: distance between neighboring grid points, data units, the same on all axes.
         ball: optional public L2 ball; points outside it are moved radially onto it.
+        times: what the points are where axes are of dates or timestamps. Such an axis has the bounds 0 and n,
+            and the step is 1.
 
     Raises:
         InvalidValue: a value is out of range, or the universe is too large.
@@ -60,6 +63,7 @@ class Grid:
     upper: tuple[float, ...]
     step: float
     ball: Ball | None = None
+    times: Times | None = None
 
     def __post_init__(self) -> None:
         if not self.lower or len(self.lower) != len(self.upper):
@@ -123,16 +127,16 @@ class Grid:
                     "step",
                     self.step,
                     "use a larger one, or narrower bounds",
-                    f"is {self.step}, which makes more than 2^31 steps of axis {axis}, too large for exact "
-                    "int64 distances",
+                    f"is {self.named_step}, which makes more than 2^31 steps of axis {axis}, too large for "
+                    "exact int64 distances",
                 )
         if sum(size**2 for size in self.extents) >= _MAX_SQUARED_DIAMETER:
             return InvalidValue(
                 "step",
                 self.step,
                 "use a larger one, or narrower bounds",
-                f"is {self.step}, which makes a squared diameter of 2^62 steps or more, too large for exact "
-                "int64 distances",
+                f"is {self.named_step}, which makes a squared diameter of 2^62 steps or more, too large for "
+                "exact int64 distances",
             )
         return None
 
@@ -151,8 +155,13 @@ class Grid:
                     "step",
                     self.step,
                     "int64 keys, which also hold a label, allow 2^62; use a larger one or narrower bounds",
-                    f"is {self.step}, which makes {extent + 1} points of axis {axis}",
+                    f"is {self.named_step}, which makes {extent + 1} points of axis {axis}",
                 )
+
+    @property
+    def named_step(self) -> float | str:
+        """The step as a job writes it."""
+        return self.step if self.times is None else self.times.written
 
     @property
     def wide(self) -> bool:

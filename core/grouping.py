@@ -84,7 +84,8 @@ def key_columns(labels: Sequence[str | bytes], grouping: Grouping) -> dict[str, 
         elif values and all(isinstance(value, bool) for value in values):
             found[name] = np.array(values, dtype=np.bool_)
         elif values and all(type(value) is int for value in values):
-            found[name] = np.array(values)
+            # numpy would make floats of numbers of which some are in int64 and some above it
+            found[name] = np.array(values, dtype=np.int64 if max(values) < 1 << 63 else np.uint64)
         else:
             found[name] = np.array(values, dtype=object)
     return found

@@ -11,6 +11,7 @@ from core.budget import Mechanism, Spend
 from core.domain import Grid
 from core.draws import Charged, charged
 from core.errors import InvalidValue
+from core.marks import Mark
 from core.policy import Policy
 from core.rounds import State
 
@@ -44,6 +45,9 @@ class Tabular(Finding, Protocol):
     def table(self, grid: Grid) -> Mapping[str, NDArray[Any]] | None:
         """Return the columns of the table, in data units; None where nothing was found."""
 
+    def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
+        """Return which columns are on an axis, or lengths: the mark and the number of the axis, by name."""
+
 
 class InParts(Finding, Protocol):
     """A part of the last state of a task whose last round is a `core.rounds.RoundInParts`.
@@ -53,6 +57,9 @@ class InParts(Finding, Protocol):
 
     def columns(self, grid: Grid) -> Mapping[str, NDArray[Any]]:
         """Return the columns of the part's table, in data units; the same ones where it has no row."""
+
+    def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
+        """See `Tabular.column_marks`."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Poisson sampling by a keyed hash of each record's identity: a repeated step keeps the same records."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 U64 = NDArray[np.uint64]
 
-_CHUNK = 1 << 14  # the hash state of a chunk stays in the processor's cache
+_CHUNK, _SCRAMBLED = 1 << 14, 1 << 13  # the hash states of a chunk stay in the processor's cache
 
 _SPLIT_MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 """Shifts and factors of SplitMix64."""
@@ -47,12 +49,13 @@ def scramble(words: U64, salt: bytes, tweak: int) -> U64:
     Returns:
         Shape (n,), uint64; different for different words.
     """
-    before, after = siphash(np.arange(2, dtype=np.uint64), salt, tweak)
-    out: U64 = words ^ before
-    shifted = np.empty(min(len(words), _CHUNK), dtype=np.uint64)
-    for start in range(0, len(words), _CHUNK):
-        part = out[start : start + _CHUNK]
+    before, after = _differences(salt, tweak)
+    out = np.empty(len(words), dtype=np.uint64)
+    shifted = np.empty(min(len(words), _SCRAMBLED), dtype=np.uint64)
+    for start in range(0, len(words), _SCRAMBLED):
+        part = out[start : start + _SCRAMBLED]
         rest = shifted[: len(part)]
+        np.bitwise_xor(words[start : start + _SCRAMBLED], before, out=part)
         for shift, factor in _SPLIT_MIX:
             np.right_shift(part, np.uint64(shift), out=rest)
             part ^= rest
@@ -61,6 +64,13 @@ def scramble(words: U64, salt: bytes, tweak: int) -> U64:
         part ^= rest
         part ^= after
     return out
+
+
+@lru_cache(maxsize=64)
+def _differences(salt: bytes, tweak: int) -> tuple[np.uint64, np.uint64]:
+    """Return the secret differences of `scramble`, which is often called for few words."""
+    before, after = siphash(np.arange(2, dtype=np.uint64), salt, tweak)
+    return before, after
 
 
 def _hash_chunk(words: U64, k0: np.uint64, k1: np.uint64) -> U64:

@@ -269,12 +269,13 @@ def _with_beam(module: str) -> Any:
 def _summarize(release: dict[str, Any] | None, output: str) -> None:
     from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it
     from pipelines.report.summary import summary_of
+    from pipelines.storage.locate import open_folder
 
     if release is None:
         print_lines(f"The job was submitted. The release will be in {output}.")
         return
     with as_the_run_wrote_it(os.path.join(output, RELEASE)):
-        lines = summary_of(release)
+        lines = summary_of(open_folder(output), release)
     print_lines(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))
 
 

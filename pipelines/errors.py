@@ -65,7 +65,11 @@ class RunError(ShoalError, RuntimeError):
 def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Return one sentence for each problem that pydantic found in a value of `model`."""
     problems: dict[str, dict[str, None]] = {}  # a field of a union type has one problem per type
-    for problem in error.errors():
+    found = error.errors()
+    places = [_path(problem) for problem in found]
+    for problem, place in zip(found, places, strict=True):
+        if any(len(other) > len(place) and other[: len(place)] == place for other in places):
+            continue  # the value is of another type of the union, and a problem of that is told
         wrong, allowed = _sentence(problem, model)
         problems.setdefault(wrong, {})[allowed] = None
     return [
@@ -96,7 +100,7 @@ def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
 
 def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     """Return what is wrong, and what is allowed instead; the second is empty where the first includes it."""
-    path = [part for part in problem["loc"] if not _is_kind(part)]
+    path = _path(problem)
     name = _name(path)
     value = quoted(problem["input"])
     kind = problem["type"]
@@ -130,6 +134,11 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     if allowed is None:
         return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
     return f"{name} is {value}", allowed
+
+
+def _path(problem: Any) -> list[str | int]:
+    """Return where a problem is, without the names of types in a union."""
+    return [part for part in problem["loc"] if not _is_kind(part)]
 
 
 def _is_kind(part: str | int) -> bool:

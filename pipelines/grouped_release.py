@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from core.domain import Grid
 from core.grouping import Grouping, key_columns
 from core.groups import GroupedPlan
 from core.input_checks import Checked
-from core.plan import Finding, Tabular
+from core.plan import Finding
 from pipelines.answers.answer import Rows
+from pipelines.answers.text import key_text
 from pipelines.grouped_plan import of_all_groups
 from pipelines.job.groups import GroupBy, GroupsJob
-from pipelines.release import answered, draft_release, store_release, with_checks
+from pipelines.release import answered, draft_release, made_table, store_release, with_checks
 from pipelines.storage.folder import Folder
 from pipelines.table import encode_release
 
@@ -60,14 +61,14 @@ def write_grouped_release(
         states: the number of each group and its last state, in any order.
     """
     labels, groups = draft.grouping.labels or (), []
-    tables: list[Mapping[str, NDArray[Any]]] | None = None
+    tables: list[Mapping[str, Any]] | None = None
     for number, state in sorted(states, key=lambda pair: pair[0]):
         own, finding = with_checks(draft.whole, state)
         group = {"key": json.loads(labels[number]), **answered(finding, draft.grid)}
         if isinstance(state, Checked):
             group["checks"] = own["checks"]
-        if isinstance(finding, Tabular):
-            table = finding.table(draft.grid) or {}
+        table = made_table(finding, draft.grid)
+        if table is not None:
             group["table_rows"] = len(next(iter(table.values()), ()))
             tables = [*(tables or []), table]
         groups.append(group)
@@ -78,7 +79,7 @@ def write_grouped_release(
     store_release(folder, encode_release(release), columns)
 
 
-def _joined(grouping: Grouping, tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def _joined(grouping: Grouping, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the tables of all groups, one after the other, with their keys; empty where all are."""
     some = {number: table for number, table in enumerate(tables) if table}
     if not some:
@@ -87,7 +88,12 @@ def _joined(grouping: Grouping, tables: Sequence[Mapping[str, NDArray[Any]]]) ->
     keys = key_columns([(grouping.labels or ())[number] for number in some], grouping)
     names = next(iter(some.values()))
     joined = {name: values.repeat(rows) for name, values in keys.items()}
-    return joined | {name: np.concatenate([table[name] for table in some.values()]) for name in names}
+    return joined | {name: _one([table[name] for table in some.values()]) for name in names}
+
+
+def _one(parts: Sequence[Any]) -> Any:
+    """Return a column of which there are parts; see `pipelines.table.table_of`."""
+    return pa.concat_arrays(parts) if isinstance(parts[0], pa.Array) else np.concatenate(parts)
 
 
 def answers_by_group(release: Mapping[str, Any], rows: Rows) -> list[tuple[str, dict[str, Any], Rows]]:
@@ -96,6 +102,9 @@ def answers_by_group(release: Mapping[str, Any], rows: Rows) -> list[tuple[str, 
     Args:
         release: a value as in release.json.
         rows: the columns of its result.parquet, if there is one.
+
+    Raises:
+        ValueError: the groups are not those of the job.
     """
     each = release["each_group"]
     privacy = {
@@ -104,11 +113,15 @@ def answers_by_group(release: Mapping[str, Any], rows: Rows) -> list[tuple[str, 
     }
     shared = {key: value for key, value in release.items() if key != "groups"}
     keys, first, found = release["group_by"]["columns"], 0, []
+    if len(release["groups"]) != release["group_by"]["public_keys"]:
+        raise ValueError("a group is missing")
     for group in release["groups"]:
+        if not isinstance(group["key"], list) or len(group["key"]) != len(keys):
+            raise ValueError("a key has another number of values")
         own, last = rows, first + group.get("table_rows", 0)
         if rows is not None:
             own = {name: values[first:last] for name, values in rows.items() if name not in keys}
-        name = ", ".join(map(str, group["key"]))
+        name = key_text(group["key"])
         found.append((name, {**shared, "privacy": privacy, **group}, own if first < last else None))
         first = last
     return found

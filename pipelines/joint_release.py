@@ -25,14 +25,22 @@ import pyarrow.parquet as pq
 
 from core.domain import Grid
 from core.input_checks import Checked
-from core.plan import Finding, Tabular
+from core.plan import Finding
 from core.questions import JointPlan
 from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.job.questions import QUESTIONS, QuestionsJob, table_name
 from pipelines.joint_plan import describe_joint_privacy, questions_of
-from pipelines.release import RELEASE, SCHEMA, answered, draft_release, software, with_checks
+from pipelines.release import (
+    RELEASE,
+    SCHEMA,
+    answered,
+    draft_release,
+    made_table,
+    software,
+    with_checks,
+)
 from pipelines.storage.folder import Folder
 from pipelines.table import encode_release, encode_table, read_listed, release_inside
 
@@ -85,16 +93,17 @@ def write_answer(folder: Folder, draft: JointDraft, name: str, state: Finding | 
     own, finding = with_checks(draft.answers[name], state)
     grid = draft.grids[name]
     answer = {"task": own["task"], **own, **answered(finding, grid)}
-    if not isinstance(finding, Tabular):
+    table = made_table(finding, grid)
+    if table is None:
         return finite(answer)
     file = table_name(name)
     inside = {**draft.whole, "question": name, "answer": answer}
-    made = encode_table(encode_release(inside), finding.table(grid) or {})
+    made = encode_table(encode_release(inside), table)
     stored = made if folder.create(file, made) else folder.read(file) or b""
     held = _held_in(folder, draft, name, stored)
     rows = pq.read_metadata(pa.BufferReader(stored)).num_rows
-    table = [{"name": file, "rows": rows, "sha256": hashlib.sha256(stored).hexdigest()}]
-    return {**held, "table": table}
+    listed = [{"name": file, "rows": rows, "sha256": hashlib.sha256(stored).hexdigest()}]
+    return {**held, "table": listed}
 
 
 def check_stored(folder: Folder, draft: JointDraft) -> None:

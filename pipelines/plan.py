@@ -17,6 +17,7 @@ from core.input_checks import CheckedRound, with_checks
 from core.plan import Chosen, Plan
 from core.privacy_filter import at_most
 from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
+from pipelines.dates import as_text
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
 from pipelines.job.prepared import described, notes_of
@@ -130,7 +131,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         **describe_groups(job),
         "params": job_values["params"],
         **describe_noise(job, plan),
-        "alternatives": {name: dict(values) for name, values in plan.alternatives.items()},
+        "alternatives": {name: _written(job, values) for name, values in plan.alternatives.items()},
         "notes": notes(job, plan),
     }
 
@@ -181,10 +182,15 @@ def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
         "mechanisms": [asdict(mechanism) for mechanism in plan.mechanisms],
         "accuracy": {
             "failure": plan.failure,
-            "promises": dict(plan.promises),
+            "promises": _written(job, plan.promises),
             "smallest_target": plan.smallest_target,
         },
     }
+
+
+def _written(job: Job, promises: Mapping[str, Any]) -> dict[str, Any]:
+    """Return promises of a method with distances as durations, where the domain is of dates."""
+    return dict(as_text(TASKS[job.task].promises, promises, job.grid.times))
 
 
 def describe_groups(job: Job) -> dict[str, Any]:
@@ -357,13 +363,13 @@ def _methods(plan: Mapping[str, Any]) -> Table:
     chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
     methods = {plan["method"]: chosen, **plan["alternatives"]}
     names = list(dict.fromkeys(name for promised in methods.values() for name in promised))
-    names = [n for n in names if any(isinstance(p.get(n), int | float) for p in methods.values())]
+    names = [n for n in names if any(isinstance(p.get(n), int | float | str) for p in methods.values())]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in ("method", "compared by", *names):
         table.add_column(header.replace("_", " "), justify="left" if header == "method" else "right")
     for method, promised in methods.items():
         values = (promised.get(name) for name in names)
-        shown = (number(v) if isinstance(v, int | float) else "none" for v in values)
+        shown = (number(v) if isinstance(v, int | float) else v or "none" for v in values)
         table.add_row(method, figure(plan["comparison"]["errors"][method]), *shown)
     return table
 

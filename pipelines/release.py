@@ -18,6 +18,7 @@ from core.errors import ShoalError
 from core.input_checks import Checked
 from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
+from pipelines.dates import as_text
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.prepared import described
@@ -38,6 +39,7 @@ from pipelines.table import (
     join_stored,
     largest_rows,
     release_inside,
+    table_of,
 )
 
 RELEASE = "release.json"
@@ -108,7 +110,14 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | C
     """
     draft, finding = with_checks(draft, finding)
     release = complete_release(draft, finding, grid)
-    store_release(folder, release, (finding.table(grid) or {}) if isinstance(finding, Tabular) else None)
+    store_release(folder, release, made_table(finding, grid))
+
+
+def made_table(finding: Finding, grid: Grid) -> Mapping[str, Any] | None:
+    """Return the columns of a table, empty where nothing was found; None where the answer is no table."""
+    if not isinstance(finding, Tabular):
+        return None
+    return table_of(finding, finding.table(grid) or {}, grid)
 
 
 def store_release(folder: Folder, release: bytes, table: Mapping[str, Any] | None) -> None:
@@ -124,7 +133,8 @@ def encode_part(draft: Mapping[str, Any], grid: Grid, finding: InParts | Checked
     """Return the file of a part of a table; see `pipelines.table`."""
     draft, part = with_checks(draft, finding)
     part = cast(InParts, part)
-    return encode_table(complete_release(draft, part, grid), part.columns(grid))
+    columns = table_of(part, part.columns(grid), grid)
+    return encode_table(complete_release(draft, part, grid), columns)
 
 
 def with_checks(draft: Mapping[str, Any], finding: Finding | Checked) -> tuple[Mapping[str, Any], Finding]:
@@ -183,17 +193,22 @@ def read_output_id(folder: Folder) -> str | None:
     return stored.decode().strip()
 
 
-def read_rows(folder: Folder) -> Rows:
+def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
     """Return the columns of result.parquet in the folder, or None without that file.
 
     Of a table in parts, return the rows of each part that a report may show; see `largest_rows`.
+
+    Args:
+        folder: of the release.
+        release: a value as in its release.json.
     """
     stored = folder.read(TABLE)
     if stored is None:
-        where = folder.locate(RELEASE)
-        with as_the_run_wrote_it(where):
-            listed = parse_release(folder.read(RELEASE) or b"", where).get("table")
-            return None if listed is None else largest_rows(folder, listed)
+        listed = release.get("table")
+        if listed is None:
+            return None
+        with as_the_run_wrote_it(folder.locate(RELEASE)):
+            return largest_rows(folder, listed)
     try:
         table = pq.read_table(pa.BufferReader(stored))
     except (pa.ArrowException, OSError):
@@ -215,7 +230,7 @@ def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> 
 def answered(finding: Finding, grid: Grid) -> dict[str, Any]:
     """Return the outcome and the result of a release."""
     found = finding.result(grid)
-    result = None if found is None else asdict(found)
+    result = None if found is None else as_text(type(found), asdict(found), grid.times)
     return {"outcome": "not_found" if result is None else "released", "result": result}
 
 
@@ -255,7 +270,11 @@ def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
     Raises:
         JobError: the folder contains the release of another job, or release.json is not a release.
     """
-    data = folder.read(RELEASE) or _copy_out(folder) or _complete(folder, job)
+    data = folder.read(RELEASE)
+    if data is None:  # an empty file is not None, and is refused below
+        data = _copy_out(folder)
+    if data is None:
+        data = _complete(folder, job)
     if data is None:
         return None
     release = parse_release(data, f"output: {folder.locate(RELEASE)}")

@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from core.domain import Grid
+from core.marks import Mark
+from core.plan import InParts, Tabular
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
 from pipelines.storage.folder import Folder
@@ -30,14 +33,35 @@ _SHOWN = 12
 """Rows of each part that a report may show."""
 
 
-def encode_table(release: bytes, columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the Parquet file of `columns`, with a release in its metadata."""
+def encode_table(release: bytes, columns: Mapping[str, Any]) -> bytes:
+    """Return the Parquet file of `columns`, arrays of numpy or Arrow, with a release in its metadata."""
     table, sink = pa.table(dict(columns)), pa.BufferOutputStream()
     repeats = list(columns)[-1:]  # places of cells do not, and a dictionary of them takes long
     pq.write_table(
         table.replace_schema_metadata({_INSIDE: release}), sink, compression="zstd", use_dictionary=repeats
     )
     return bytes(sink.getvalue().to_pybytes())
+
+
+def table_of(found: Tabular | InParts, columns: Mapping[str, NDArray[Any]], grid: Grid) -> dict[str, Any]:
+    """Return the columns of a table with positions as dates or timestamps.
+
+    A distance becomes a number of the unit in which the step is written. A column of instants in UTC is an
+    array of Arrow, because numpy has no zones.
+    """
+    times, table = grid.times, dict[str, Any](columns)
+    if times is None:
+        return table
+    for name, (mark, axis) in found.column_marks(grid).items():
+        if name not in table or times.lower[axis] is None:
+            continue
+        if mark is Mark.LENGTH:
+            table[name] = table[name] * times.amount
+        else:
+            instants = times.instants(table[name], axis, mark is Mark.BETWEEN)
+            tick = np.datetime_data(instants.dtype)[0]
+            table[name] = pa.array(instants, pa.timestamp(tick, "UTC")) if times.zoned else instants
+    return table
 
 
 def encode_release(release: Mapping[str, Any]) -> bytes:

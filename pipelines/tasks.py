@@ -21,6 +21,8 @@ class Task:
         subsamples: whether its records are answers of a function to subsamples, not rows.
         job_at: `module:name` of the model of its jobs, where they are more than those of other tasks.
         keeps: how the rows of a privacy unit may become one record; empty where units are not supported.
+        times: whether its columns may be of dates or timestamps.
+        labels: whether its second column is a label, which is a number also beside dates.
     """
 
     task_at: str
@@ -29,6 +31,8 @@ class Task:
     subsamples: bool = False
     job_at: str | None = None
     keeps: tuple[Keep, ...] = get_args(Keep)
+    times: bool = True
+    labels: bool = False
 
     @cached_property
     def core(self) -> CoreTask[Any]:
@@ -44,6 +48,11 @@ class Task:
     def job(self) -> Any:
         """The model of its jobs; None where it is that of other tasks."""
         return None if self.job_at is None else _load(self.job_at)
+
+    @property
+    def promises(self) -> type[Any]:
+        """The dataclass of what its methods promise."""
+        return cast(type[Any], _load(f"{self.task_at.rpartition('.')[0]}.found:Promises"))
 
     @cached_property
     def answers(self) -> Answers:
@@ -71,13 +80,13 @@ TASKS = {
     "ranges": _task("ranges.task:RANGES", "ranges"),
     "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
     "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
-    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one", "last")),
+    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one", "last"), labels=True),
     "k_means": _task("centers.task:K_MEANS", "centers"),
     "k_median": _task("centers.task:K_MEDIAN", "centers"),
     "median": _task("quantiles.task:MEDIAN", "order_statistic"),
     "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
-    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", None, keeps=()),
-    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", None, keeps=()),
+    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", None, keeps=(), times=False),
+    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", None, keeps=(), times=False),
     "statistics": _task(
         "statistics.task:STATISTICS",
         "statistics",

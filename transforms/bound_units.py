@@ -1,7 +1,7 @@
 """Bound the contribution of a privacy unit: all of its rows become at most one record."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -14,30 +14,27 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
-from core.sampling import U64, scramble
 from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
+from transforms.point_words import number_of_words, point_words, stored
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.records import Records
 from transforms.row_order import order_keys, order_words
-from transforms.split_units import read_keyed, stream
-from transforms.unit_keys import last_words, unit_ids
-from transforms.unit_records import Keep, unit_records
+from transforms.split_units import read_keyed
+from transforms.unit_records import Keep, hash_units, unit_records
+from transforms.unit_rows import ROWS, ShardRows, joined_rows, unit_rows
 
 Bounded = tuple[bytes, bytes, bytes]
-"""Of one shard: points axis by axis as integers of `_stored`, identities, and counts of `Block.outside`."""
+"""Of one shard: points axis by axis as integers of `stored`, identities, and counts of `Block.outside`."""
 
 _SHARDS = 64
 """Number of shards for gathering units. It is fixed, since it must not depend on the number of units."""
 
-_SPLIT = 0x756E697473
-"""Tweak of the hash that chooses shards. No sampling of records uses it."""
-
 _SPLIT_VALUES, BLOCK_VALUES = 1 << 22, 1 << 18
-"""Values that are split at a time (many, as each shard gets its own stream), and coordinates per block."""
+"""Values that are split at a time (many, as each shard gets its own piece), and coordinates per block."""
 
 _LABEL = "Bounding units"
 
@@ -119,7 +116,7 @@ class Bounding:
         """See `UnitBounds.bound`, `bound` and `count_units`."""
         if number < self.shards:
             return bound(self, parts)
-        return b"", b"", count_units(parts, 2 * len(self.columns)).astype("<i8").tobytes()
+        return b"", b"", count_units(self, parts).astype("<i8").tobytes()
 
     @classmethod
     def of(cls, source: Source, grid: Grid, keep: Keep, salt: bytes, checked: bool = False) -> "Bounding":
@@ -154,17 +151,12 @@ class BoundedReader:
     def blocks(self, element: Bounded) -> Iterator[Block]:
         """Return the records in their order."""
         ids = np.frombuffer(element[1], dtype="<u8")
-        points = np.frombuffer(element[0], dtype=_stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
+        points = np.frombuffer(element[0], dtype=stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
         size = max(1, BLOCK_VALUES // self.grid.dimension)
         counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None
         for start in range(0, max(1, len(ids)), size):
             part = points[start : start + size].astype(np.int64, order="F")
             yield Block(part, ids[start : start + size].astype(np.uint64), None if start else counts)
-
-
-def _stored(grid: Grid) -> str:
-    """Return the integer type of stored coordinates: 8 bytes only on grids that need them."""
-    return "<u4" if max(grid.extents) < 1 << 32 else "<u8"
 
 
 class UnitBounds(Protocol):
@@ -190,7 +182,7 @@ class UnitBounds(Protocol):
         """How a shard's records are read."""
 
     def split(self, batch: pa.RecordBatch, units: pa.Array) -> Iterator[tuple[int, bytes]]:
-        """Yield the rows of a batch by shard as Arrow streams; see `split_points`.
+        """Yield the rows of a batch by shard as pieces; see `split_points`.
 
         Args:
             batch: the rows, with the columns that this needs and maybe others.
@@ -198,14 +190,14 @@ class UnitBounds(Protocol):
         """
 
     def bound(self, number: int, parts: Sequence[bytes]) -> Any:
-        """Return the records of a shard from its streams, as `reader` takes them, or its counts of checks."""
+        """Return the records of a shard from its pieces, as `reader` takes them, or its counts of checks."""
 
 
 @dataclasses.dataclass
 class BoundUnits(beam.PTransform):
     """Make the records of all rounds.
 
-    Only quantized values of used columns are gathered, as one Arrow stream per shard and part of a row group;
+    Only quantized values of used columns are gathered, as one piece per shard and part of a row group;
     see `GatherParts`. The records are materialized, so that every reader sees the same records of a unit.
 
     Args:
@@ -242,7 +234,7 @@ def _bound(gathered: tuple[int, list[bytes]], bounds: UnitBounds) -> Any:
 
 
 def split_points(bounds: UnitBounds, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
-    """Read the row group of `descriptor`; yield its rows by shard as Arrow streams.
+    """Read the row group of `descriptor`; yield its rows by shard as pieces of `ShardRows`.
 
     Every shard occurs once for each part that is read, with rows or without, because runners count elements.
     The shard of a row is a keyed hash of its unit, so all rows of a unit are in the same shard.
@@ -278,101 +270,74 @@ def split_together(
 
 
 def _split(bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[int, bytes]]:
-    if keys.null_count:
-        batch, keys = batch.filter(keys.is_valid()), keys.drop_null()
     reader = Reader(bounding.columns, bounding.grid)
-    block = to_block(reader, batch, np.arange(len(keys), dtype=np.uint64))
-    points, kept, order = block.points.astype(_stored(bounding.grid)), keys, None
-    if bounding.order is not None:
-        order = order_keys(batch.column(bounding.order))
-    if len(block.ids) < len(keys):
-        kept, order = (None if each is None else each.take(pa.array(block.ids)) for each in (keys, order))
-    yield from by_shard(bounding, kept, points, None if order is None else {"order": order})
+    rows, odd = ShardRows(bounding.shards, bounding.salt), ShardRows(bounding.shards, bounding.salt)
+    batch, keys = of_someone(batch, keys)
+    for start in range(0, len(keys), ROWS):
+        some, units = batch.slice(start, ROWS), keys.slice(start, ROWS)
+        block = to_block(reader, some, np.arange(len(units), dtype=np.uint64))
+        words = point_words(block.points, bounding.grid)
+        if bounding.order is not None:
+            order = order_words(order_keys(some.column(bounding.order)))
+            words.extend(order[block.ids.astype(np.int64)].T)
+        rows.add(units if len(block.ids) == len(units) else units.take(pa.array(block.ids)), words)
+        if bounding.checked:
+            add_outside(odd, bounding, some, units)
+    yield from rows.pieces()
     if bounding.checked:
-        yield from outside_by_shard(bounding, batch, keys)
+        yield from ((number + bounding.shards, piece) for number, piece in odd.pieces())
 
 
-def outside_by_shard(
-    bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the units that have a row left out or moved to a bound, for every shard of checks."""
+def of_someone(batch: pa.RecordBatch, keys: pa.Array) -> tuple[pa.RecordBatch, pa.Array]:
+    """Return the rows that have a unit, and its keys."""
+    return (batch.filter(keys.is_valid()), keys.drop_null()) if keys.null_count else (batch, keys)
+
+
+def add_outside(odd: ShardRows, bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> None:
+    """Add the units that have a row left out or moved to a bound: a bit for each count of checks."""
     found = outside(batch, bounding.columns, bounding.grid)
     some = np.flatnonzero(found.any(axis=0))
-    for number, part in by_shard(bounding, keys.take(pa.array(some)), found[:, some].T):
-        yield number + bounding.shards, part
+    bits = np.zeros((len(some), 8 * _check_words(bounding)), dtype=np.uint8)
+    packed = np.packbits(found[:, some].T, axis=1, bitorder="little")
+    bits[:, : packed.shape[1]] = packed
+    odd.add(keys.take(pa.array(some)), list(bits.view("<u8").T))
 
 
-def by_shard(
-    bounding: Bounding, keys: pa.Array, values: NDArray[Any], more: Mapping[str, pa.Array] | None = None
-) -> Iterator[tuple[int, bytes]]:
-    """Yield units with their values, shape (n, m), and more columns by name, for every shard."""
-    spread = scramble(unit_ids(keys), bounding.salt, _SPLIT) >> np.uint64(32)
-    shard = spread * np.uint64(bounding.shards) >> np.uint64(32)
-    order = np.argsort(shard.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
-    columns = {"unit": keys.take(pa.array(order))}
-    columns |= {str(i): pa.array(values[:, i][order]) for i in range(values.shape[1])}
-    for name, column in (more or {}).items():
-        columns[name] = column.take(pa.array(order))
-    part = pa.record_batch(columns)
-    ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=bounding.shards)).tolist()
-    for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        yield number, stream(part.slice(start, end - start))
+def _check_words(bounding: Bounding) -> int:
+    """Return the number of words that hold a bit for each count of checks."""
+    return (2 * len(bounding.columns) + 63) // 64
 
 
-def gathered_rows(parts: Sequence[bytes]) -> tuple[pa.Table, NDArray[np.intp], NDArray[np.int64], U64] | None:
-    """Return all rows of a shard, and the order that puts the rows of a unit together; None without rows.
-
-    Returns:
-        The rows, shape (n,); their order, shape (n,); the index of the unit of each row in that order, shape
-        (n,), which does not decrease; the identity of each unit, shape (units,), which does not decrease.
-    """
-    tables = [pa.ipc.open_stream(part).read_all() for part in parts]
-    if not any(len(table) for table in tables):
-        return None
-    rows = pa.concat_tables(tables)
-    keys = rows.column("unit").combine_chunks()
-    ids = unit_ids(keys)
-    order = np.argsort(ids)
-    ordered = ids[order]
-    changes = ordered[1:] != ordered[:-1]
-    if not pa.types.is_integer(keys.type):  # units with the same identity may have different keys
-        rest = last_words(keys)
-        if (rest[order[1:]] != rest[order[:-1]])[~changes].any():
-            order = np.lexsort((rest, ids))
-            changes |= rest[order[1:]] != rest[order[:-1]]
-    first = np.r_[True, changes]
-    return rows, order, np.cumsum(first) - 1, ordered[first]
-
-
-def count_units(parts: Sequence[bytes], counts: int) -> NDArray[np.int64]:
-    """Return how many units have a row of each kind, shape (counts,): a unit is counted once for a kind."""
-    gathered = gathered_rows(parts)
-    if gathered is None:
-        return np.zeros(counts, dtype=np.int64)
-    rows, order, of_unit, ids = gathered
-    found = np.zeros((counts, len(ids)), dtype=np.bool_)
-    for kind in range(counts):
-        found[kind, of_unit[rows.column(str(kind)).to_numpy()[order]]] = True
-    return np.count_nonzero(found, axis=1).astype(np.int64)
+def count_units(bounding: Bounding, parts: Sequence[bytes]) -> NDArray[np.int64]:
+    """Return how many units have a row of each kind, shape (2 d,): a unit is counted once for a kind."""
+    kinds = 2 * len(bounding.columns)
+    rows = joined_rows(parts)
+    if rows is None:
+        return np.zeros(kinds, dtype=np.int64)
+    gathered = unit_rows(rows, hash_units(rows[:, 0], bounding.salt), _check_words(bounding))
+    begins = np.flatnonzero(np.diff(gathered.of_unit, prepend=-1))
+    found = np.bitwise_or.reduceat(gathered.words, begins, axis=0)
+    bits = np.unpackbits(np.ascontiguousarray(found).view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :kinds].sum(axis=0, dtype=np.int64)
 
 
 def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
-    """Return the records of one shard, in order of their identities.
+    """Return the records of one shard, unit by unit.
 
     Rows are grouped by the key of their unit; see `unit_keys` for collisions.
 
     Args:
         bounding: how the rows of a unit become its record.
-        parts: Arrow streams of `split_points`, in any order.
+        parts: pieces of `split_points`, in any order.
     """
-    gathered = gathered_rows(parts)
-    if gathered is None:
+    grid = bounding.grid
+    many = number_of_words(grid)
+    rows = joined_rows(parts)
+    if rows is None:
         return b"", b"", b""
-    rows, order, of_unit, ids = gathered
-    points = np.empty((len(rows), bounding.grid.dimension), _stored(bounding.grid), order="F")
-    for axis in range(bounding.grid.dimension):
-        points[:, axis] = rows.column(str(axis)).to_numpy()[order]
-    words = None if bounding.order is None else order_words(rows.column("order").combine_chunks())
-    ordering = None if words is None else words[order]
-    kept = unit_records(points, of_unit, ids, bounding.grid, bounding.keep, bounding.salt, ordering)
-    return kept.astype(_stored(bounding.grid)).tobytes(order="F"), ids.astype("<u8").tobytes(), b""
+    further = many + (0 if bounding.order is None else 2)
+    gathered = unit_rows(rows, hash_units(rows[:, 0], bounding.salt), further)
+    of_unit, hashes = gathered.of_unit, gathered.hashes
+    words, order = gathered.words[:, :many], gathered.words[:, many:] if bounding.order else None
+    kept = unit_records(words, of_unit, hashes, grid, bounding.keep, bounding.salt, order)
+    return kept.astype(stored(grid)).tobytes(order="F"), gathered.ids.tobytes(), b""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,19 +11,21 @@ from numpy.typing import NDArray
 
 from core.rounds import Block
 from core.sampling import scramble
-from transforms.bound_units import (
-    BLOCK_VALUES,
-    Bounding,
-    by_shard,
-    count_units,
-    gathered_rows,
-    outside_by_shard,
-)
+from transforms.bound_units import BLOCK_VALUES, Bounding, add_outside, count_units, of_someone
 from transforms.group_keys import GroupKeys, Ints
 from transforms.open_source import Source
+from transforms.point_words import number_of_words, point_words, points_of
 from transforms.read_blocks import Reader, to_block
+from transforms.sorted_words import sorted_numbers, sorted_within
 from transforms.unit_keys import unit_ids, unit_keys
-from transforms.unit_records import race_of
+from transforms.unit_records import hash_units, race_of
+from transforms.unit_rows import (
+    ROWS,
+    ShardRows,
+    joined_labels,
+    joined_rows,
+    unit_rows,
+)
 
 Contributed = tuple[bytes, bytes, bytes, bytes, bytes]
 """Of one shard: points axis by axis as int64, identities, counts of `Block.outside`, groups, and labels."""
@@ -80,55 +83,58 @@ class Contributing:
         return ContributedReader(self.bounding.grid.dimension, self.keys)
 
     def split(self, batch: pa.RecordBatch, units: pa.Array) -> Iterator[tuple[int, bytes]]:
-        """See `UnitBounds.split`. Rows without a group are left out."""
+        """See `UnitBounds.split`. Rows without a group are left out.
+
+        The last word of a row is the number of its group, or with private keys its place among the labels of
+        a piece.
+        """
         bounding, keys = self.bounding, self.keys
-        if units.null_count:
-            batch, units = batch.filter(units.is_valid()), units.drop_null()
+        reader = Reader(bounding.columns, bounding.grid)
+        rows, odd = ShardRows(bounding.shards, bounding.salt), ShardRows(bounding.shards, bounding.salt)
+        batch, units = of_someone(batch, units)
+        groups, labels = (None, np.empty(0, "S1")) if keys is None else keys.read(batch)
+        for start in range(0, len(units), ROWS):
+            some, owners = batch.slice(start, ROWS), units.slice(start, ROWS)
+            if bounding.checked:
+                add_outside(odd, bounding, some, owners)
+            block = to_block(reader, some, np.arange(len(owners), dtype=np.uint64))
+            words, kept = point_words(block.points, bounding.grid), block.ids.astype(np.int64)
+            if groups is not None:
+                group = groups[start : start + ROWS][kept]
+                there = group >= 0
+                words, kept = [word[there] for word in (*words, group.astype(np.uint64))], kept[there]
+            rows.add(owners if len(kept) == len(owners) else owners.take(pa.array(kept)), words)
+        named = keys is not None and keys.labels is None
+        yield from rows.pieces(labels if named else None)
         if bounding.checked:
-            yield from outside_by_shard(bounding, batch, units)
-        block = to_block(
-            Reader(bounding.columns, bounding.grid, groups=keys),
-            batch,
-            np.arange(len(units), dtype=np.uint64),
-        )
-        more = {}
-        if block.groups is not None and block.labels is not None:
-            group: pa.Array = pa.array(block.groups)
-            if keys is not None and keys.labels is None:
-                group = pa.array(block.labels.tolist(), pa.binary()).take(group)
-            more["group"] = group
-        yield from by_shard(bounding, units.take(pa.array(block.ids)), block.points, more)
+            yield from ((number + bounding.shards, piece) for number, piece in odd.pieces())
 
     def bound(self, number: int, parts: Sequence[bytes]) -> Contributed:
         """See `UnitBounds.bound`."""
-        bounding = self.bounding
+        bounding, grid = self.bounding, self.bounding.grid
         if number >= bounding.shards:
-            counts = count_units(parts, 2 * len(bounding.columns)).astype("<i8").tobytes()
-            return b"", b"", counts, b"", b""
-        gathered = gathered_rows(parts)
-        if gathered is None:
+            return b"", b"", count_units(bounding, parts).astype("<i8").tobytes(), b"", b""
+        named = self.keys is not None and self.keys.labels is None
+        rows, names = joined_rows(parts), pa.array([0])
+        if rows is None:
             return b"", b"", b"", b"", b""
-        rows, order, of_unit, ids = gathered
-        points = np.empty((len(rows), bounding.grid.dimension), np.int64, order="F")
-        for axis in range(bounding.grid.dimension):
-            points[:, axis] = rows.column(str(axis)).to_numpy()[order]
-        groups, names = np.zeros(len(rows), dtype=np.int64), pa.array([0])
-        if self.keys is not None:
-            encoded = rows.column("group").dictionary_encode().combine_chunks()
-            groups, names = encoded.indices.to_numpy().astype(np.int64)[order], encoded.dictionary
-        kept = chosen(self, points, of_unit, ids, groups, names)
-        points, groups = points[kept], groups[kept]
-        labels = b""
-        if self.keys is not None and self.keys.labels is None:
-            labels = b"\n".join(names.to_pylist())
+        if named:
+            names = joined_labels(parts, rows)
         elif self.keys is not None:
-            groups = names.to_numpy()[groups]
+            names = pa.array(np.arange(len(self.keys.labels or ())))
+        many = number_of_words(grid)
+        gathered = unit_rows(rows, hash_units(rows[:, 0], bounding.salt), many + (self.keys is not None))
+        points = points_of(gathered.words[:, :many], grid)
+        groups = np.zeros(len(points), dtype=np.int64)
+        if self.keys is not None:
+            groups = gathered.words[:, many].astype(np.int64)
+        kept = chosen(self, points, gathered.of_unit, gathered.ids, groups, names)
         return (
-            points.astype("<i8").tobytes(order="F"),
-            ids[of_unit[kept]].astype("<u8").tobytes(),
+            points[kept].astype("<i8").tobytes(order="F"),
+            gathered.ids[gathered.of_unit[kept]].tobytes(),
             b"",
-            groups.astype("<i8").tobytes(),
-            labels,
+            groups[kept].astype("<i8").tobytes(),
+            b"\n".join(names.to_pylist()) if named else b"",
         )
 
 
@@ -171,7 +177,7 @@ class ContributedReader:
 
 def chosen(
     contributing: Contributing,
-    points: Ints,
+    points: NDArray[np.unsignedinteger[Any]],
     of_unit: Ints,
     ids: NDArray[np.uint64],
     groups: Ints,
@@ -190,20 +196,29 @@ def chosen(
     salt = contributing.bounding.salt
     of_name = unit_ids(unit_keys(names, salt))
     pair = of_unit * len(names) + groups
-    pairs, of_pair = np.unique(pair, return_inverse=True)
-    unit_of, group_of = np.divmod(pairs, len(names))
+    order = sorted_numbers(pair)
+    pair = pair[order]
+    first = np.append(True, pair[1:] != pair[:-1])
+    begins, of_pair = np.flatnonzero(first), np.cumsum(first) - 1
+    unit_of, group_of = np.divmod(pair[begins], len(names))
     hashes = scramble(scramble(ids, salt, _GROUP)[unit_of] ^ of_name[group_of], salt, _GROUP)
     # Two groups of a unit may have one hash if their names have: then the smaller name comes first.
     by_name = np.empty(len(names), dtype=np.int64)
     by_name[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
-    order = np.lexsort((by_name[group_of], hashes, unit_of))
-    keeps = np.empty(len(pairs), dtype=np.bool_)
-    keeps[order] = _rank(unit_of[order]) < contributing.groups
-    race, words = race_of(points.astype(np.uint64), of_pair, hashes, salt)
-    order = np.lexsort((*words, race, of_pair))
+    ranked = sorted_within(unit_of, hashes, (by_name[group_of],))
+    keeps = np.empty(len(begins), dtype=np.bool_)
+    keeps[ranked] = _rank(unit_of[ranked]) < contributing.groups
+    # Rows are chosen where a unit has too many of them in a group that it keeps.
+    full = keeps & (np.diff(np.append(begins, len(pair))) > contributing.rows)
+    some = full[of_pair]
+    of_full, among = (np.cumsum(full) - 1)[of_pair[some]], order[some]
+    words = [points[among, axis].astype(np.uint64) for axis in range(points.shape[1])]
+    race = race_of(words, of_full, hash_units(hashes, salt)[of_pair[some]], salt)
+    ranked = sorted_within(of_full, race, words)
     kept = np.empty(len(points), dtype=np.bool_)
-    kept[order] = _rank(of_pair[order]) < contributing.rows
-    return np.flatnonzero(kept & keeps[of_pair])
+    kept[order] = keeps[of_pair]
+    kept[among[ranked]] = _rank(of_full[ranked]) < contributing.rows
+    return np.flatnonzero(kept)
 
 
 def _rank(sorted_: Ints) -> Ints:

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 
+_DAY = 86_400_000
+"""Milliseconds of a day, in which Arrow's date64 counts."""
+
 
 def numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column as int64, uint64 or float64, and which of its values are finite numbers."""
@@ -19,6 +22,26 @@ def numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     kind = pa.uint64() if pa.types.is_unsigned_integer(column.type) else pa.int64()
     held = pc.is_valid(column).to_numpy(zero_copy_only=False)
     return pc.fill_null(pc.cast(column, kind), pa.scalar(0, kind)).to_numpy(zero_copy_only=False), held
+
+
+def on_axis(column: pa.Array, grid: Grid, axis: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return a column in the data units of an axis, and which of its values are finite.
+
+    On an axis of dates or timestamps these are whole steps, of which those before the lower bound are -1, and
+    those after the upper bound one more than the last; see `core.times.Times.points`.
+    """
+    times = grid.times
+    if times is None or times.lower[axis] is None:
+        return numbers(column)
+    held = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    native = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    whole = pc.fill_null(column.cast(native), pa.scalar(0, native)).to_numpy(zero_copy_only=False)
+    ticks, tick = whole.astype(np.int64), "D"
+    if pa.types.is_date64(column.type):
+        ticks //= _DAY  # rounded down, so that a time of the day, which should not be there, changes nothing
+    elif pa.types.is_timestamp(column.type):
+        tick = column.type.unit
+    return times.points(ticks, tick, axis), held
 
 
 def outside(batch: pa.RecordBatch, columns: Sequence[str], grid: Grid) -> NDArray[np.bool_]:
@@ -37,7 +60,7 @@ def outside(batch: pa.RecordBatch, columns: Sequence[str], grid: Grid) -> NDArra
     """
     found = np.zeros((2, len(columns), batch.num_rows), dtype=np.bool_)
     for axis, column in enumerate(columns):
-        values, held = numbers(batch.column(column))
+        values, held = on_axis(batch.column(column), grid, axis)
         found[0, axis] = ~held
         with np.errstate(invalid="ignore"):
             found[1, axis] = held & ((values < grid.lower[axis]) | (values > grid.upper[axis]))

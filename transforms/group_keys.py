@@ -17,6 +17,9 @@ from transforms.list_files import File, InputError, short
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _HOUR = 24
 
+_DENSE = 4
+"""Numbers are counted in a table of at most so many places a row, and otherwise sorted."""
+
 Ints = NDArray[np.int64]
 Labels = NDArray[np.bytes_]
 
@@ -58,7 +61,7 @@ class GroupKeys:
             number, values = _distinct(batch.column(column), unit)
             missing |= number < 0
             joined = codes * max(1, len(values)) + np.maximum(number, 0)
-            used, codes = np.unique(joined, return_inverse=True)
+            used, codes = _renumbered(joined, len(texts) * max(1, len(values)))
             before, here = np.divmod(used, max(1, len(values)))
             if not values:  # no row has a value
                 return np.full(batch.num_rows, -1, dtype=np.int64), np.empty(0, "S1")
@@ -184,6 +187,20 @@ def is_key(kind: pa.DataType) -> bool:
 def is_time(kind: pa.DataType) -> bool:
     """Return whether a column of this type can be truncated."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _renumbered(numbers: Ints, below: int) -> tuple[Ints, Ints]:
+    """Return the distinct numbers, ascending, and the place of each number among them, shape (n,).
+
+    Args:
+        numbers: shape (n,), at least 0.
+        below: what they are below.
+    """
+    if below > _DENSE * len(numbers):
+        used, place = np.unique(numbers, return_inverse=True)
+        return used, place
+    there = np.bincount(numbers, minlength=1) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, list[bytes]]:

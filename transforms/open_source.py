@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.times import Times
 from transforms.count_records import MOST_FILES
 from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
@@ -16,7 +17,15 @@ from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.row_order import is_ordering
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
-_TIMES = f"{_NUMERIC}; make a number of it in input.derive, such as days(day) or seconds(time)"
+_TIMES = (
+    f"{_NUMERIC}; make a number of it in input.derive, such as days(day) or seconds(time), or, if the job "
+    "has a domain, write its bounds as dates or timestamps"
+)
+_EXAMPLES = {
+    "dates": "2013-01-31",
+    "timestamps without a zone": "2013-01-31T06:00:00",
+    "timestamps with a zone": "2013-01-31T06:00:00Z",
+}
 _UNITS = "give a column of integers, text, bytes, dates, times, decimals or booleans"
 _ORDERS = "give a column of integers, timestamps or dates"
 _COUNTS = "give a column of integers, which says how many records a row stands for"
@@ -85,6 +94,7 @@ def open_source(
     preparation: Preparation = AS_THEY_ARE,
     groups: GroupKeys | None = None,
     count: str | None = None,
+    times: Times | None = None,
 ) -> Source:
     """List the files at `path` and check the footer of each.
 
@@ -98,16 +108,18 @@ def open_source(
         preparation: how rows are prepared; it may make some of these columns.
         groups: optional key columns of groups.
         count: optional column of how many records a row stands for.
+        times: what the used columns must be where some are of dates or timestamps; by default all are
+            numbers.
 
     Returns:
         The source, files sorted by name.
 
     Raises:
         InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
-            missing, not numeric, or of another type than in other files; or the column of the unit has a type
-            that cannot identify units, or another kind than in other files; or the column of the order has a
-            type that cannot order rows, or another type than in other files; or an expression does not fit;
-            or see `transforms.group_keys.check_keys`.
+            missing, neither numeric nor of the times that it must be, or of another type than in other files;
+            or the column of the unit has a type that cannot identify units, or another kind than in other
+            files; or the column of the order has a type that cannot order rows, or another type than in other
+            files; or an expression does not fit; or see `transforms.group_keys.check_keys`.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -116,6 +128,7 @@ def open_source(
         schemas = tuple(map(preparation.schema, files, schemas))
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order, count)
+        _check_kinds(file, schema, columns, times)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     if count is not None and len(files) > MOST_FILES:
         raise InputError(
@@ -124,7 +137,10 @@ def open_source(
         )
     if groups is not None:
         check_keys(groups, files, schemas)
-    inexact = tuple(name for name in columns if not pa.types.is_integer(schemas[0].field(name).type))
+    kinds = {name: schemas[0].field(name).type for name in columns}
+    inexact = tuple(
+        name for name, kind in kinds.items() if not pa.types.is_integer(kind) and not is_time(kind)
+    )
     return Source(
         tuple(files), tuple(columns), unit, inexact, order, preparation, groups, count, sum(row_groups)
     )
@@ -184,14 +200,42 @@ def check_columns(
             )
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
-        if field == "columns" and not _is_numeric(kind):
-            raise InputError(f"{where}; {_TIMES if is_time(kind) else _NUMERIC}.")
+        if field == "columns" and not _is_numeric(kind) and not is_time(kind):
+            raise InputError(f"{where}; {_NUMERIC}.")
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")
         if field == "order" and not is_ordering(kind):
             raise InputError(f"{where}; {_ORDERS}.")
         if field == "count" and not pa.types.is_integer(kind):
             raise InputError(f"{where}; {_COUNTS}.")
+
+
+def _check_kinds(file: File, schema: pa.Schema, columns: Sequence[str], times: Times | None) -> None:
+    """Check that columns are times where their axes are, and numbers elsewhere.
+
+    Raises:
+        InputError: a column is of another kind.
+    """
+    for axis, column in enumerate(columns):
+        kind = schema.field(column).type
+        where = f"input.columns: {short(column)} is {_type_name(kind)} in {short(file.name)}"
+        found, number = _time_kind(kind), times is None or times.lower[axis] is None
+        if number and found is not None:
+            raise InputError(f"{where}; {_TIMES}.")
+        if times is not None and not number and found != times.kind:
+            example = "" if found is None else f", or write its bounds like {_EXAMPLES[found]}"
+            if found is not None and times.kind == "dates":
+                example += ", or make a date of it in input.derive, such as date(time)"
+            raise InputError(f"{where}, but domain has {times.kind}; give a column of these{example}.")
+
+
+def _time_kind(kind: pa.DataType) -> str | None:
+    """Return which times a column of this type has, as `Times.kind` says it; None where it has numbers."""
+    if not is_time(kind):
+        return None
+    if pa.types.is_date(kind):
+        return "dates"
+    return "timestamps without a zone" if kind.tz is None else "timestamps with a zone"
 
 
 def _listed(schema: pa.Schema) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
-from transforms.count_outside import numbers, outside
+from transforms.count_outside import on_axis, outside
 from transforms.count_records import copies
 from transforms.group_keys import GroupKeys
 from transforms.list_files import File, InputError
@@ -276,8 +276,8 @@ def to_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> 
     """
     if reader.groups is not None:
         return _grouped_block(reader, reader.groups, batch, ids)
-    if reader.grid.wide:
-        return _wide_block(reader, batch, ids)
+    if reader.grid.wide or reader.grid.times is not None:
+        return _exact_block(reader, batch, ids)
     # Column-major order: numpy then iterates along the rows, and the points keep this order.
     values = np.empty((batch.num_rows, len(reader.columns)), order="F")
     finite = np.ones(batch.num_rows, dtype=np.bool_)
@@ -301,9 +301,9 @@ def _grouped_block(reader: Reader, keys: GroupKeys, batch: pa.RecordBatch, ids: 
     return dataclasses.replace(block, ids=ids[kept], groups=groups[kept], labels=labels)
 
 
-def _wide_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
-    """Make a block without converting integers to float64, which would round them."""
-    used = [numbers(batch.column(column)) for column in reader.columns]
+def _exact_block(reader: Reader, batch: pa.RecordBatch, ids: NDArray[np.uint64]) -> Block:
+    """Make a block without converting integers or times to float64, which would round them."""
+    used = [on_axis(batch.column(name), reader.grid, axis) for axis, name in enumerate(reader.columns)]
     finite = np.logical_and.reduce([held for _, held in used])
     points = np.empty((np.count_nonzero(finite), len(used)), np.int64, order="F")
     for axis, (values, _) in enumerate(used):

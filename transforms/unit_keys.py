@@ -1,5 +1,6 @@
 """Replace units by keys of 8 or 16 bytes."""
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -11,12 +12,15 @@ from numpy.typing import NDArray
 from core.sampling import siphash
 
 U64 = NDArray[np.uint64]
+Ints = NDArray[np.int64]
 
 _KEYS = 0x756E69746B6579
 """Tweak of the hash of keys. No sampling of records uses it."""
 
 _LONG = 256
 """Texts of at least this many bytes are hashed one by one; shorter ones are hashed together."""
+
+_LOW = np.uint64(0xFFFFFFFF)
 
 _CHUNK = 1 << 13
 """Texts that are hashed at a time, few enough for the cache of the processor."""
@@ -93,32 +97,40 @@ def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
     """Return 128 bits for each text, shape (n, 2). Texts of the same number of words are hashed together."""
     _, offsets_, data_ = texts.buffers()
     offsets = np.frombuffer(offsets_ or b"\0" * 8, dtype=width)[texts.offset :][: len(texts) + 1]
-    starts = offsets[:-1].astype(np.int64)
-    lengths = np.diff(offsets).astype(np.int64)
-    data = np.frombuffer(data_ or b"", dtype=np.uint8)
+    data, factors = np.frombuffer(data_ or b"", dtype=np.uint8), hash_factors(salt)
     keys = np.empty((len(texts), 2), dtype="<u8")
-    words = (np.minimum(lengths, _LONG) // 8 + 1).astype(np.uint8)
-    long = np.flatnonzero(lengths >= _LONG)
-    for i in long:
-        text: Any = data[starts[i] : starts[i] + lengths[i]]
-        keys[i] = np.frombuffer(blake2b(text, key=salt, digest_size=16).digest(), dtype="<u8")
-    if len(long) == len(texts):
-        return keys
-    factors = hash_factors(salt)
-    held = np.zeros(len(data) // 8 + 2, dtype="<u8")
-    held.view(np.uint8)[: len(data)] = data
-    for count in range(1, _LONG // 8 + 1):
-        every = np.flatnonzero(words == count)
-        for at in range(0, len(every), _CHUNK):
-            rows = every[at : at + _CHUNK]
-            keys[rows] = hash_words(_messages(held, starts[rows], lengths[rows], count), factors)
+    for at in range(0, len(texts), _CHUNK):
+        ends = offsets[at : at + _CHUNK + 1].astype(np.int64)
+        own = np.append(data[ends[0] : ends[-1]], np.zeros(8, dtype=np.uint8))
+        starts, lengths = ends[:-1] - ends[0], np.diff(ends)
+        _hash_chunk(own, starts, lengths, factors, salt, keys[at : at + _CHUNK])
     return keys
 
 
+def _hash_chunk(data: Any, starts: Ints, lengths: Ints, factors: U64, salt: bytes, keys: U64) -> None:
+    """Write 128 bits for each text to `keys`, shape (n, 2); 8 bytes follow the texts in `data`."""
+    held = np.ndarray(len(data) - 7, "<u8", data.data, strides=(1,))  # the 8 bytes from each byte on
+    words = lengths // 8 + 1
+    least, most = int(words.min()), int(words.max())
+    if least == most <= _LONG // 8:
+        keys[:] = hash_words(_messages(held, starts, lengths, most), factors)
+        return
+    for count in range(least, min(most, _LONG // 8) + 1):
+        rows = np.flatnonzero(words == count)
+        if len(rows):
+            keys[rows] = hash_words(_messages(held, starts[rows], lengths[rows], count), factors)
+    for i in np.flatnonzero(lengths >= _LONG):
+        text = data[starts[i] : starts[i] + lengths[i]]
+        keys[i] = np.frombuffer(blake2b(text, key=salt, digest_size=16).digest(), dtype="<u8")
+
+
+@lru_cache(maxsize=8)
 def hash_factors(salt: bytes) -> U64:
     """Return the secret numbers of `hash_words` for texts of up to `_LONG` bytes, shape (4, 1 + 2 words)."""
     count = 1 + 2 * (_LONG // 8)
-    return siphash(np.arange(4 * count, dtype=np.uint64), salt, _KEYS).reshape(4, count)
+    factors = siphash(np.arange(4 * count, dtype=np.uint64), salt, _KEYS).reshape(4, count)
+    factors.flags.writeable = False  # all callers share it
+    return factors
 
 
 def hash_words(messages: U64, factors: U64) -> NDArray[Any]:
@@ -138,31 +150,34 @@ def hash_words(messages: U64, factors: U64) -> NDArray[Any]:
         Shape (n, 2), uint64.
     """
     out = np.empty((len(messages), 2), dtype="<u8")
-    sums = [np.full(len(messages), first, dtype=np.uint64) for first in factors[:, 0]]
-    product = np.empty(len(messages), dtype=np.uint64)
-    for word in range(messages.shape[1]):
-        halves = messages[:, word] & np.uint64(0xFFFFFFFF), messages[:, word] >> np.uint64(32)
-        for number, half in enumerate(halves, start=1 + 2 * word):
-            for total, factor in zip(sums, factors[:, number], strict=True):
-                np.multiply(half, factor, out=product)
-                total += product
-    for i in range(2):
-        out[:, i] = sums[2 * i] >> np.uint64(32) | sums[2 * i + 1] & np.uint64(0xFFFFFFFF00000000)
+    halves = [part for word in messages.T for part in (word & _LOW, word >> np.uint64(32))]
+    total, product = np.empty((2, len(messages)), dtype=np.uint64)
+    for number, (first, *others) in enumerate(factors):
+        np.multiply(halves[0], others[0], out=total)
+        total += first
+        for half, factor in zip(halves[1:], others[1:], strict=False):
+            np.multiply(half, factor, out=product)
+            total += product
+        if number % 2:
+            total &= ~_LOW
+            out[:, number // 2] |= total
+        else:
+            np.right_shift(total, np.uint64(32), out=out[:, number // 2])
     return out
 
 
-def _messages(held: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], words: int) -> U64:
-    """Return texts of fewer than 8 `words` bytes as words, shape (n, words); the last byte is the length."""
-    first, shift = starts >> 3, (starts & 7).astype(np.uint64) << np.uint64(3)
+def _messages(held: NDArray[Any], starts: Ints, lengths: Ints, words: int) -> U64:
+    """Return texts of fewer than 8 `words` bytes as words, shape (n, words); the last byte is the length.
+
+    Args:
+        held: the 8 bytes from each byte of the data on.
+        starts: shape (n,), first byte of each text.
+        lengths: shape (n,), bytes.
+        words: see above.
+    """
     out = np.empty((len(starts), words), dtype=np.uint64, order="F")
-    low = held[first]
     for word in range(words):
-        high = (
-            held[first + word + 1] if word + 1 < words else held[np.minimum(first + word + 1, len(held) - 1)]
-        )
-        # by 56 - shift and then by 8, since a shift by 64 does nothing
-        out[:, word] = low >> shift | high << (np.uint64(56) - shift) << np.uint64(8)
-        low = high
+        out[:, word] = held[starts + 8 * word]
     left = (lengths & 7).astype(np.uint64) << np.uint64(3)
     out[:, -1] &= (np.uint64(1) << left) - np.uint64(1)
     out[:, -1] |= lengths.astype(np.uint64) << np.uint64(56)

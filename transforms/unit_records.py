@@ -1,6 +1,6 @@
 """Make one record of the rows of each unit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from core.domain import Grid, Points
 from core.sampling import scramble
+from transforms.point_words import points_of
+from transforms.sorted_words import sorted_words
 
 Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
 """How the rows of a unit become one record."""
@@ -25,11 +27,14 @@ _LIMB = 16
 _HALF = 31
 """Number of bits of a coordinate that a sum adds up at a time."""
 
+_FEW = 16
+"""Number of repeated halves of hashes from which on all hashes are sorted."""
+
 
 def unit_records(
-    points: Steps,
+    words: U64,
     of_unit: NDArray[np.int64],
-    ids: U64,
+    hashes: U64,
     grid: Grid,
     keep: Keep,
     salt: bytes,
@@ -48,29 +53,35 @@ def unit_records(
     - What is computed outside of the ball of the domain is projected onto it.
 
     Args:
-        points: shape (n, d), grid steps.
+        words: shape (n, w), the grid point of each row; see `transforms.point_words.point_words`.
         of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        ids: shape (units,), identity of each unit for the hash.
+        hashes: shape (n,), hash of the unit of each row; see `hash_units`.
         grid: the universe.
         keep: see above.
         salt: 16 secret bytes.
         order: shape (n, 2), see `transforms.row_order.order_words`; for `last` alone.
     """
-    units = len(ids)
+    units = int(of_unit.max()) + 1
     if order is not None and keep == "last":
         last = last_rows(order, of_unit, units)
-        points, of_unit = points[last], of_unit[last]
+        words, of_unit, hashes = words[last], of_unit[last], hashes[last]
     if keep in ("one", "last"):
-        return points[keep_one(points, of_unit, ids, salt)].astype(np.int64)
-    if keep == "mean":
-        kept = keep_mean(points, of_unit, units, grid)
-    elif keep == "sum":
-        kept = keep_sum(points, of_unit, units, grid)
-    elif keep == "count":
-        kept = keep_count(of_unit, units, grid)
-    else:
-        kept = keep_extreme(points, of_unit, units, keep == "max")
+        one = keep_one(list(words.T), of_unit, hashes, salt)
+        return points_of(np.take(words, one, axis=0), grid).astype(np.int64)
+    points = points_of(words, grid)
+    kept = _combined(points, of_unit, units, grid, keep)
     return kept if grid.ball is None else grid.quantize(grid.restore(kept))
+
+
+def _combined(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid, keep: Keep) -> Points:
+    """Return what is computed from all rows of each unit, which may lie outside of the ball."""
+    if keep == "mean":
+        return keep_mean(points, of_unit, units, grid)
+    if keep == "sum":
+        return keep_sum(points, of_unit, units, grid)
+    if keep == "count":
+        return keep_count(of_unit, units, grid)
+    return keep_extreme(points, of_unit, units, keep == "max")
 
 
 def last_rows(order: U64, of_unit: NDArray[np.int64], units: int) -> NDArray[np.intp]:
@@ -91,58 +102,72 @@ def last_rows(order: U64, of_unit: NDArray[np.int64], units: int) -> NDArray[np.
     return last
 
 
-def keep_one(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> NDArray[np.intp]:
+def keep_one(words: Sequence[U64], of_unit: NDArray[np.int64], hashes: U64, salt: bytes) -> NDArray[np.intp]:
     """Return the index of the row that each unit keeps, shape (units,).
 
     Args:
-        points: shape (n, d), grid steps.
+        words: shape (n,) each, the words of the rows.
         of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        ids: shape (units,), identity of each unit for the hash.
+        hashes: shape (n,), hash of the unit of each row; see `hash_units`.
         salt: 16 secret bytes.
     """
-    race, words = race_of(points, of_unit, ids, salt)
-    least = np.full(len(ids), np.iinfo(np.uint64).max, dtype=np.uint64)
+    race = race_of(words, of_unit, hashes, salt)
+    least = np.full(int(of_unit.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(least, of_unit, race)
-    won = np.flatnonzero(race == least[of_unit])
-    if len(won) > len(ids):  # of equal hashes the smallest point wins: it is written last
+    won = np.flatnonzero(race == np.take(least, of_unit))
+    if len(won) > len(least):  # of equal hashes the smallest point wins: it is written last
         won = won[np.lexsort([word[won] for word in words])][::-1]
-    kept = np.empty(len(ids), dtype=np.intp)
+    kept = np.empty(len(least), dtype=np.intp)
     kept[of_unit[won]] = won
     return kept
 
 
-def race_of(points: Steps, of_unit: NDArray[np.int64], ids: U64, salt: bytes) -> tuple[U64, list[U64]]:
-    """Return a hash of each row, by whose order rows of a unit are chosen, and the words of the points.
-
-    The hashes of a unit's rows follow from the unit and the multiset of its points. Copies of a point have
-    different hashes.
+def hash_units(ids: U64, salt: bytes) -> U64:
+    """Return the hash of units from which the hashes of their rows follow, shape (n,).
 
     Args:
-        points: shape (n, d), grid steps.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        ids: shape (units,), identity of each unit for the hash.
+        ids: shape (n,), identities.
         salt: 16 secret bytes.
-
-    Returns:
-        Shape (n,); and shape (n,) each, of which equal hashes of different points are ordered by.
     """
-    race, words = scramble(ids, salt, _ROW)[of_unit], list(_words(points))
+    return scramble(ids, salt, _ROW)
+
+
+def race_of(words: Sequence[U64], of_unit: NDArray[np.int64], hashes: U64, salt: bytes) -> U64:
+    """Return a hash of each row, shape (n,), by whose order rows of a unit are chosen.
+
+    The hashes of a unit's rows follow from the unit and the multiset of its points. Copies of a point have
+    different hashes. Equal hashes of different points are ordered by the points.
+
+    Args:
+        words: shape (n,) each, the words of the rows.
+        of_unit: shape (n,), index of the unit of each row.
+        hashes: shape (n,), hash of the unit of each row; see `hash_units`.
+        salt: 16 secret bytes.
+    """
+    race = hashes
     for word in words:
         race = scramble(race ^ word, salt, _ROW)
-    ordered = np.sort(race)
-    if (ordered[1:] == ordered[:-1]).any():
-        race = _race_of_copies(race, words, of_unit, salt)
-    return race, words
+    copies = repeated(race)
+    if len(copies):
+        some = [word[copies] for word in words]
+        race[copies] = _race_of_copies(race[copies], some, of_unit[copies], salt)
+    return race
 
 
-def _words(points: Steps) -> Iterator[U64]:
-    """Yield the coordinates of each point as words of 64 bits; two coordinates of 32 bits make a word."""
-    axes = [points[:, axis].astype(np.uint64) for axis in range(points.shape[1])]
-    if points.dtype.itemsize == 8:
-        yield from axes
-    else:
-        for low in range(0, len(axes), 2):
-            yield axes[low] | axes[low + 1] << np.uint64(32) if low + 1 < len(axes) else axes[low]
+def repeated(hashes: U64) -> NDArray[np.intp]:
+    """Return the indices of those hashes that occur several times.
+
+    Upper halves are compared first, because they are sorted in half of the time.
+    """
+    halves = (hashes >> np.uint64(32)).astype(np.uint32)
+    ordered = np.sort(halves)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return np.empty(0, dtype=np.intp)
+    some = np.flatnonzero(np.isin(halves, twice)) if len(twice) < _FEW else np.arange(len(hashes))
+    order, found = sorted_words(hashes[some])
+    same = found[1:] == found[:-1]
+    return some[order[np.append(same, False) | np.append(False, same)]]
 
 
 def _race_of_copies(race: U64, words: Sequence[U64], of_unit: NDArray[np.int64], salt: bytes) -> U64:
@@ -157,13 +182,13 @@ def _race_of_copies(race: U64, words: Sequence[U64], of_unit: NDArray[np.int64],
         of_unit: shape (n,), index of the unit of each row.
         salt: 16 secret bytes.
     """
-    order = np.argsort(race)
-    same = race[order[1:]] == race[order[:-1]]
+    order, ordered = sorted_words(race)
+    same = ordered[1:] == ordered[:-1]
     if any((same & (part[order[1:]] != part[order[:-1]])).any() for part in (of_unit, *words)):
         order = np.lexsort((*words, of_unit, race))
         same = (race[order[1:]] == race[order[:-1]]) & (of_unit[order[1:]] == of_unit[order[:-1]])
     place = np.arange(len(race))
-    further = np.r_[False, same]
+    further = np.append(False, same)
     copy = (place - np.maximum.accumulate(np.where(further, 0, place)))[further]
     raced = race.copy()
     raced[order[further]] = scramble(race[order[further]] + copy.astype(np.uint64), salt, _ROW)

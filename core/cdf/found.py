@@ -1,6 +1,7 @@
 """What a cdf releases and promises: the cumulative histogram, and the figures computed from it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.aggregate import Counts
 from core.domain import Grid
+from core.marks import Mark, Position
 from core.rounds import Block
 
 Ints = NDArray[np.int64]
@@ -61,10 +63,10 @@ class CountedRange:
         standard_error: of the count; see `Range`.
     """
 
-    low: float
-    high: float
-    first: float | None
-    last: float | None
+    low: Position
+    high: Position
+    first: Position | None
+    last: Position | None
     count: int
     standard_error: float
 
@@ -176,6 +178,10 @@ class Cumulative:
         """Return `value` in data units, one row per grid point, and `count`, the records up to it."""
         values = grid.restore(np.arange(len(self.counts))[:, None])[:, 0]
         return {"value": values, "count": self.counts}
+
+    def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
+        """See `core.plan.Tabular.column_marks`."""
+        return {"value": (Mark.POSITION, 0)}
 
 
 def count_values(block: Block) -> Counts:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from core.errors import InvalidValue
+from core.marks import Position
 from core.plan import check_failure
 
 
@@ -26,7 +27,7 @@ class Cdf:
 
     failure: float = 0.1
     method: str = "auto"
-    ranges: tuple[tuple[float, float], ...] = ()
+    ranges: tuple[tuple[Position, Position], ...] = ()
     fanout: int = 16
 
     def __post_init__(self) -> None:

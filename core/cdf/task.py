@@ -23,7 +23,7 @@ def check(setting: Setting[Cdf]) -> None:
             "step",
             grid.step,
             f"cdf takes at most {_LARGEST:,} grid points, so use a larger one",
-            f"is {grid.step}, which makes {grid.extents[0] + 1:,} grid points",
+            f"is {grid.named_step}, which makes {grid.extents[0] + 1:,} grid points",
         )
     ranges = setting.params.ranges
     if grid.wide and any(abs(end) >= 2**53 for pair in ranges for end in pair):

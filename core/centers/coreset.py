@@ -19,6 +19,7 @@ from core.task import Accuracy, Method
 
 FEW_COLUMNS = 3  # up to so many columns, cells are cut along the grid's own axes
 _SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
+_FINER = 0.7  # a level's rho over that of the level before: fine cells matter only where records are many
 _COUNT = 0.08  # part of an average's rho that is spent on the counts; the weights get the same part
 _MEAN = 0.15  # part of the moments' rho that is spent on the sum and count
 
@@ -53,9 +54,13 @@ class Coreset(Method[KCenters]):
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`, and each round for its sensitivities."""
         shares, levels = self._shares, self._levels
-        level, cells = share * shares["coreset"] / levels, self.setting.neighbors.histogram().l2
-        counts = (Gaussian.of(f"cell counts, level {i + 1}", level, cells) for i in range(levels))
-        tree = CountedCells(self._frame, self._solver, self.setting.params.k, tuple(counts))
+        whole, cells = share * shares["coreset"], self.setting.neighbors.histogram().l2
+        parts = [_FINER**level for level in range(levels)]
+        counts = tuple(
+            Gaussian.of(f"cell counts, level {level + 1}", whole * part / sum(parts), cells)
+            for level, part in enumerate(parts)
+        )
+        tree = CountedCells(self._frame, self._solver, self.setting.params.k, counts)
         first = [self._moments(share * shares["moments"])] if self._measures_moments else []
         return *first, tree, *self._averages(share), self._count(share)
 

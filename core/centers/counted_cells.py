@@ -18,8 +18,10 @@ from core.rounds import Block
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_CLEAR = 2.5  # a cell is kept if its noisy count exceeds so many standard deviations of the noise
+_CLEAR = 2.0  # a cell is kept if its noisy count exceeds so many standard deviations of the noise
 _GROWN = 512  # at most so many cells of a level are divided further (or 4 per center, if that is more)
+_HIDDEN = 0.1  # records that are spread over the box, per standard deviation of the first level's noise
+_EVEN = 6  # they are spread by so many halvings
 _PUBLIC_SEED = 0x5EED5
 
 
@@ -33,6 +35,11 @@ class CountedCells:
     A level counts the children of those cells of the level before whose noisy count was clearly above the
     noise. Empty children get noise too. Which cells are divided follows from noisy counts that are released
     already, so only the counts cost privacy.
+
+    Cells whose counts are not clear are left out, but they may hold some records each. A few of these far
+    from all clear cells can cost more than all other records together, and the clear cells do not show them.
+    So a small public weight is spread evenly over the frame's box, and the solver sees it beside the cells.
+    It draws a center away from the clear cells only where that center would gain little among them.
 
     Args:
         frame: public axes and cells, or None where the state before is that frame.
@@ -61,7 +68,7 @@ class CountedCells:
         """Release k centers, their spread and their weights."""
         frame = self._frame(state)
         points, weights = self.grown(frame, aggregate, noise)
-        centers = self.solver.centers(points, weights, self.k)
+        centers = self.solver.centers(*self._with_hidden(frame, points, weights), self.k)
         return self._described(frame, points, weights, self._padded(frame, centers))
 
     def _frame(self, state: Frame | None) -> Frame:
@@ -103,6 +110,18 @@ class CountedCells:
         points.append(frame.centers(parents, before))
         weights.append(parent_weights if parent_weights is not None else np.zeros(len(parents)))
         return np.concatenate(points), np.concatenate(weights)
+
+    def _with_hidden(self, frame: Frame, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Add the weight that stands for records in cells that are not clear: public, and even over the box.
+
+        It lies in the middles of equal cells.
+        """
+        level = min(len(frame.order), _EVEN)
+        middles = frame.centers(np.arange(1 << level), level)
+        hidden = np.full(len(middles), _HIDDEN * self.counts[0].scale / len(middles))
+        distinct, place = np.unique(np.concatenate([points, middles]), axis=0, return_inverse=True)
+        summed = np.bincount(place, np.concatenate([weights, hidden]))
+        return distinct, summed.astype(np.float64)
 
     def _padded(self, frame: Frame, centers: Floats) -> Floats:
         """Fill up to k centers with public random places in the frame's box."""

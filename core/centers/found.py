@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from core.centers.space import Space
 from core.domain import Grid
+from core.marks import Length, PointBetween
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -44,9 +45,9 @@ class Result:
             not estimate it.
     """
 
-    centers: tuple[tuple[float, ...], ...]
+    centers: tuple[PointBetween, ...]
     counts: tuple[int, ...]
-    noise: tuple[float, ...] | None = None
+    noise: tuple[Length, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)

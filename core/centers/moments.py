@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 MAX_DIMENSION = 1024  # most columns for which a matrix of second moments is summed up
 _MOST_AXES = 8
 _SPANS = 2.0  # half the box's side, in standard deviations
+_BLURRED = 3.0  # a mean is taken if its squared length exceeds so many times what noise adds to it
 _REACH = 1 << 11  # length of the records in the second moments' own units: 2^40 squares fit into int64
 _PUBLIC_SEED = 0xA4E5  # of axes that do not depend on the data
 
@@ -99,6 +100,9 @@ class Moments:
 
         count = max(1.0, sums[-1] / b)
         mean = sums[:-1] / count
+        blurred = d * (self.sums.scale * b / count) ** 2  # what noise adds to the squared length of the mean
+        if mean @ mean <= _BLURRED * blurred:
+            mean[:] = 0.0  # it may be noise alone: the box stays about the middle
         values, vectors = np.linalg.eigh(squares / count - np.outer(mean, mean))
         values, vectors = values[::-1], vectors[:, ::-1]
         # a symmetric Gaussian matrix has norm about scale sqrt(2 d): smaller eigenvalues may be noise alone
@@ -106,6 +110,7 @@ class Moments:
         q = min(d, _MOST_AXES, max(2, clear))
         rest = max(0.0, float(values[q:].sum()))
         spans = np.sqrt(np.maximum(values[:q], 1.0)) * _SPANS / self.shrink
+        spans[clear:] = np.minimum(spans[clear:], public_half(self.space))
         return Frame(
             space=self.space,
             center=self.space.inside(mean[None, :] / self.shrink)[0],
@@ -115,21 +120,25 @@ class Moments:
         )
 
 
-def random_frame(space: Space) -> Frame:
-    """Return public random axes through the middle: a projection that nearly keeps distances.
+def public_half(space: Space) -> int:
+    """Return half a box's side along an axis of which the data say nothing, units.
 
-    Records lie within the universe's radius r of the middle. So their projections onto q of d axes have norm
-    about r sqrt(q / d) at most (Johnson and Lindenstrauss 1984). Along one axis this is r / sqrt(d).
+    Records lie within the universe's radius r of the middle. So their projections onto q of d random axes
+    have norm about r sqrt(q / d) at most (Johnson and Lindenstrauss 1984). Along one axis it is r / sqrt(d).
     """
+    return min(space.reach, math.ceil(_SPANS * space.reach / math.sqrt(space.grid.dimension)))
+
+
+def random_frame(space: Space) -> Frame:
+    """Return public random axes through the middle: a projection that nearly keeps distances."""
     d = space.grid.dimension
     q = min(d, _MOST_AXES)
     gauss = np.random.default_rng(_PUBLIC_SEED).normal(size=(d, q))
     axes = np.rint(np.linalg.qr(gauss)[0] * AXIS_UNIT).astype(np.int64)
-    half = min(space.reach, math.ceil(_SPANS * space.reach / math.sqrt(d)))
     return Frame(
         space,
         center=np.zeros(d, dtype=np.int64),
         axes=axes,
-        half=np.full(q, half, dtype=np.int64),
+        half=np.full(q, public_half(space), dtype=np.int64),
         rest=float(space.reach) ** 2,
     )

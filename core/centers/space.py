@@ -45,8 +45,8 @@ class Space:
                 self.grid.step,
                 f"a sum of 2^40 records could overflow from 2^{_REACH_BITS} steps on, so use a larger step "
                 "or narrower bounds",
-                f"is {self.grid.step}, which puts records up to {self.grid.bounding_radius:,} steps from the "
-                "middle of the domain",
+                f"is {self.grid.named_step}, which puts records up to {self.grid.bounding_radius:,} steps "
+                "from the middle of the domain",
             )
 
     @cached_property

@@ -1,6 +1,6 @@
 """What a histogram releases, the counts of cells, and what it promises."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.histogram.cells import Cells
+from core.marks import Mark
 
 Ints = NDArray[np.int64]
 
@@ -72,3 +73,15 @@ class Table:
     def columns(self, grid: Grid) -> dict[str, NDArray[Any]]:
         """Return the columns `cell_i`, `lower_i`, `upper_i` for each axis i, and `count`."""
         return self.cells.table(self.keys, self.counts)
+
+    def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
+        """See `core.plan.Tabular.column_marks`. Ends of cells may lie between points."""
+        axes = enumerate(zip(grid.extents, self.cells.shape, strict=True))
+        of = [
+            (axis, grid.wide or cells == extent + 1 or extent % cells == 0) for axis, (extent, cells) in axes
+        ]
+        return {
+            f"{end}_{axis}": (Mark.POSITION if whole else Mark.BETWEEN, axis)
+            for axis, whole in of
+            for end in ("lower", "upper")
+        }

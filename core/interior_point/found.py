@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.domain import Grid
+from core.marks import Position
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Promises:
 class Result:
     """The answer: a point in data units."""
 
-    point: float
+    point: Position
 
 
 @dataclass(frozen=True)

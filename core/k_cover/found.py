@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.domain import Grid
+from core.marks import Length
 from core.one_cluster import found as one_cluster
 from core.one_cluster.found import Found, NotFound
 
@@ -27,7 +28,7 @@ class Promises:
 
     missing: int | None
     radius_factor: float | None
-    resolution: float | None
+    resolution: Length | None
     count_error: int | None
     rows_error: int | None
 

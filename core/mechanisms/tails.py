@@ -1,7 +1,7 @@
 """Tails of discrete Laplace noise and of its sums, from which plans derive the errors they promise."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_RATES, _FASTEST = 200, 300.0  # rates tried in a Chernoff bound, and the largest; each is sound
+_RATES, _FASTEST = 80, 300.0  # rates tried in a Chernoff bound, and the largest; each is sound
 _TINY = 1e-100  # least variance of any noise: that of a tiny scale would underflow, and is divided by
-_FINENESS = 16  # variances are rounded up to such parts of the noise's, which is sound too
+_FINENESS, _AMOUNTS = (
+    16,
+    200,
+)  # variances are rounded up to such parts of the noise's, or of the largest one's
+_MOST_REACH = 1 << 18  # most integers of an exact law
 
 
 def variance(scale: float) -> float:
@@ -130,6 +134,37 @@ def log_moment(rate: float, scale: float) -> float:
 def largest_sum(variances: Floats, scale: float, failure: float) -> float:
     """Return an m such that several noisy sums are all within m, but for probability `failure`.
 
+    See `some_sum_exceeds`.
+
+    Args:
+        variances: of the sums, shape (sums,).
+        scale: largest Laplace scale, 0 for no noise.
+        failure: probability that some sum exceeds the bound.
+    """
+    return smallest_bound(lambda bounds: some_sum_exceeds(variances, scale, bounds), failure)
+
+
+def smallest_bound(fails: Callable[[Floats], Floats], failure: float) -> float:
+    """Return about the smallest bound >= 0 that fails with probability `failure` at most.
+
+    Args:
+        fails: failure probabilities of bounds, shape (bounds,); it falls as a bound grows.
+        failure: above 0.
+    """
+    low, high = 0.0, 1.0
+    if fails(np.zeros(1))[0] <= failure:
+        return 0.0
+    while fails(np.array([high]))[0] > failure:
+        low, high = high, 2 * high
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fails(np.array([middle]))[0] <= failure else (middle, high)
+    return high
+
+
+def some_sum_exceeds(variances: Floats, scale: float, bounds: Floats, times: Floats | None = None) -> Floats:
+    """Bound the probabilities that some of several noisy sums is farther from 0 than a bound.
+
     The sums are of w_i Z_i with |w_i| <= 1 and scales of at most `scale`.
     - ln E[exp(rate sqrt(u) Z)] is convex in u and 0 at u = 0. So it is at most u log_moment(rate) for u <= 1.
     - Of several scales, the largest has the largest log_moment per variance.
@@ -140,26 +175,79 @@ def largest_sum(variances: Floats, scale: float, failure: float) -> float:
     Args:
         variances: of the sums, shape (sums,).
         scale: largest Laplace scale, 0 for no noise.
-        failure: probability that some sum exceeds the bound.
+        bounds: at least 0, shape (bounds,).
+        times: how many sums have each variance, shape (sums,); None where each counts once.
+
+    Returns:
+        One bound on the probability for each of `bounds`; it may be above 1.
     """
-    if scale == 0:
-        return 0.0
+    some = variances > 0
+    if scale == 0 or not some.any():
+        return np.zeros(len(bounds))
+    variances, times = variances[some], None if times is None else times[some]
     rates, moments = _moments(scale)
-    finely = np.ceil(variances[variances > 0] / variance(scale) * _FINENESS) / _FINENESS
-    amounts, many = np.unique(finely, return_counts=True)
-    exponents = np.outer(moments, amounts)
+    most = float(variances.max()) / variance(scale)
+    part = max(1 / _FINENESS, most / _AMOUNTS)
+    amounts, which = np.unique(np.ceil(variances / variance(scale) / part), return_inverse=True)
+    many = np.bincount(which, times)
+    exponents = np.outer(moments, part * amounts)
+    least = [np.minimum(0, (exponents - rates[:, None] * bound).min(axis=0)) for bound in bounds]
+    return np.asarray(2 * np.exp(np.array(least).reshape(len(bounds), -1)) @ many)
 
-    def fails(bound: float) -> float:
-        least = np.minimum(0, (exponents - rates[:, None] * bound).min(axis=0, initial=0))
-        return float(2 * many @ np.exp(least))
 
-    low, high = 0.0, 1.0
-    while fails(high) > failure:
-        low, high = high, 2 * high
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if fails(middle) <= failure else (middle, high)
-    return high
+def sum_exceeds(draws: int, scale: float, bounds: Floats) -> Floats:
+    """Return the probabilities that a sum of `draws` noises Z of one scale exceeds a bound, on one side.
+
+    They are exact, but for 1e-12: E[exp(i t Z)] = 1 / (1 + variance (1 - cos t)), and a Fourier transform of
+    its power gives all probabilities. It is taken over so many integers that what lies beyond is below 1e-20.
+    Where these are too many, it is Chernoff's bound of `some_sum_exceeds`.
+
+    Args:
+        draws: number of noises.
+        scale: of each, 0 for no noise.
+        bounds: at least 0, shape (bounds,).
+    """
+    if scale == 0 or draws == 0:
+        return np.zeros(len(bounds))
+    reach = math.ceil(60 * scale * (math.sqrt(draws) + 1)) + 1
+    if reach > _MOST_REACH:
+        return some_sum_exceeds(np.array([draws * variance(scale)]), scale, bounds) / 2
+    beyond = _beyond(draws, scale, reach)
+    return np.asarray(beyond[np.minimum(np.floor(bounds), reach - 1).astype(np.int64)])
+
+
+@lru_cache(maxsize=64)
+def _beyond(draws: int, scale: float, reach: int) -> Floats:
+    """Return Pr[sum > m] for m = 0, ..., reach - 1; see `sum_exceeds`."""
+    size = 1 << (2 * reach).bit_length()
+    angles = 2 * np.pi * np.arange(size // 2 + 1) / size
+    transform = np.exp(-draws * np.log1p(variance(scale) * (1 - np.cos(angles))))
+    chances = np.maximum(0, np.fft.irfft(transform, size)[: reach + 1])
+    return np.asarray(np.cumsum(chances[::-1])[::-1][1:] + 1e-12)
+
+
+def sum_of_errors(first: Floats, second: Floats, failure: float) -> int:
+    """Return the smallest i for which the sum of two errors exceeds i steps with `failure` at most.
+
+    Let H(x) and G(x) bound the probabilities that the first error exceeds x, and that the second one does
+    whatever the first one is. Both fall as x grows. The sum exceeds T with probability at most
+    E[g(first)] for g(x) = G(T - x), which is 1 for x > T. So that is at most
+
+        g(0) + sum over i >= 0 of (g(i + 1) - g(i)) H(i), counted in steps.
+
+    The sum of two bounds that fail with half of `failure` each would be larger, because both errors are
+    rarely large at once.
+
+    Args:
+        first: H(0), H(1), ..., shape (steps,).
+        second: G(0), G(1), ..., shape (steps,).
+        failure: above 0.
+    """
+    first, second = np.minimum(1, first), np.minimum(1, second)
+    falls = second[:-1] - second[1:]
+    both = np.append(0.0, np.convolve(falls, first)[: len(falls)])
+    fails = second + both + (1 - second[0]) * first
+    return int(np.argmax(np.append(fails, 0.0) <= failure))
 
 
 def largest_one(variance_of_sum: float, scale: float, failure: float) -> float:
@@ -176,6 +264,6 @@ def largest_one(variance_of_sum: float, scale: float, failure: float) -> float:
 
 @lru_cache(maxsize=64)
 def _moments(scale: float) -> tuple[Floats, Floats]:
-    """Return the rates that are tried, and the logarithm of the moment at each."""
-    rates = np.linspace(0, 1, _RATES + 1)[1:-1] * min(1 / scale, _FASTEST)
+    """Return the rates that are tried, and the logarithm of the moment at each; most are near both ends."""
+    rates = min(1 / scale, _FASTEST) / (1 + np.exp(-np.linspace(-6, 6, _RATES)))
     return rates, np.array([log_moment(rate, scale) for rate in rates])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.marks import Length, Point
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Promises:
 
     missing: int | None
     radius_factor: float | None
-    resolution: float | None = None
+    resolution: Length | None = None
     count_error: int | None = None
 
 
@@ -40,8 +41,8 @@ class Result:
             records, with probability 1 - failure by itself. None where nothing is known about it.
     """
 
-    center: tuple[float, ...]
-    radius: float
+    center: Point
+    radius: Length
     count: int
     at_least: int | None = None
     radius_factor: float | None = None

@@ -9,8 +9,9 @@ import scipy
 from numpy.typing import NDArray
 
 from core.draws import Laplace
-from core.mechanisms.tails import largest_sum, variance
+from core.mechanisms.tails import smallest_bound, some_sum_exceeds, sum_exceeds, variance
 from core.noise import Noise
+from core.quantiles.descent import Between
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,33 +67,62 @@ class CellScales:
         cells = sizes * self.cell**2
         return np.asarray(cells / (cells + self.group**2))
 
-    def largest_error(self, cells: int, failure: float) -> float:
-        """Bound the error of all centered ranks: sums of the first counts minus p times the sum of all.
+    def largest_error(self, cells: int, failure: float, between: Between) -> float:
+        """Bound the error of all centered ranks, except with probability `failure`; see `errors_exceed`."""
+        return smallest_bound(lambda bounds: self.errors_exceed(cells, bounds, between), failure)
 
-        Let F be the noise of the first counts and B that of the others. The error is (1 - p) F - p B, so it
-        is at most the larger of |F| and |B|. If the sum of all is public, the fit turns p into the part of
-        the cells that come first, and the same holds.
+    def errors_exceed(self, cells: int, bounds: Floats, between: Between) -> Floats:
+        """Bound the probabilities that some centered rank errs by more than a bound.
 
-        1. Where a group ends, F is a sum of independent symmetric variables, one for each group so far. By
-           Levy's inequality the largest of these sums exceeds a bound with at most twice the probability
-           with which the sum over all groups does. The same holds for B.
-        2. Inside of a group F lies between its values at the group's two ends, plus the bridge of the cells'
-           noise. At most the bridges of all cells count, and the squares of a bridge's weights sum to at
-           most a quarter of the group's cells.
+        A centered rank is a sum of the first counts minus p times the sum of all, at any edge and for any p
+        that is asked for. Let F be the noise of the first counts and B that of the others. The error is
+        (1 - p) F - p B. If the number of records is public, the fit turns p into the part of the cells that
+        come first.
+
+        1. The error is convex in p, so it is largest for the smallest or the largest p. At each edge its
+           variance follows from the weights of all draws, which are at most 1. See `some_sum_exceeds`.
+        2. Without groups, the error is at most the larger of |F| and |B|. By Levy's inequality, F exceeds a
+           bound at some edge with at most twice the probability with which the sum over all cells does. The
+           same holds for -F, B and -B.
+
+        Either bound is sound, so the smaller one is returned. Edges and p may depend on the data.
 
         Args:
             cells: number of cells.
-            failure: probability with which the bound may fail; half of it is for either step.
+            bounds: at least 0, shape (bounds,).
+            between: smallest and largest p; None where the number of records is public.
         """
+        variances = np.concatenate([self._variances(cells, p) for p in between or (None,)])
+        largest = self.cell if math.isinf(self.group) else max(self.cell, self.group)
+        edges = some_sum_exceeds(variances, largest, bounds)
         if math.isinf(self.group):
-            return largest_sum(np.array([cells * variance(self.cell)]), self.cell, failure / 4)
-        groups, weight = math.ceil(cells / self.size), float(self.weight(self.size))
-        sums = groups * weight**2 * variance(self.group) + cells * (1 - weight) ** 2 * variance(self.cell)
-        sums += self.size * weight**2 * variance(self.cell)  # the last group may be smaller
-        largest = max(self.cell, self.group)
-        return largest_sum(np.array([sums]), largest, failure / 8) + largest_sum(
-            np.array([self.size / 4 * variance(self.cell)]), self.cell, failure / (2 * cells)
-        )
+            edges = np.minimum(edges, 8 * sum_exceeds(cells, self.cell, bounds))
+        return np.minimum(1, edges)
+
+    def _variances(self, cells: int, p: float | None) -> Floats:
+        """Return the variance of the error of the centered rank at each edge, shape (k + 1,).
+
+        Let an edge come after r of the n cells of its group, whose total the groups' count decides by a part
+        w. The error has weight 1 - a on the noise of these r cells, -a on that of the other n - r, and
+        w (r / n - p) on that of the group, where a = r w / n + p (1 - w). The totals of the groups before
+        have weight 1 - p, and those of the groups behind have weight -p.
+
+        Args:
+            cells: number of cells.
+            p: see `errors_exceed`; None for the part of the cells that come before the edge.
+        """
+        edges, firsts = np.arange(cells + 1), self._firsts(cells)
+        sizes = np.diff(np.append(firsts, cells))
+        own, grouped = variance(self.cell), 0.0 if math.isinf(self.group) else variance(self.group)
+        weights = np.zeros(len(sizes)) if math.isinf(self.group) else self.weight(sizes)
+        totals = np.append(0, np.cumsum((1 - weights) ** 2 * sizes * own + weights**2 * grouped))
+        group = np.minimum(edges // self.size, len(sizes) - 1)
+        part = edges / cells if p is None else np.full(cells + 1, p)
+        r, n, w = edges - firsts[group], sizes[group], weights[group]
+        a = r * w / n + part * (1 - w)
+        inside = (r * (1 - a) ** 2 + (n - r) * a**2) * own + (w * (r / n - part)) ** 2 * grouped
+        before, behind = totals[group], totals[-1] - totals[group + 1]
+        return np.asarray((1 - part) ** 2 * before + inside + part**2 * behind)
 
 
 @dataclass(frozen=True)

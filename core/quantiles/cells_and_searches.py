@@ -17,7 +17,7 @@ from core.mechanisms.splits import Splits
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
 from core.quantiles.cells import CellCounts, merged, ranks_of
-from core.quantiles.descent import Shape, descend, shapes
+from core.quantiles.descent import Between, Shape, descend, shapes
 from core.quantiles.exponential import UNIT
 from core.quantiles.found import FoundQuantiles, in_order
 from core.rounds import Block
@@ -181,6 +181,11 @@ class CellsAndSearches:
         cut = Cut(self.cut(order, total, self.size, noise), total)
         return self.search(order, self.count(order, cut, noise), noise)
 
+    @property
+    def between(self) -> Between:
+        """See `Between`; the number of records is public under `replace_one`."""
+        return None if self.total_is_public else (self.probabilities[0], self.probabilities[-1])
+
     def released_total(self, total: int, noise: Noise) -> int:
         """Release the number of records, exactly where it is public."""
         return total if self.total is None else int(self.total.add(np.array([total]), noise)[0])
@@ -210,7 +215,7 @@ class CellsAndSearches:
                 edges = merged(edges, starts, np.array(self.probabilities) * end)
         cells = self.cells.over(len(edges) - 1)
         starts, total = ranks_of(cells.release(np.diff(order.ranks_at(edges)), known, noise))
-        error = cells.scales.largest_error(len(edges) - 1, self.failure / 2)
+        error = cells.scales.largest_error(len(edges) - 1, self.failure / 2, self.between)
         return Ranked(edges, starts, np.array(self.probabilities) * total, error)
 
     def search(self, order: Order, ranked: Ranked, noise: Noise) -> FoundQuantiles:
@@ -252,7 +257,7 @@ class CellsAndSearches:
             return same, same, same, math.inf
         tree = tree_within(width, len(ranks))
         if tree is not None:
-            far = error + tree.largest_error(inside.scale * tree.levels, True, self.failure / 2 / many)
+            far = error + tree.largest_error(inside.scale * tree.levels, self.failure / 2 / many)
             wanted = np.concatenate([ranks, ranks - far, ranks + far])
             root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels
 

@@ -9,13 +9,16 @@ import scipy
 from numpy.typing import NDArray
 
 from core.gaps import Order
-from core.mechanisms.tails import largest_sum, variance
+from core.mechanisms.tails import smallest_bound, some_sum_exceeds, variance
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Nodes = dict[int, tuple[float, float | None]]
 """First point of each node: the records before it and in it, as far as known."""
+
+Between = tuple[float, float] | None
+"""The smallest and the largest part of all records that is sought; None where their number is known."""
 
 Count = Callable[[Ints, int], Ints]
 """Adds noise to the counts of disjoint nodes of a level; the level is counted from 0, below the root."""
@@ -45,33 +48,53 @@ class Shape:
         """
         return self.levels**3 * self.fan_out / 3
 
-    def largest_error(self, scale: float, rooted: bool, failure: float) -> float:
-        """Bound the rank error of all quantiles that are sought, except with probability `failure`.
+    def largest_error(
+        self, scale: float, failure: float, searches: int = 1, between: Between = None
+    ) -> float:
+        """Bound the rank errors of all quantiles of one tree, but for `failure`; see `errors_exceed`."""
+        return smallest_bound(lambda bounds: self.errors_exceed(scale, bounds, searches, 1, between), failure)
+
+    def errors_exceed(
+        self, scale: float, bounds: Floats, searches: int, trees: int, between: Between = None
+    ) -> Floats:
+        """Bound the probabilities that the rank error of some quantile exceeds a bound.
 
         Let a quantile have rank r, and let u be the first point below which there are more than r + t
         records. Its search ends at u or above only if it leaves the path from the root to u upward. Then an
         edge between children of a node on this path has a noisy rank of at most r, although more than r + t
         records are below it. Likewise for ranks that are too small. Which edges these are depends on the
         data but not on the noise. A node has f - 1 edges between children, so on each level of a path at most
-        f - 1 of them can fail in either direction.
+        f - 1 of them can fail in either direction. Paths that share a node share its edges, so no more nodes
+        count than a level has.
 
         The noise at an edge lies between the noise at its parent's two edges, plus that of the bridge. The
-        squares of the bridge's weights sum to i (1 - i / f) at child i, and to at most f / 4. At the root
-        weights are at most 1 if the number of records is not known. The bound adds up the failures of all
-        edges. It allows for data in which no child on the path but one has records, so that all edges of a
-        node compete.
+        squares of the bridge's weights sum to i (1 - i / f) at child i, and to at most f / 4.
+
+        If the number of records is not known, each sought rank is a part p of its noisy value. Then the noise
+        at an edge counts less p times the noise of that value. This is convex in p, so every edge counts for
+        the smallest and for the largest p. At child i of the root the squares of the weights sum to
+        i (1 - 2 p) + p^2 f. The root's own two ends, i = 0 and f, err then too, and count as edges.
+
+        The bound adds up the failures of all edges. It allows for data in which no child on the path but one
+        has records, so that all edges of a node compete.
 
         Args:
             scale: of the noise of each level.
-            rooted: whether the records of the root are known.
-            failure: of the search of a single quantile.
+            bounds: at least 0, shape (bounds,).
+            searches: number of quantiles.
+            trees: number of trees of this shape in which they are sought.
+            between: smallest and largest p; None where the records of the root are known.
         """
-        most, child = self.fan_out / 4, np.arange(1, self.fan_out)
-        bridge = np.ceil(64 * child * (1 - child / self.fan_out) / self.fan_out) / 16 * most  # few values
-        root = bridge if rooted else np.full(len(child), float(self.fan_out))
-        above = most if rooted else self.fan_out
-        lower = [above + level * most + bridge for level in range(self.levels - 1)]
-        return largest_sum(np.concatenate([root, *lower]) * variance(scale), scale, failure)
+        f, child, ends = self.fan_out, np.arange(1, self.fan_out), np.arange(self.fan_out + 1)
+        most, bridge = f / 4, np.ceil(64 * child * (1 - child / f) / f) / 64 * f  # few values
+        parts = sorted(set(between or ()))
+        roots = [ends * (1 - 2 * p) + p**2 * f for p in parts] or [bridge]
+        above = f * max(max(p, 1 - p) ** 2 for p in parts) if parts else most
+        variances = [*roots, *(above + level * most + bridge for level in range(self.levels - 1))]
+        nodes = [float(min(searches, trees))] * len(roots)
+        nodes += [min(searches, len(roots) * trees * float(f) ** level) for level in range(1, self.levels)]
+        times = np.repeat(nodes, [len(each) for each in variances])
+        return some_sum_exceeds(np.concatenate(variances) * variance(scale), scale, bounds, times)
 
 
 def shapes(size: int) -> list[Shape]:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import numpy as np
 
 from core.domain import Grid
+from core.marks import Length, Mark, Position
 from core.task import Accuracy
 
 ALL_VALUES = (
@@ -44,9 +46,9 @@ class Result:
     """
 
     probabilities: tuple[float, ...]
-    values: tuple[float, ...]
-    lows: tuple[float, ...] | None = None
-    highs: tuple[float, ...] | None = None
+    values: tuple[Position, ...]
+    lows: tuple[Position, ...] | None = None
+    highs: tuple[Position, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,10 @@ class ValueResult:
         high: its upper end, or None.
     """
 
-    value: float
-    scale: float | None
-    low: float | None = None
-    high: float | None = None
+    value: Position
+    scale: Length | None
+    low: Position | None = None
+    high: Position | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class ColumnsResult:
         columns: of each column, in the order of the job's columns.
     """
 
-    columns: tuple[ColumnResult, ...]
+    columns: Annotated[tuple[ColumnResult, ...], Mark.AXES]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from core.draws import Charged, Laplace
 from core.focus import CELLS
 from core.mechanisms.splits import Splits
+from core.mechanisms.tails import smallest_bound, sum_of_errors
 from core.mechanisms.within_cell import WithinCell
 from core.quantiles.cells import CellCounts, Groups, best_groups
 from core.quantiles.cells_and_searches import SIDES, CellsAndSearches, choice_variance, tree_within
-from core.quantiles.descent import Shape
+from core.quantiles.descent import Between, Shape
 from core.quantiles.exponential import (
     Aim,
     OneQuantile,
@@ -37,17 +38,21 @@ _TOTAL = 0.01  # part of epsilon for the number of records, where that is privat
 _SPLITS = 0.1  # part of epsilon for the splits: small, because the counts make up for uneven cells
 _FIRST = 0.03  # part of epsilon for the first counts: small, because they only choose edges
 _NEXT = 32  # see `_widths`
+_STEPS = 100  # in which the promised error is sought
+_NEVER = 1e-10  # part of the failure probability; see `CellsAndSearches.far`
 _MOST_COUNTS = 1.25  # counts get at most so many times the budget of the searches
 
 
 def _widths(size: int) -> list[int]:
-    """Return some widths of cells of up to `size` points: all small ones, and others 1 / `_NEXT` apart.
+    """Return some widths of cells of up to `size` points: all small ones, and both ends of longer stretches.
 
-    The error of the best tree hardly changes in between.
+    A stretch ends where widths are 1 / `_NEXT` larger. Trees and choices grow with the width, so those of a
+    stretch are at most those at its end.
     """
     widths = [2]
     while widths[-1] < size:
-        widths.append(min(size, widths[-1] + max(1, widths[-1] // _NEXT)))
+        end = min(size, widths[-1] + max(1, widths[-1] // _NEXT))
+        widths += [end] if end - widths[-1] == 1 else [end - 1, end]
     return widths
 
 
@@ -105,18 +110,19 @@ class Recursive(Method[Quantiles]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
 
-        The noisy ranks of all edges are within some R of the true ones, but for half of the failure
-        probability. The other half is for the searches.
+        Let R be the largest error of the noisy ranks of all edges, and D that of all searches.
 
-        - A tree: see `Shape.largest_error`. The ranks of the root's two ends err by at most R.
+        - A tree: see `Shape.errors_exceed`. The ranks of the root's two ends err by at most R.
         - A choice aims at a rank that errs by at most R, because it is measured from the middle of two ends.
           If the aim is in the cell, the chosen point is at most the choice's own error D from it. If it is
           beyond an end of the cell, the chosen point is at most D from this end. The wanted rank is then at
           most R from this end, because its noisy rank is in the cell.
         - See `_most_parts` for how many parts of a cell's budget a choice can be left with one of.
 
-        So every error is at most R plus that of the search. How many quantiles share a cell follows from the
-        data; the promise covers the worst number.
+        So every error is at most R + D. The noise of searches does not depend on that of the ranks, so
+        whatever R is, D exceeds a bound with at most the probability of `_searches_exceed`. `sum_of_errors`
+        joins both. How many quantiles share a cell follows from the data; the promise covers the worst
+        number.
         """
         if len(self._given) == 1:
             aim, scale = self._alone, self._scale(share)
@@ -126,16 +132,22 @@ class Recursive(Method[Quantiles]):
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
-            worst = counts.largest_error(self._size, failure)
+            worst = counts.largest_error(self._size, failure, self._between)
             return promised(worst, math.sqrt(base), math.sqrt(base), ALL_VALUES)
-        scale, rank = self._scale(share), counts.largest_error(self._most, failure / 2)
+        scale = self._scale(share)
         searched = choice_variance(max(2, self._size), 1) * scale**2
         note = (
             "The promised rank error holds also if all rows lie in a small part of the domain and many "
             "quantiles are sought there at once. The intervals in the release show how well each quantile is "
             "known."
         )
-        worst = rank + self._largest_search(scale)
+        rank = smallest_bound(partial(self._ranks_exceed, share), failure / 2)
+        search = smallest_bound(partial(self._searches_exceed, scale), failure / 2)
+        step = 1.01 * (rank + search) / _STEPS
+        bounds: Floats = step * np.arange(_STEPS + 1, dtype=np.float64)
+        worst = step * sum_of_errors(
+            self._ranks_exceed(share, bounds), self._searches_exceed(scale, bounds), failure
+        )
         return promised(
             worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), *self._memory, note
         )
@@ -152,16 +164,46 @@ class Recursive(Method[Quantiles]):
             "distinct values of that cell are counted besides.",
         )
 
-    def _largest_search(self, scale: float) -> float:
-        """Bound the error of every search, over widths of cells and numbers of quantiles in them."""
-        many, failure = len(self._given), self.setting.params.failure / 2
-        worst, trees = 0.0, set[Shape]()
+    def _ranks_exceed(self, share: float, bounds: Floats) -> Floats:
+        """Bound the probabilities that some edge's noisy rank errs by more than a bound.
+
+        Merging may leave any number of cells. Variances grow with it, except where groups grow by one cell.
+        """
+        numbers = {self._most, max(1, min(self._most, math.isqrt(self._most) ** 2 - 1))}
+        cells = [(number, self._cells(share).over(number).scales) for number in numbers]
+        exceeding = [scales.errors_exceed(number, bounds, self._between) for number, scales in cells]
+        return np.asarray(np.max(exceeding, axis=0))
+
+    def _searches_exceed(self, scale: float, bounds: Floats) -> Floats:
+        """Bound the probabilities that some search errs by more than a bound.
+
+        - Widths of cells and numbers of quantiles in them are the worst ones.
+        - A choice among `width` points that gets one of `parts` parts is wrong by more than x with
+          probability at most (width - 1) e^(-x / (parts scale)), because some point is not wrong. Points at
+          which scores end are chosen with less than `_NEVER`.
+        - The failures of all quantiles are added up. If some of them are sought by choices and others by
+          trees, their sum is at most what the worse of both would have for all.
+        - Of trees with as many levels, that of the largest fan-out has the most edges, of the largest
+          variances.
+        """
+        many, (widest, trees) = len(self._given), self._worst_cells
+        exceeding = [np.zeros(len(bounds))]
+        for parts, width in widest.items():
+            exceeding.append(many * (width - 1) * np.exp(-bounds / (parts * scale)))
+        for tree in trees:
+            exceeding.append(tree.errors_exceed(scale * tree.levels, bounds, many, many))
+        return np.asarray(np.max(exceeding, axis=0) + many * _NEVER)
+
+    @cached_property
+    def _worst_cells(self) -> tuple[dict[float, int], list[Shape]]:
+        """The largest width for each number of parts, and the tree of the largest fan-out for each depth."""
+        widest, fan_outs = dict[float, int](), dict[int, int]()
         for width in _widths(self._size):
-            worst = max(worst, self._most_parts(width) * scale * (math.log(width) + math.log(many / failure)))
-            if (tree := tree_within(width, many)) is not None:
-                trees.add(tree)
-        errors = [tree.largest_error(scale * tree.levels, True, failure / many) for tree in trees]
-        return max([worst, *errors])
+            if parts := self._most_parts(width):
+                widest[parts] = width
+            if (tree := tree_within(width, len(self._given))) is not None:
+                fan_outs[tree.levels] = max(fan_outs.get(tree.levels, 0), tree.fan_out)
+        return widest, [Shape(fan_out, levels) for levels, fan_out in fan_outs.items()]
 
     def _most_parts(self, width: int) -> float:
         """Return the most parts into which the budget of a cell of this width is divided for choices.
@@ -170,7 +212,7 @@ class Recursive(Method[Quantiles]):
         tree is better for twice as many, `SIDES` of the budget may go to the ends of their intervals.
         """
         many = len(self._given)
-        most = next((k for k in range(2 * many, 0, -1) if tree_within(width, k) is None), 0)
+        most = next((k for k in range(2 * many) if tree_within(width, k + 1) is not None), 2 * many)
         return max(min(many, most), min(many, most // 2) / (1 - SIDES))
 
     @property
@@ -185,6 +227,11 @@ class Recursive(Method[Quantiles]):
     def _most(self) -> int:
         """Most cells: four for each quantile, and the halves beside one path from the root."""
         return min(self._size, 4 * len(self._given) + 2 * self._size.bit_length())
+
+    @property
+    def _between(self) -> Between:
+        """See `CellsAndSearches.between`."""
+        return None if self.setting.neighbors.name == "replace_one" else (self._given[0], self._given[-1])
 
     @property
     def _each_point(self) -> bool:

@@ -93,7 +93,7 @@ class Smooth(Method[OneValue]):
             "step",
             grid.step,
             "the method smooth takes at most 2^31 steps, so use a larger one or the method exponential",
-            f"is {grid.step}, which makes {grid.extents[0] + 1:,} grid points",
+            f"is {grid.named_step}, which makes {grid.extents[0] + 1:,} grid points",
         )
 
     def rounds(self, share: float) -> tuple[Charged, ...]:

@@ -36,7 +36,9 @@ def check_columns(setting: Setting[OneValue]) -> None:
     points = sum(grid.extents) + grid.dimension
     if points > _MOST_POINTS:
         allowed = "all columns together may have 2^62 grid points, so use a larger one or fewer columns"
-        raise InvalidValue("step", grid.step, allowed, f"is {grid.step}, which makes {points:,} grid points")
+        raise InvalidValue(
+            "step", grid.step, allowed, f"is {grid.named_step}, which makes {points:,} grid points"
+        )
     _check_constraints(setting)
 
 

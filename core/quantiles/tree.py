@@ -98,8 +98,10 @@ class Tree(Method[Quantiles]):
     def _best(self) -> CountsDownTheTree:
         params, size = self.setting.params, self.setting.grid.extents[0] + 1
         best = min((self._calibrated(shape) for shape in shapes(size)), key=_typical)
-        failure = params.failure / len(params.probabilities)
-        return replace(best, error=best.shape.largest_error(best.counts[0].scale, False, failure))
+        given = params.probabilities
+        between = None if best.total_is_public else (given[0], given[-1])
+        error = best.shape.largest_error(best.counts[0].scale, params.failure, len(given), between)
+        return replace(best, error=error)
 
     def _calibrated(self, shape: Shape) -> CountsDownTheTree:
         """Return the tree of this shape with the noise that spends the budget."""

@@ -1,6 +1,7 @@
 """What counts of rectangles release and promise: noisy cells, from which any rectangle is answered."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.marks import Mark, Point
 from core.mechanisms.tails import largest_one, variance
 from core.ranges.boxes import Cells
 
@@ -44,8 +46,8 @@ class Rectangle:
             the records lie in cells.
     """
 
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
+    lower: Point
+    upper: Point
     count: float
     standard_error: float
     low: int
@@ -187,4 +189,12 @@ class CountedCells:
             "count": self.estimates,
             "standard_error": np.sqrt(alone)[box],
             "box_standard_error": np.sqrt(whole)[box],
+        }
+
+    def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
+        """See `core.plan.Tabular.column_marks`."""
+        return {
+            f"{end}_{axis}": (Mark.POSITION, axis)
+            for axis in range(grid.dimension)
+            for end in ("first", "last")
         }

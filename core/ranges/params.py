@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from core.errors import InvalidValue
+from core.marks import Mark, Position
 from core.plan import check_failure
 
 _MOST = 1000  # rectangles that are answered in a release; the table answers any other
@@ -25,7 +27,7 @@ class Ranges:
         InvalidValue: a value is out of range.
     """
 
-    ranges: tuple[tuple[tuple[float, float], ...], ...] = ()
+    ranges: tuple[Annotated[tuple[tuple[Position, Position], ...], Mark.AXES], ...] = ()
     method: str = "auto"
     failure: float = 0.1
     records: int = 100_000

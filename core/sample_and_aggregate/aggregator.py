@@ -32,7 +32,9 @@ DIVIDED = 0.65
 """Part of the blocks that agree where methods are compared for divided answers; see `Expected`."""
 
 VOID = 2.0
-"""Error, in widths of an axis, of a method that promises nothing. No value has a larger error than 1."""
+"""Added to the error of a method whose promise is void, in widths of an axis. No value errs by more."""
+
+_WORTH = 0.25  # a promise of a larger error is void, in widths of an axis: the middle of the axis has 0.5
 
 _LEAST = 0.001  # errors below this part of an axis count as this
 _RADIUS, _FAILURES = 0.25, 0.25  # parts of the failure probability; the value has what is left
@@ -47,7 +49,7 @@ _MOST_MISSED = 0.5  # part that it may miss where RADIUS_SHARE does not suffice
 class Expected:
     """Errors on three shapes of answers, as parts of the axis on which each is largest.
 
-    Four of five runs have a smaller error.
+    At least half of the runs have a smaller error.
 
     Args:
         agreeing: `stable_fraction` of the answers lie within `TYPICAL_SPREAD`; the others scatter.
@@ -94,8 +96,8 @@ class Aggregator(Method[SampleAndAggregate]):
 
     @property
     def usual_failure(self) -> float:
-        """Failure probability of an axis, so that one run in five has a larger error on some axis."""
-        return 0.2 / self.setting.grid.dimension
+        """Failure probability of an axis; at most half of the runs then have a larger error on some axis."""
+        return 0.5 / self.setting.grid.dimension
 
     @property
     def divided(self) -> int:
@@ -224,7 +226,7 @@ class Aggregator(Method[SampleAndAggregate]):
             parts: `Promises.errors`, each as a part of its axis; None where nothing is promised.
             spread_factor: see `Promises`.
             mean_errors: see `Promises`.
-            expected: the errors by which methods are compared; None for a method that promises nothing.
+            expected: the errors by which methods are compared; None for a method that serves nobody here.
         """
         grid, radius, failures = self.setting.grid, self.radius(share), self.failures(share)
         widths = [extent * grid.step for extent in grid.extents]
@@ -243,7 +245,9 @@ class Aggregator(Method[SampleAndAggregate]):
             failed_error=failed,
             failed_most=None if failures is None else failures.most,
         )
-        return Accuracy(promises, VOID if expected is None else expected.mean, self._notes(radius, failures))
+        void = parts is None or max(parts) > _WORTH
+        error = (1.0 if expected is None else expected.mean) + (VOID if void else 0.0)
+        return Accuracy(promises, error, self._notes(radius, failures))
 
     def _notes(self, radius: StableRadius | None, failures: CountFailures | None) -> tuple[str, ...]:
         notes = []

@@ -92,8 +92,7 @@ class AverageOfAnswers(Aggregator):
 
         The stable answers move the mean from their center by at most D, and each of the others by at most the
         width of the axis, divided by the number of blocks. If the others scatter, each moves it by a quarter
-        of the width on average, and methods are compared by that. This error is known even where the others
-        could move the mean by the whole width. So `auto` takes the average where all methods promise nothing.
+        of the width on average, and methods are compared by that.
         """
         grid, params, round_ = self.setting.grid, self.setting.params, self._round(share)
         others = 1 - self.stable / params.blocks

@@ -1,6 +1,7 @@
 """The median of the blocks' answers on each axis, by the exponential mechanism on ranks."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +24,9 @@ Ints = NDArray[np.int64]
 
 MEDIAN = Rank(1, 2)
 
-_FEWEST_CELLS = 11
+_FEWEST_CELLS = 11  # with fewer, their number is that of the least expected error
+_TRIED = range(4, 50)  # numbers of cells among which it is sought
+_ASTRAY = 0.5  # of the width of an axis: error where a cell without stable answers is chosen
 _LARGEST_EXPONENT = 40.0  # e^40 is more cells than any axis has grid points
 
 
@@ -131,26 +134,36 @@ class MedianOfAnswers(Aggregator):
         """
         round_ = self._round(share)
         most = self._promised_cells(round_.choice)
+        expected = self._expected(round_.choice, round_.cells) if self._margin > 0 else None
         if any(cells.last >= most for cells in round_.cells):
-            return self.promised(share, None)
+            return self.promised(share, None, expected=expected)
         parts = [(cells.width // 2) / cells.extent for cells in round_.cells]
-        return self.promised(share, parts, 1.0, expected=self._expected(round_, max(parts)))
+        return self.promised(share, parts, 1.0, expected=expected)
 
-    def _expected(self, round_: ChosenMedian, part: float) -> Expected:
-        """Return the errors by which methods are compared; `part` is half the width of a cell.
+    def _expected(self, choice: Exponential, axes: Sequence[Cells]) -> Expected:
+        """Return the errors by which methods are compared.
 
-        Where the answers are divided, a cell between the two groups may be chosen. Its ranks are at least
-        `spare` away from the median's.
+        A cell without stable answers has a rank that is between a half of the blocks and `agreeing` minus
+        this half away from the median's. These ranks are taken as evenly spread over the cells where the
+        others scatter, and as the nearest of them where the others agree.
         """
-        scale, blocks = round_.choice.scale, self.setting.params.blocks
+        scale, blocks = choice.scale, self.setting.params.blocks
+        part = max((cells.width // 2) / cells.extent for cells in axes)
         ranks = scale * -math.log(self.usual_failure)
-        spare = self.divided - blocks / 2
-        cells = max(cells.last for cells in round_.cells)
-        astray = math.exp(min(0.0, math.log(max(1, cells)) - spare / scale))
+        last = max(cells.last for cells in axes)
+
+        def astray(agreeing: int, scatter: bool) -> float:
+            nearest, farthest = max(0.0, agreeing - blocks / 2) / scale, blocks / 2 / scale
+            if scatter and farthest > nearest:
+                weight = last * (math.exp(-nearest) - math.exp(-farthest)) / (farthest - nearest)
+            else:
+                weight = last * math.exp(-nearest)
+            return _ASTRAY * weight / (1 + weight)
+
         return Expected(
-            agreeing=part + ranks * self.between(self.stable),
+            agreeing=part + ranks * self.between(self.stable) + astray(self.stable, scatter=True),
             even=part + ranks / blocks,
-            divided=part + ranks * self.between(self.divided) + astray,
+            divided=part + ranks * self.between(self.divided) + astray(self.divided, scatter=False),
         )
 
     @property
@@ -167,13 +180,16 @@ class MedianOfAnswers(Aggregator):
             math.exp(min(self._margin / choice.scale - missed_scores(2, failure), _LARGEST_EXPONENT))
         )
 
+    def _cells(self, choice: Exponential) -> tuple[Cells, ...]:
+        """Return the cells of each axis: as many as keep the promise, or if few do, those to err least."""
+        most, extents = self._promised_cells(choice), self.setting.grid.extents
+        if most >= _FEWEST_CELLS:
+            return tuple(Cells.of(extent, most) for extent in extents)
+        tried = [tuple(Cells.of(extent, number) for extent in extents) for number in _TRIED]
+        return min(tried, key=lambda cells: self._expected(choice, cells).mean)
+
     def _round(self, share: float) -> ChosenMedian:
         axes = self.setting.grid.dimension
         epsilon = self.value_share * self.per_answer(share).epsilon / axes
         choice = Exponential.of("median of an axis", epsilon, 2, times=axes, changes=self.changes)
-        most = max(_FEWEST_CELLS, self._promised_cells(choice))
-        return ChosenMedian(
-            **self.common(share),
-            choice=choice,
-            cells=tuple(Cells.of(extent, most) for extent in self.setting.grid.extents),
-        )
+        return ChosenMedian(**self.common(share), choice=choice, cells=self._cells(choice))

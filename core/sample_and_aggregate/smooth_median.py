@@ -69,10 +69,11 @@ class SmoothMedianOfAnswers(Aggregator):
         """
         noise, axes = self._round(share).noise, self.setting.grid.dimension
         part = vanishing(noise, self._spare(self.stable), self._failure, 1.0)
+        expected = self._expected(noise) if self._spare(self.stable) >= 0 else None
         if part >= 1:
-            return self.promised(share, None)
+            return self.promised(share, None, expected=expected)
         spread_factor = 1 + 2 * noise.scale(1.0) * noise.tail(self._failure)
-        return self.promised(share, [part] * axes, spread_factor, expected=self._expected(noise))
+        return self.promised(share, [part] * axes, spread_factor, expected=expected)
 
     @property
     def _failure(self) -> float:

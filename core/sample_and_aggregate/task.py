@@ -23,7 +23,8 @@ SAMPLE_AND_AGGREGATE = Task(
     (MedianOfAnswers, SmoothMedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
     "the error expected, in widths of the axis on which it is largest (the geometric mean of three errors: "
     "where a fraction `stable_fraction` of the blocks agrees, where their answers lie evenly over the axis, "
-    "and where they fall into two groups); one_cluster is preferred where only a minority agrees",
+    "and where they fall into two groups); methods that promise an error within a quarter of each axis come "
+    "first; one_cluster is preferred where only a minority agrees",
     check,
     choice="aggregator",
 )

@@ -1,7 +1,7 @@
 """What statistics promise and answer: measures of all records, or a table of the measures of groups."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core.aggregate import Keys
 from core.domain import Grid
 from core.grouping import Grouping, key_columns
+from core.marks import Mark
 from core.statistics.quantities import Quantity
 from core.statistics.ranks import Ranks
 
@@ -68,6 +69,24 @@ class Value:
     error: float | None
     low: float | None = None
     high: float | None = None
+
+    @staticmethod
+    def marks(values: Mapping[str, Any]) -> tuple[int, Mapping[str, Mark]]:
+        """See `core.marks.translate`."""
+        return values["column"] or 0, marks_of(values["measure"])
+
+
+def marks_of(measure: str) -> dict[str, Mark]:
+    """Return which fields of a `Value` of this measure are on its axis, or lengths.
+
+    A mean may lie between two points of the grid. A sum has no position, because it depends on where an axis
+    begins, and a variance is in squared steps.
+    """
+    if measure == "mean":
+        return {"value": Mark.BETWEEN, "error": Mark.LENGTH}
+    if measure.startswith(("quantile", "minimum", "maximum")):
+        return dict.fromkeys(("value", "low", "high"), Mark.POSITION)
+    return {}
 
 
 @dataclass(frozen=True)
@@ -130,6 +149,10 @@ class Reading:
             counts = measure in ("count", "units")
             found += [(measure, axis) for axis in ([None] if counts else range(self.columns))]
         return found
+
+    def column_name(self, measure: str, axis: int | None) -> str:
+        """Return the name of a measure's column in a table."""
+        return measure if axis is None or self.columns == 1 else f"{measure}_{axis}"
 
     def rank(self, measure: str, axis: int | None) -> int | None:
         """Return which of all released ranks a measure is; None where it is none."""
@@ -270,7 +293,7 @@ class Groups:
         """
         found = key_columns(self.labels.tolist(), self.grouping)
         for measure, axis in self.reading.names():
-            name = measure if axis is None or self.reading.columns == 1 else f"{measure}_{axis}"
+            name = self.reading.column_name(measure, axis)
             rank = self.reading.rank(measure, axis)
             if rank is not None:
                 found[name], of_rank, ends = self.reading.ranked(rank, self.steps, grid)
@@ -284,4 +307,13 @@ class Groups:
             else:
                 found[name] = value
             found[f"{name}_error"] = error
+        return found
+
+    def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
+        """See `core.plan.Tabular.column_marks`."""
+        found = {}
+        for measure, axis in self.reading.names():
+            name = self.reading.column_name(measure, axis)
+            for field, mark in marks_of(measure).items():
+                found[name if field == "value" else f"{name}_{field}"] = (mark, axis or 0)
         return found

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from core.domain import Grid
+from core.marks import Position
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Promises:
 class Result:
     """The answer: a threshold in data units. Values at or above it are labeled 1."""
 
-    threshold: float
+    threshold: Position
 
 
 @dataclass(frozen=True)

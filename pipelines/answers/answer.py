@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from core.errors import InvalidValue
+from pipelines.dates import Instant, Span, TimeColumn, as_steps, grid_of, times_of
 from pipelines.errors import JobError, quoted
 
 Release = Mapping[str, Any]
@@ -73,6 +75,13 @@ class Answer:
     tables: tuple[Table, ...] = ()
     advice: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def brief(self) -> str:
+        """The answer on one line: the headline, and the figures that it does not name."""
+        lines = [(fact.name, ", ".join(fact.lines)) for fact in self.facts]
+        figures = [f"{name} {line}" for name, line in lines if line not in self.headline]
+        return f"{self.headline}: {'; '.join(figures)}" if figures and not self.advice else self.headline
+
 
 class Answers(Protocol):
     """What every module of this package that serves a task has."""
@@ -89,12 +98,49 @@ class Answers(Protocol):
 
 def promises_of(kind: type[T], release: Release) -> T:
     """Return the promises of a plan or release as the dataclass of the task; see `parse`."""
-    return parse(kind, release["accuracy"]["promises"], "accuracy.promises")
+    return _read(kind, release, release["accuracy"]["promises"], "accuracy.promises")
 
 
 def result_of(kind: type[T], release: Release) -> T | None:
     """Return the result of a release as the dataclass of the task, or None if nothing was found."""
-    return None if release["result"] is None else parse(kind, release["result"], "result")
+    return None if release["result"] is None else _read(kind, release, release["result"], "result")
+
+
+def _read(kind: type[T], release: Release, value: Any, name: str) -> T:
+    """Return a value of a release. Dates become numbers of steps that show the date; see `as_steps`."""
+    times = times_of(release["domain"]) if "domain" in release else None
+    try:
+        return parse(kind, as_steps(kind, value, times, name), name)
+    except InvalidValue as error:
+        raise _mismatch(name, error.value) from None
+
+
+def domain_of(release: Release) -> dict[str, Any]:
+    """Return the domain of a release. Bounds that are dates are numbers of steps that show the date."""
+    domain, times = dict(release["domain"]), times_of(release["domain"])
+    if times is None:
+        return domain
+    grid = grid_of(release["domain"])
+    for key, ends in (("lower", grid.lower), ("upper", grid.upper)):
+        shown = zip(ends, domain[key], strict=True)
+        domain[key] = [Instant(end, text) if isinstance(text, str) else end for end, text in shown]
+    columns = [
+        name if low is None else TimeColumn(name, times, axis)
+        for axis, (name, low) in enumerate(zip(domain["columns"], times.lower, strict=True))
+    ]
+    return {**domain, "columns": columns, "step": Span(1, times)}
+
+
+def length_of(release: Release, value: float) -> float:
+    """Return a computed distance in data units; where the domain has dates, it shows itself as a duration."""
+    times = times_of(release["domain"])
+    return value if times is None else Span(value, times)
+
+
+def steps_of(release: Release, column: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return a column of a table in the units of `domain_of`: instants become numbers of steps."""
+    times = times_of(release["domain"])
+    return column if times is None or column.dtype.kind != "M" else times.place(column, axis)
 
 
 def parse(kind: type[T], value: object, name: str) -> T:

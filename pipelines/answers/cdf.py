@@ -1,9 +1,20 @@
 """Answers of cdf: a distribution."""
 
 from core.cdf.found import CountedRange, Promises, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+    steps_of,
+)
 from pipelines.answers.plots import draw_curve
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, plain
 
 _TITLE = "Ranges, both ends included"
 
@@ -27,15 +38,15 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, column = result_of(Result, release), release["domain"]["columns"][0]
+    result, column = result_of(Result, release), domain_of(release)["columns"][0]
     records = counted(release)
     if result is None:
         return nothing_found("distribution")
     distance = result.kolmogorov
     ranges = [
         (
-            f"{each.low:g} to {each.high:g}",
-            _points(each, release["domain"]["step"]),
+            f"{plain(each.low)} to {plain(each.high)}",
+            _points(each, domain_of(release)["step"]),
             f"{each.count:,}",
             number(each.standard_error),
         )
@@ -43,7 +54,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     ]
     figures: tuple[Figure, ...] = ()
     if rows is not None:
-        curve = draw_curve(rows["value"], rows["count"].astype(float), column, "cumulative count")
+        values = steps_of(release, rows["value"], 0)
+        curve = draw_curve(values, rows["count"].astype(float), column, "cumulative count")
         figures = (Figure(curve, "The released cumulative histogram"),)
     return Answer(
         headline=f"The distribution of {column}, within {number(distance.data, 3)} everywhere{records.by}",

@@ -4,7 +4,17 @@ import math
 from collections.abc import Sequence
 
 from core.centers.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+)
 from pipelines.answers.drawing import draw_centers, draw_profiles
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
@@ -33,7 +43,7 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     cost = "How close the cost is to the optimal cost depends on the data and is not promised."
-    if len(release["domain"]["lower"]) == 1:
+    if len(domain_of(release)["lower"]) == 1:
         return cost
     return (
         f"{cost} Distances are Euclidean in the units of the columns, and the noise of a center is equally "
@@ -44,7 +54,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, domain, records = result_of(Result, release), release["domain"], counted(release)
+    result, domain, records = result_of(Result, release), domain_of(release), counted(release)
     if result is None:
         return nothing_found("center")
     columns, step = domain["columns"], domain["step"]
@@ -111,7 +121,7 @@ def _facts(
 
 
 def _figures(release: Release, centers: list[tuple[float, ...]], counts: list[int]) -> tuple[Figure, ...]:
-    domain = release["domain"]
+    domain = domain_of(release)
     if len(domain["columns"]) == 2:
         drawn = draw_centers(domain, centers, counts)
         caption = f"The centers in the whole domain; larger circles have more {counted(release).many}"

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from pipelines.answers.text import number, on_grid
+from pipelines.dates import Span, TimeColumn
 
 WIDTH = 460.0
 LEFT, _RIGHT, TOP, _BOTTOM = 58.0, 14.0, 12.0, 46.0
@@ -111,7 +112,7 @@ def draw_close_up(x: Axis, y: Axis, radius: float, step: float) -> Markup:
             f'text-anchor="middle">{label}</text>'
         )
     parts.append(tag("circle", "dot", cx=at[0], cy=at[1], r=4))
-    parts.append(_scale_bar(window))
+    parts.append(_scale_bar(window, x.name))
     title = f"The ball close up, {x.name} to the right and {y.name} upwards, with equal scales"
     return _svg(title, WIDTH, size + TOP + _BOTTOM, parts)
 
@@ -203,7 +204,9 @@ def frame(window: Window, x_name: str, y_name: str, labels: Sequence[tuple[float
     """
     right, bottom = LEFT + window.width, TOP + window.height
     parts = []
-    for tick, label in labels or [(tick, _tick(tick)) for tick in ticks(*window.x, most=6)]:
+    for tick, label in labels or [
+        (tick, _label(x_name, tick, window.x)) for tick in ticks(*window.x, most=6)
+    ]:
         at = window.across(tick)
         short = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
         parts.append(tag("path", "grid", d=f"M{at:.1f} {TOP}V{bottom:.1f}"))
@@ -211,7 +214,8 @@ def frame(window: Window, x_name: str, y_name: str, labels: Sequence[tuple[float
     for tick in ticks(*window.y, most=max(2, int(window.height / 45))):
         at = window.down(tick)
         parts.append(tag("path", "grid", d=f"M{LEFT} {at:.1f}H{right:.1f}"))
-        parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
+        label = _short_label(y_name, tick, window.y)
+        parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{label}</text>')
     parts.append(tag("rect", "frame", x=LEFT, y=TOP, width=window.width, height=window.height))
     x_label, y_label = escape(x_name), escape(y_name)
     middle = TOP + window.height / 2
@@ -224,15 +228,25 @@ def frame(window: Window, x_name: str, y_name: str, labels: Sequence[tuple[float
     return "".join(parts)
 
 
-def _scale_bar(window: Window) -> str:
+def _scale_bar(window: Window, name: str) -> str:
     length = ticks(0, window.x[1] - window.x[0], most=5)[1]
+    label = number(Span(length, name.times)) if isinstance(name, TimeColumn) else _tick(length)
     pixels = window.pixels(length)[0]
     x, y = LEFT + 14, TOP + window.height - 14
     return (
         tag("path", "rule", d=f"M{x} {y - 5}V{y}H{x + pixels:.1f}V{y - 5}")
         + f'<text class="strong" x="{x + pixels / 2:.1f}" y="{y - 8}" text-anchor="middle">'
-        + f"{_tick(length)}</text>"
+        + f"{label}</text>"
     )
+
+
+def _label(name: str, value: float, ends: tuple[float, float]) -> str:
+    """Return the label of a tick of an axis: a number, or a date where the column has dates."""
+    return name.label(value, ends[1] - ends[0]) if isinstance(name, TimeColumn) else _tick(value)
+
+
+def _short_label(name: str, value: float, ends: tuple[float, float]) -> str:
+    return _label(name, value, ends)[-8:] if isinstance(name, TimeColumn) else _short(value)
 
 
 def _short(value: float) -> str:

@@ -7,9 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.histogram.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+    steps_of,
+)
 from pipelines.answers.plots import draw_bars, draw_map
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
 
 _LARGEST = 12
 """Number of cells in the table of the report."""
@@ -47,7 +58,7 @@ def answer(release: Release, rows: Rows) -> Answer:
                 ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
             ),
         )
-    columns, shape, many = release["domain"]["columns"], result.cells, records.many
+    columns, shape, many = domain_of(release)["columns"], result.cells, records.many
     in_parts = release.get("table") is not None  # then `rows` has the largest of each part alone
     error = promises_of(Promises, release).cell_error
     within = (
@@ -60,24 +71,26 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact("cells", (f"{result.released:,} of {int(np.prod(shape, dtype=object)):,}",), within),
             Fact(many, (f"{result.total:,}",), "sum of the released counts"),
         ),
-        figures=_figures(columns, shape, rows, many, in_parts),
+        figures=_figures(release, shape, rows, many, in_parts),
         tables=() if rows is None else (_largest(columns, rows, many, place_of_table(release)),),
     )
 
 
 def _span(rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
-    ends = [rows[f"{end}_{axis}"][i].item() for end in ("lower", "upper")]
-    return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in ends)
+    ends = [rows[f"{end}_{axis}"][i] for end in ("lower", "upper")]
+    ends = [end if isinstance(end, np.datetime64) else end.item() for end in ends]
+    return " to ".join(f"{end:,}" if isinstance(end, int) else plain(end) for end in ends)
 
 
 def _figures(
-    columns: list[str], shape: tuple[int, ...], rows: Rows, many: str, in_parts: bool
+    release: Release, shape: tuple[int, ...], rows: Rows, many: str, in_parts: bool
 ) -> tuple[Figure, ...]:
+    columns = domain_of(release)["columns"]
     if rows is None or in_parts or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
         return ()
     edges = []
     for axis, cells in enumerate(shape):
-        low, high = rows[f"lower_{axis}"], rows[f"upper_{axis}"]
+        low, high = (steps_of(release, rows[f"{end}_{axis}"], axis) for end in ("lower", "upper"))
         width = (high - low)[0] if (high > low).any() else 1.0
         first = low[0] - rows[f"cell_{axis}"][0] * width
         edges.append(first + width * np.arange(cells + 1))

@@ -1,7 +1,7 @@
 """Answers of interior_point: a point between the smallest and the largest row."""
 
 from core.interior_point.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.text import counted, nothing_found, on_grid
 
 
@@ -18,7 +18,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, column = result_of(Result, release), release["domain"]["columns"][0]
+    result, column = result_of(Result, release), domain_of(release)["columns"][0]
     needed, records = promises_of(Promises, release).records_needed, counted(release)
     if result is None:
         return nothing_found(
@@ -26,7 +26,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"This is to be expected with fewer than {needed:,} {records.many}.",
             advice=(("Another method.", f"`shoal plan` shows how many {records.many} each method needs."),),
         )
-    point = on_grid(result.point, release["domain"]["step"])
+    point = on_grid(result.point, domain_of(release)["step"])
     return Answer(
         headline=(
             f"Some {records.many} have at most {point} in {column}, and some have at least {point}"

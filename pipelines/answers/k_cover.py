@@ -6,7 +6,17 @@ from typing import Any
 from core.k_cover.found import Promises, Result
 from core.one_cluster.found import Result as BallResult
 from pipelines.answers import one_cluster
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+)
 from pipelines.answers.drawing import LEFT, TOP, WIDTH, Axis, Window, axes, frame, svg, tag
 from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid
 
@@ -80,12 +90,12 @@ def answer(release: Release, rows: Rows) -> Answer:
             (asked,),
             tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
-    balls, step = result.balls, release["domain"]["step"]
+    balls, step = result.balls, domain_of(release)["step"]
     together = sum(ball.count for ball in balls)
     share = f", {number(100 * together / result.rows, 3)}% of about {result.rows:,}" if result.rows else ""
     error = promises_of(Promises, release).count_error
     within = "" if error is None else f"counts are within {error:,}, with probability {confidence(release)}"
-    few = len(balls) <= _FEW_BALLS and len(release["domain"]["columns"]) <= _FEW_AXES
+    few = len(balls) <= _FEW_BALLS and len(domain_of(release)["columns"]) <= _FEW_AXES
     return Answer(
         headline=(
             f"{_several(len(balls))} contain{'s' if len(balls) == 1 else ''} about {together:,} "
@@ -130,7 +140,7 @@ def _facts(balls: Sequence[BallResult], step: float, records: Counted) -> list[F
 
 def _table(release: Release, balls: Sequence[BallResult], note: str, records: Counted) -> Table:
     """Return a table of the balls, with at most the first columns of their centers."""
-    columns, step = release["domain"]["columns"], release["domain"]["step"]
+    columns, step = domain_of(release)["columns"], domain_of(release)["step"]
     shown = columns[:_MOST_COLUMNS]
     more = f"the first {len(shown)} of {len(columns)} columns of centers" if shown != columns else ""
     certified = all(ball.at_least is not None for ball in balls)
@@ -153,7 +163,7 @@ def _table(release: Release, balls: Sequence[BallResult], note: str, records: Co
 
 
 def _figures(release: Release, balls: Sequence[BallResult]) -> tuple[Figure, ...]:
-    domain = release["domain"]
+    domain = domain_of(release)
     if len(domain["columns"]) != 2:
         return ()
     placed = [(one_cluster.horizontal_and_vertical(axes(domain, ball.center)), ball.radius) for ball in balls]

@@ -3,7 +3,7 @@
 import math
 
 from core.one_cluster.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
@@ -13,6 +13,7 @@ _ADVICE = (
     ("A smaller domain or a larger step,", "if you can choose them without looking at the data."),
 )
 _FEW_AXES = 3
+_UNITS = "in the units of the columns"
 
 
 def promises(release: Release) -> list[str]:
@@ -84,8 +85,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
             advice=tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
-    step, radius = release["domain"]["step"], result.radius
-    columns = axes(release["domain"], result.center)
+    step, radius = domain_of(release)["step"], result.radius
+    columns = axes(domain_of(release), result.center)
     error = promises_of(Promises, release).count_error
     within = "" if error is None else f"within {error:,} of the truth, with probability {confidence(release)}"
     lines = tuple(f"{axis.name} {on_grid(axis.center, step)}" for axis in columns)
@@ -102,7 +103,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         facts=(
             Fact("center", lines if few else (f"{len(columns)} columns",), "" if few else "listed below"),
-            Fact("radius", (on_grid(radius, step),), "in the units of the columns"),
+            Fact("radius", (on_grid(radius, step),), _UNITS if type(radius) is float else ""),
             Fact("count", (f"{result.count:,}",), within),
             *certified(result, release),
         ),

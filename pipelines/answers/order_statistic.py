@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.quantiles.found import ColumnsResult, Promises, ValueResult
-from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
 _NOISE = {
@@ -16,7 +16,7 @@ _NOISE = {
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised, many = promises_of(Promises, release), counted(release).many
-    of_value = "of the value" if len(release["domain"]["lower"]) == 1 else "of every column's value"
+    of_value = "of the value" if len(domain_of(release)["lower"]) == 1 else "of every column's value"
     sentences = []
     if promised.rank_error is not None:
         sentences.append(
@@ -42,7 +42,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    columns, records = release["domain"]["columns"], counted(release)
+    columns, records = domain_of(release)["columns"], counted(release)
     name = _name(release["task"], release["params"])
     lead = _NOISE[release["method"]].format(one=records.one, many=records.many)
     if len(columns) > 1:
@@ -69,7 +69,7 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 def _fact(release: Release, name: str, found: ValueResult, rank_error: int | None = None) -> Fact:
     """Return a value with its interval or the scale of its noise, and its rank's error if it is given."""
-    step, notes = release["domain"]["step"], []
+    step, notes = domain_of(release)["step"], []
     if found.low is not None and found.high is not None:
         ends = f"{on_grid(found.low, step)} to {on_grid(found.high, step)}"
         notes.append(f"the true one is from {ends} with probability {confidence(release)}")

@@ -3,7 +3,17 @@
 import numpy as np
 
 from core.quantiles.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+)
 from pipelines.answers.plots import draw_curve
 from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
@@ -34,7 +44,7 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    result, domain, records = result_of(Result, release), release["domain"], counted(release)
+    result, domain, records = result_of(Result, release), domain_of(release), counted(release)
     if result is None:
         return nothing_found("quantile")
     column = domain["columns"][0]

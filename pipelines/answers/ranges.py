@@ -8,9 +8,20 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from core.ranges.found import Promises, Rectangle, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+    steps_of,
+)
 from pipelines.answers.plots import draw_map
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
 
 _SIDE = 80  # fields of the map on each axis
 _MOST_FACTS = 5
@@ -40,7 +51,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     result, records = result_of(Result, release), counted(release)
     if result is None:
         return nothing_found("rectangle")
-    columns = release["domain"]["columns"]
+    columns = domain_of(release)["columns"]
     figures: tuple[Figure, ...] = ()
     if rows is not None and len(columns) == 2:
         figures = (Figure(_map(rows, release), "Darker places have larger released counts"),)
@@ -74,7 +85,7 @@ def _fact(asked: Rectangle, many: str, sure: str) -> Fact:
 
 def _sides(asked: Rectangle) -> str:
     pairs = zip(asked.lower, asked.upper, strict=True)
-    return " by ".join(f"{low:g} to {high:g}" for low, high in pairs)
+    return " by ".join(f"{plain(low)} to {plain(high)}" for low, high in pairs)
 
 
 def _line(asked: Rectangle) -> tuple[str, ...]:
@@ -89,7 +100,7 @@ def _line(asked: Rectangle) -> tuple[str, ...]:
 
 def _map(rows: Mapping[str, NDArray[Any]], release: Release) -> Markup:
     """Draw a heat map; each cell is spread over the fields that it covers."""
-    domain = release["domain"]
+    domain = domain_of(release)
     edges = [
         np.linspace(low, high + domain["step"], _SIDE + 1)
         for low, high in zip(domain["lower"], domain["upper"], strict=True)
@@ -99,7 +110,8 @@ def _map(rows: Mapping[str, NDArray[Any]], release: Release) -> Markup:
         here = slice(start, start + _AT_ONCE)
         parts = []
         for axis, ends in enumerate(edges):
-            first, last = rows[f"first_{axis}"][here, None], rows[f"last_{axis}"][here, None] + domain["step"]
+            first, last = (steps_of(release, rows[f"{end}_{axis}"][here], axis) for end in ("first", "last"))
+            first, last = first[:, None], last[:, None] + domain["step"]
             inside = np.minimum(last, ends[1:]) - np.maximum(first, ends[:-1])
             parts.append(np.maximum(inside, 0) / (last - first))
         counts += (parts[0] * rows["count"][here, None]).T @ parts[1]

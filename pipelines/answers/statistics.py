@@ -7,8 +7,20 @@ import numpy as np
 
 from core.statistics.found import Promises, Result, Value
 from core.statistics.params import quantile_name
-from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
-from pipelines.answers.text import Counted, counted, nothing_found, number, place_of_table
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    length_of,
+    promises_of,
+    result_of,
+    steps_of,
+)
+from pipelines.answers.text import Counted, counted, key_text, nothing_found, number, place_of_table, plain
+from pipelines.dates import Span, times_of
 
 _LEAD = "Each number has its standard error beside it, in the table of the release."
 _OF_RANKS = (
@@ -31,13 +43,13 @@ def promises(release: Release) -> list[str]:
         )
     if promised.units_error is not None:
         sentences.append(f"The number of units{each} is within {promised.units_error:,} of the truth.")
-    columns = zip(*(release["domain"][key] for key in ("columns", "lower", "upper")), strict=True)
+    columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for column, low, high in columns:
         if promised.sum_error is not None:
             most = promised.sum_error * max(abs(low), abs(high))
             sentences.append(f"The sum of {column}{each} is within {number(most)} of the truth.")
         if promised.mean_error is not None:
-            most = promised.mean_error * (high - low) / 2
+            most = length_of(release, promised.mean_error * (high - low) / 2)
             sentences.append(
                 f"The mean of {column}{each} is within {number(most)} over the released number of "
                 f"{records.many}, if that is above 0."
@@ -78,7 +90,7 @@ def answer(release: Release, rows: Rows) -> Answer:
                 ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
             ),
         )
-    columns, measures = release["domain"]["columns"], release["params"]["measures"]
+    columns, measures = domain_of(release)["columns"], release["params"]["measures"]
     if result.groups is not None:
         named = _measures(_names(measures), len(columns))
         promised = promises_of(Promises, release)
@@ -90,12 +102,12 @@ def answer(release: Release, rows: Rows) -> Answer:
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
-        Fact(_name(value, columns), (_shown(value, records.many),), _off(value, records.many))
+        Fact(_name(value, columns), (_shown(value, records.many, release),), _off(value, records.many))
         for value in result.values
     )
     first = result.values[0]
     return Answer(
-        headline=f"The {_name(first, columns)} is {_shown(first, records.many)}{records.by}",
+        headline=f"The {_name(first, columns)} is {_shown(first, records.many, release)}{records.by}",
         lead="Each number has noise; its standard error is given.",
         facts=facts,
     )
@@ -140,12 +152,14 @@ def _name(value: Value, columns: list[str]) -> str:
     return f"{value.measure.replace('_', ' ')} of {columns[value.column]}"
 
 
-def _shown(value: Value, many: str) -> str:
+def _shown(value: Value, many: str, release: Release) -> str:
     if value.value is None:
         return f"not known, since the noisy number of {many} is not above 0"
     if value.column is None:
         return f"{value.value:,.0f} {'units' if value.measure == 'units' else many}"
-    return number(value.value, 6)
+    step = domain_of(release)["step"]
+    squared = f" squared steps of {step}" if value.measure == "variance" and isinstance(step, Span) else ""
+    return f"{number(value.value, 6)}{squared}"
 
 
 def _off(value: Value, many: str) -> str:
@@ -170,23 +184,38 @@ def _measures(measures: list[str], columns: int) -> list[str]:
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     """Return the groups with the largest first measure."""
     keys = release["group_by"]["columns"]
-    values = np.nan_to_num(np.asarray(rows[named[0]], dtype=np.float64), nan=-math.inf)
+    first = steps_of(release, rows[named[0]], _axis(release, named[0]))
+    values = np.nan_to_num(np.asarray(first, dtype=np.float64), nan=-math.inf)
     order = np.argsort(-values, kind="stable")[:_SHOWN]
     shown = []
     for i in order:
-        key = ", ".join(str(rows[name][i]) for name in keys)
-        shown.append((key, *(_cell(rows, name, i) for name in named)))
-    title = (
-        f"The {len(shown)} groups with the largest {named[0]}; all groups are in {place_of_table(release)}"
-    )
+        key = key_text(rows[name][i] for name in keys)
+        shown.append((key, *(_cell(release, rows, name, i) for name in named)))
+    many = f"{len(shown)} groups" if len(shown) != 1 else "group"
+    title = f"The {many} with the largest {named[0]}; all groups are in {place_of_table(release)}"
     return Table(title, (", ".join(keys), *named), shown)
 
 
-def _cell(rows: Any, name: str, i: Any) -> str:
+def _axis(release: Release, name: str) -> int:
+    """Return the number of the column of a measure by its name in the table."""
+    number_of = name.rpartition("_")[2]
+    return int(number_of) if len(release["domain"]["columns"]) > 1 and number_of.isdecimal() else 0
+
+
+def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
     """Return a measure of a group with its error, or with the interval of a quantile."""
-    value = number(float(rows[name][i]), 6)
+
+    def text(value: Any) -> str:
+        return plain(value) if isinstance(value, np.datetime64) else number(float(value), 6)
+
+    if rows[name].dtype.kind in "fM" and rows[name][i] != rows[name][i]:  # NaN or NaT
+        return "not known"  # its number of records is not above 0
+    value = text(rows[name][i])
     if f"{name}_low" in rows:
-        low, high = (number(float(rows[f"{name}_{end}"][i]), 6) for end in ("low", "high"))
+        low, high = (text(rows[f"{name}_{end}"][i]) for end in ("low", "high"))
         return f"{value}, from {low} to {high}"
     error = number(float(rows[f"{name}_error"][i]), 3)
+    if isinstance(rows[name][i], np.datetime64) and not _of_rank(name):
+        times = times_of(release["domain"])
+        error = error if times is None else f"{error} {times.unit}s"
     return f"{value}, off by {error} in rank" if _of_rank(name) else f"{value} ± {error}"

@@ -1,12 +1,17 @@
 """Numbers and common phrases of answers."""
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pipelines.answers.answer import Answer, Fact
+from pipelines.console.printable import printable
+from pipelines.dates import Instant, Span
 
 NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
@@ -78,8 +83,28 @@ def place_of_table(release: Mapping[str, Any]) -> str:
     return str(release.get("file", "result.parquet"))
 
 
+def key_text(values: Iterable[object]) -> str:
+    """Return the values of a key of a group as a reader can tell them apart.
+
+    A text that is empty, or that begins or ends with a space, is in quotes. Control characters are escaped.
+    """
+    shown = []
+    for value in values:
+        text = str(value).lower() if isinstance(value, bool | np.bool_) else str(value)
+        shown.append(printable(text if text and text == text.strip() else json.dumps(text)))
+    return ", ".join(shown)
+
+
 def number(value: float, digits: int = 4) -> str:
-    """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09."""
+    """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09.
+
+    A date is shown as it is written, and a duration with its unit.
+    """
+    if isinstance(value, Instant):
+        return value.text
+    if isinstance(value, Span):
+        amount, unit = value.parts
+        return f"{number(amount, digits)} {unit}"
     if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
         return f"{value:,.0f}"
     return re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits}g}")
@@ -87,10 +112,19 @@ def number(value: float, digits: int = 4) -> str:
 
 def on_grid(value: float, step: float) -> str:
     """Return a value in data units with as many decimals as the step has."""
+    if isinstance(value, Instant | Span):
+        return number(value, 12)
     if isinstance(value, int):
         return f"{value:,}"
     decimals = max(0, min(12, math.ceil(-math.log10(step) - 1e-9)))
     return f"{value:,.{decimals}f}"
+
+
+def plain(value: Any) -> str:
+    """Return a bound of a range, or a value of a table: a number with six digits, or a date."""
+    if isinstance(value, np.datetime64):
+        return str(value)
+    return value.text if isinstance(value, Instant) else f"{value:g}"
 
 
 def in_share(ranks: int, many: str) -> str:

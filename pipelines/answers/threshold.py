@@ -1,7 +1,7 @@
 """Answers of threshold: a learned threshold."""
 
 from core.threshold.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.text import counted, nothing_found, number, on_grid
 
 
@@ -22,11 +22,11 @@ def unpromised(release: Release) -> str | None:
 
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
-    column, promised = release["domain"]["columns"][0], promises_of(Promises, release)
+    column, promised = domain_of(release)["columns"][0], promises_of(Promises, release)
     result, records = result_of(Result, release), counted(release)
     if result is None:
         return nothing_found("threshold")
-    threshold = on_grid(result.threshold, release["domain"]["step"])
+    threshold = on_grid(result.threshold, domain_of(release)["step"])
     return Answer(
         headline=(
             f"{records.many.capitalize()} with {column} of at least {threshold} are labeled 1{records.by}"

@@ -94,6 +94,8 @@ class GroupBy(JobPart):
         unknown = [column for column in self.truncate if column not in columns]
         if unknown:
             raise ValueError(f"group_by.truncate has {unknown[0]}, which is not in group_by.columns.")
+        if self.keys == "":
+            raise ValueError("group_by.keys is empty: give private, a list or a Parquet file.")
         if not isinstance(self.keys, str):
             _checked(self._listed())
         return self
@@ -265,7 +267,7 @@ class StatisticsJob(GroupedJob):
         """See `Job.task_params`."""
         from core.statistics.params import Statistics  # other tasks do not need it
 
-        asked = self.params.build()
+        asked = self.params.build(self.grid)
         grouping = None if self.group_by is None else self.group_by.grouping()
         return Statistics(**vars(asked), grouping=grouping, contributions=self.bounds)
 

@@ -16,7 +16,9 @@ from pydantic import (
 )
 
 from core.domain import Grid
+from core.errors import InvalidValue
 from core.neighbors import Neighbors
+from pipelines.dates import has_text
 from pipelines.errors import JobError, check_text, quoted, sentences_of
 from pipelines.job.domain import Domain
 from pipelines.job.inputs import Input, RowsInput
@@ -26,6 +28,7 @@ from pipelines.job.prepared import check_count, check_prepared
 from pipelines.job.privacy import Privacy
 from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
 from pipelines.job.text import read_job_text
+from pipelines.job.written import TEXTS
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 
@@ -169,6 +172,11 @@ class RowsJob(Job):
         return self.domain.grid()
 
     @property
+    def task_params(self) -> Any:
+        """See `Job.task_params`. Dates and durations are numbers of steps."""
+        return self.params.build(self.grid)
+
+    @property
     def unit(self) -> str | None:
         """See `Job.unit`."""
         return self.input.unit
@@ -208,6 +216,7 @@ class RowsJob(Job):
                 f"input.columns has {columns} columns and domain.lower {axes} values: "
                 "give one value per column."
             )
+        self._check_times()
         self._check_unit()
         self._check_order()
         check_count(self.input.count, self.unit, self.privacy)
@@ -219,6 +228,35 @@ class RowsJob(Job):
             raise ValueError(
                 f"input.checks is {self.checks} and privacy.policy is given: a policy is about points of the "
                 "domain, but checks count what lies outside, so leave out one of them."
+            )
+
+    def _check_times(self) -> None:
+        """Check what a domain of dates or timestamps needs: a task and parameters that suit it."""
+        times, task = self.domain.times, TASKS[self.task]
+        if times is None:
+            return
+        kind = f"domain has {times.kind}"
+        if not task.times:
+            raise ValueError(f"{kind}: rows of {self.task} are edges between node ids, which are numbers.")
+        numbers = [axis for axis, low in enumerate(times.lower) if low is None]
+        labels = [1] if task.labels else []
+        if numbers != labels and (labels or numbers):
+            allowed = "the label, from 0 to 1, is a number" if labels else "all must be of one kind"
+            raise ValueError(
+                f"{kind} and numbers in axes {numbers}: {allowed}." if numbers else f"{kind}: {allowed}."
+            )
+        if self.unit is not None and self.input.keep in ("sum", "count"):
+            raise ValueError(
+                f"input.keep is {self.input.keep} and {kind}: a {self.input.keep} is a number and no date, "
+                "so use another one."
+            )
+        try:
+            asked = self.task_params
+        except InvalidValue as error:
+            raise ValueError(error.sentence(f"params.{error.field}")) from None
+        if "sum" in getattr(asked, "measures", ()):
+            raise ValueError(
+                f"params.measures has sum and {kind}: a sum of dates is no date, so leave it out."
             )
 
     def _check_unit(self) -> None:
@@ -319,7 +357,8 @@ def _check_one(raw: dict[str, Any]) -> Job:
     model = _model(raw["task"])
     try:
         # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
-        return model.model_validate_json(json.dumps(raw), strict=True)
+        context = {TEXTS: has_text(raw.get("domain"))}
+        return model.model_validate_json(json.dumps(raw), strict=True, context=context)
     except ValidationError as error:
         raise JobError(*sentences_of(error, model)) from None
     except (TypeError, ValueError):

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.domain import Grid
+from core.marks import Mark
 from core.policy import (
     Attribute,
     Distance,
@@ -19,6 +20,8 @@ from core.policy import (
     Secrets,
     Semantics,
 )
+from pipelines.dates import written_steps
+from pipelines.job.written import WrittenLength, WrittenPosition
 
 _CLOSE = 1e-6
 _MOST_STEPS = 1 << 32  # more than any axis has; longer lengths act the same
@@ -30,11 +33,15 @@ class JobPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Corner = Annotated[tuple[WrittenPosition, ...], Mark.AXES]
+Lengths = Annotated[tuple[WrittenLength, ...], Mark.AXES]
+
+
 class JobKnownCount(JobPart):
     """A public count of the records in a box."""
 
-    lower: tuple[float, ...] = Field(description="Lower bounds of the box, one per column, data units.")
-    upper: tuple[float, ...] = Field(description="Upper bounds, inclusive.")
+    lower: Corner = Field(description="Lower bounds of the box, one per column, data units.")
+    upper: Corner = Field(description="Upper bounds, inclusive.")
     count: int = Field(description="The public number of records.")
 
 
@@ -47,17 +54,17 @@ class JobPolicy(JobPart):
     secrets: Literal["full", "attribute"] | None = Field(
         default=None, description="full: any two values. attribute: values that differ in one column."
     )
-    distance: float | tuple[float, ...] | None = Field(
+    distance: WrittenLength | Lengths | None = Field(
         default=None,
         description="Grid points at most this far apart (L1, data units) are secret. A list has one distance "
         "per column: grid points at most that far apart in every column are secret, and a column of "
         "distance 0 is public.",
     )
-    partition: tuple[float, ...] | None = Field(
+    partition: Lengths | None = Field(
         default=None,
         description="Grid points in the same part are secret: width of a part on each column, from lower on.",
     )
-    graph: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = Field(
+    graph: tuple[tuple[Corner, Corner], ...] | None = Field(
         default=None, description="Secret pairs of grid points, for small domains."
     )
     constraints: tuple[JobKnownCount, ...] = Field(default=(), description="Counts that are public.")
@@ -87,51 +94,52 @@ class JobPolicy(JobPart):
                 "privacy.policy needs a domain of at most 2^31 steps on each axis, with bounds and a step "
                 "that float64 represents exactly."
             )
-        for box in self.constraints:
-            _check_inside(box, grid)
-        known = tuple(
-            KnownCount(_inside(box.lower, grid, math.ceil), _inside(box.upper, grid, math.floor), box.count)
-            for box in self.constraints
-        )
+        known = tuple(_known(box, grid) for box in self.constraints)
         policy = Policy(self._secrets(grid), known, self.semantics)
         policy.check(grid.extents)
         return policy
 
     def _secrets(self, grid: Grid) -> Secrets:
         if isinstance(self.distance, tuple):
-            field = "privacy.policy.distance"
+            thetas = written_steps(Lengths, self.distance, grid, "distance")
             return DistancePerAxis(
-                tuple(0 if theta == 0 else _steps(theta, grid.step, field) for theta in self.distance)
+                tuple(0 if theta == 0 else _steps(theta, grid, "privacy.policy.distance") for theta in thetas)
             )
         if self.distance is not None:
-            return Distance(_steps(self.distance, grid.step, "privacy.policy.distance"))
+            theta = written_steps(WrittenLength, self.distance, grid, "distance")
+            return Distance(_steps(theta, grid, "privacy.policy.distance"))
         if self.partition is not None:
-            widths = (_steps(width, grid.step, "privacy.policy.partition") for width in self.partition)
-            return Partition(tuple(widths))
+            widths = written_steps(Lengths, self.partition, grid, "partition")
+            return Partition(tuple(_steps(width, grid, "privacy.policy.partition") for width in widths))
         if self.graph is not None:
-            return Graph(tuple((_inside(a, grid, round), _inside(b, grid, round)) for a, b in self.graph))
+            ends = [[written_steps(Corner, end, grid, "graph") for end in edge] for edge in self.graph]
+            return Graph(tuple((_inside(a, grid, round), _inside(b, grid, round)) for a, b in ends))
         return Full() if self.secrets == "full" else Attribute()
 
 
-def _check_inside(box: JobKnownCount, grid: Grid) -> None:
-    axes = zip(box.lower, box.upper, grid.lower, grid.upper, strict=False)
+def _known(box: JobKnownCount, grid: Grid) -> KnownCount:
+    lowest, highest = (written_steps(Corner, end, grid, "constraints") for end in (box.lower, box.upper))
+    axes = zip(lowest, highest, grid.lower, grid.upper, strict=False)
     if any(lower > high or upper < low for lower, upper, low, high in axes):
         raise ValueError(
-            f"privacy.policy.constraints has the box from {list(box.lower)} to {list(box.upper)}: it lies "
-            "outside the domain."
+            f"privacy.policy.constraints has the box from {list(lowest)} to {list(highest)}: it lies outside "
+            "the domain."
         )
+    return KnownCount(_inside(lowest, grid, math.ceil), _inside(highest, grid, math.floor), box.count)
 
 
-def _steps(length: float, step: float, field: str) -> int:
+def _steps(length: float, grid: Grid, field: str) -> int:
     """Return a length in steps.
 
     Raises:
         ValueError: it is not a whole number of steps.
     """
-    ratio = length / step
+    ratio = length / grid.step
     steps = round(ratio) if math.isfinite(ratio) else 0
-    if steps < 1 or abs(steps * step - length) > _CLOSE * step:
-        raise ValueError(f"{field} has {length}: it must be 1, 2, 3, ... times domain.step, {step}.")
+    if steps < 1 or abs(steps * grid.step - length) > _CLOSE * grid.step:
+        raise ValueError(
+            f"{field} has {length}: it must be 1, 2, 3, ... times domain.step, {grid.named_step}."
+        )
     return min(steps, _MOST_STEPS)
 
 

@@ -1,8 +1,10 @@
 """The report of a release in a folder, of one question, of several or of groups."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.console.printable import CONTROL, printable
 from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
 from pipelines.joint_release import answers_of, read_answer_rows
@@ -17,8 +19,17 @@ def report_page(folder: Folder, release: Mapping[str, Any]) -> bytes:
     Raises:
         JobError: a table is not as the run wrote it.
     """
+    return CONTROL.sub(_escaped, _page(folder, release)).encode()
+
+
+def _page(folder: Folder, release: Mapping[str, Any]) -> str:
     if release["task"] == QUESTIONS:
-        return render_questions(release, answers_of(release), read_answer_rows(folder, release)).encode()
+        return render_questions(release, answers_of(release), read_answer_rows(folder, release))
     if "groups" in release:
-        return render_groups(release, answers_by_group(release, read_rows(folder))).encode()
-    return render(release, read_rows(folder)).encode()
+        return render_groups(release, answers_by_group(release, read_rows(folder, release)))
+    return render(release, read_rows(folder, release))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return an escape of a control character in a page: text from outside must not change its direction."""
+    return found[0] if found[0] == "\n" else str(printable(found[0]))

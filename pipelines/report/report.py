@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.answers.answer import Rows
+from pipelines.answers.answer import Rows, domain_of
 from pipelines.answers.checks import check_facts
 from pipelines.answers.text import confidence, counted, hides, number
 from pipelines.joint_plan import budget_sentence
@@ -84,12 +84,12 @@ def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mappin
     environment, answers = _environment(), TASKS[release["task"]].answers
     found = [_shown(one, rows) for _, one, rows in groups[:_MOST_PARTS]]
     others = [answers.answer(one, rows) for _, one, rows in groups[_MOST_PARTS:]]
-    headlines = [answer.headline for answer in (*(shown["answer"] for shown in found), *others)]
+    briefs = [answer.brief for answer in (*(shown["answer"] for shown in found), *others)]
     template = environment.get_template("found.html")
     whole = {
         **found[0],
         **_guarantee(release),
-        "index": [{"name": name, "headline": headlines[i]} for i, (name, _, _) in enumerate(groups)],
+        "index": [{"name": name, "answer": briefs[i]} for i, (name, _, _) in enumerate(groups)],
         "parts": [Markup(template.render(shown)) for shown in found],  # it escapes what it shows
         "each": groups[0][1]["privacy"],
         "release": release,
@@ -190,7 +190,7 @@ def _prepared(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
-    domain, privacy = release["domain"], release["privacy"]
+    domain, privacy = domain_of(release), release["privacy"]
     bounds = [
         f"{name} from {number(low)} to {number(high)}"
         for name, low, high in zip(domain["columns"], domain["lower"], domain["upper"], strict=True)

@@ -3,27 +3,45 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.answers.answer import Answer, Fact
+from pipelines.answers.answer import Answer, Fact, Rows, Table
 from pipelines.answers.checks import check_facts
 from pipelines.answers.text import number
+from pipelines.console.printable import printable
 from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
-from pipelines.joint_release import answers_of
+from pipelines.joint_release import answers_of, read_answer_rows
+from pipelines.release import read_rows
+from pipelines.storage.folder import Folder
 from pipelines.tasks import TASKS
 
 _MOST_GROUPS = 30
 """Groups that a terminal shows."""
 
+_MOST_ROWS = 12
+"""Rows of a table that a terminal shows."""
 
-def summary_of(release: Mapping[str, Any]) -> list[str]:
-    """Return the lines of the summary of a release, with a heading for each of several questions."""
+_WIDEST = 60
+"""Most characters of a cell or of the name of a group; keys may be longer."""
+
+
+def summary_of(folder: Folder, release: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the summary of a release, with a heading for each of several questions.
+
+    Args:
+        folder: of the release and its tables.
+        release: a value as in release.json.
+
+    Raises:
+        JobError: a table is not as the run wrote it.
+    """
     if "groups" in release:
         return _of_groups(release)
     if release["task"] != QUESTIONS:
-        return summary(release, TASKS[release["task"]].answers.answer(release, None))
-    lines = []
+        # A table in parts may be many files, which the report has read already: they are not read again.
+        return _of_one(release, None if release.get("table") else read_rows(folder, release))
+    lines, tables = [], read_answer_rows(folder, release)
     for name, one in answers_of(release).items():
-        lines += [f"{name}:", *(f"  {line}" for line in summary_of(one)), ""]
+        lines += [f"{name}:", *(f"  {line}" for line in _of_one(one, tables[name])), ""]
     privacy = release["privacy"]
     return [
         *lines,
@@ -32,11 +50,15 @@ def summary_of(release: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _of_one(release: Mapping[str, Any], rows: Rows) -> list[str]:
+    return summary(release, TASKS[release["task"]].answers.answer(release, rows))
+
+
 def _of_groups(release: Mapping[str, Any]) -> list[str]:
     """Return a line for each of the first groups."""
     answers, privacy = TASKS[release["task"]].answers, release["privacy"]
     groups = answers_by_group(release, None)
-    lines = [f"{name}: {answers.answer(one, None).headline}" for name, one, _ in groups[:_MOST_GROUPS]]
+    lines = [f"{_cut(name)}: {answers.answer(one, None).brief}" for name, one, _ in groups[:_MOST_GROUPS]]
     more = len(groups) - len(lines)
     return [
         *lines,
@@ -57,7 +79,32 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     else:
         lines, facts = [], (*answer.facts, *check_facts(release), Fact("spent", (spent,)))
     width = max(len(fact.name) for fact in facts) + 2
-    return lines + [
+    lines += [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
         for fact in facts
     ]
+    for table in answer.tables:
+        lines += ["", *_lines(table)]
+    return lines
+
+
+def _lines(table: Table) -> list[str]:
+    """Return the first rows of a table as aligned lines."""
+    from rich.cells import cell_len  # the width on a terminal: wide characters take two columns
+
+    shown = [[_cut(printable(cell)) for cell in row] for row in (table.headers, *table.rows[:_MOST_ROWS])]
+    widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(table.headers))]
+    rows = [
+        "".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        for row in shown
+    ]
+    more = len(table.rows) - _MOST_ROWS
+    return [
+        f"{table.title}:",
+        *(row.rstrip() for row in rows),
+        *([f"... and {more:,} more"] if more > 0 else []),
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

@@ -196,8 +196,11 @@ def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[
     return columns
 
 
-def _on_axis(grid: Grid, axis: int, rows: int, rng: np.random.Generator) -> NDArray[Any]:
+def _on_axis(grid: Grid, axis: int, rows: int, rng: np.random.Generator) -> Any:
     steps = rng.integers(0, grid.extents[axis], rows, endpoint=True)
+    if grid.times is not None and grid.times.lower[axis] is not None:
+        instants = grid.times.instants(steps, axis)
+        return pa.array(instants, pa.timestamp(grid.times.tick, "UTC")) if grid.times.zoned else instants
     if not grid.wide:
         return np.asarray(steps * grid.step + grid.lower[axis])
     lowest = np.array(grid.lower[axis], dtype=np.int64 if grid.upper[axis] < 1 << 63 else np.uint64)

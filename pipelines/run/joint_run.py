@@ -104,7 +104,8 @@ def _source_of(name: str, question: Job, opened: Opened, preparation: Preparatio
     asked, its = question.input, (question.unit, question.order)
     try:
         keys, count = question.group_keys, question.count
-        source = open_source(asked.path, asked.columns, *its, opened, preparation, keys, count)
+        times = question.grid.times
+        source = open_source(asked.path, asked.columns, *its, opened, preparation, keys, count, times)
         check_axes(source, question.grid)
     except InputError as error:
         raise InputError(*(in_question(name, str(sentence)) for sentence in error.args)) from None

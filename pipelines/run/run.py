@@ -142,6 +142,7 @@ def prepare_run(
         preparation=preparation,
         groups=job.group_keys,
         count=job.count,
+        times=job.grid.times,
     )
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)

@@ -3,7 +3,7 @@
 import os
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -13,6 +13,9 @@ from pyarrow import fs
 
 from core.balls import Balls
 from core.domain import Ball, Grid
+from core.k_cover import found as k_cover
+from core.one_cluster import found as one_cluster
+from pipelines.dates import as_steps, grid_of
 from pipelines.errors import JobError
 from pipelines.job.inputs import Input
 from pipelines.job.job import Job
@@ -80,7 +83,9 @@ def screen(
     options = make_options(runner, cast(Job, Named(str(release["run_id"]))), beam_options)
     check_options(options)
     preparation = _preparation(release, release_path)
-    source = open_source(absolute(input_path), release["domain"]["columns"], preparation=preparation)
+    source = open_source(
+        absolute(input_path), release["domain"]["columns"], preparation=preparation, times=grid.times
+    )
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")
     _check_output(output, absolute(input_path))
@@ -127,17 +132,15 @@ def _balls(release: Mapping[str, Any], path: str) -> tuple[Grid, Balls]:
             "all records, so give a release without group_by."
         )
     try:
-        domain, result = release["domain"], release["result"]
-        ball = domain.get("ball")
-        grid = Grid(
-            tuple(domain["lower"]),
-            tuple(domain["upper"]),
-            domain["step"],
-            None if ball is None else Ball(tuple(ball["center"]), ball["radius"]),
-        )
+        domain, ball = release["domain"], release["domain"].get("ball")
+        grid = grid_of(domain)
+        if ball is not None:
+            grid = replace(grid, ball=Ball(tuple(ball["center"]), ball["radius"]))
         grid.check_distances()
+        kind = k_cover.Result if task == "k_cover" else one_cluster.Result
+        result = as_steps(kind, release["result"], grid.times)
         return grid, Balls.of(grid, result["balls"] if task == "k_cover" else [result])
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise JobError(f"RELEASE {path} has no valid balls: it was changed after its run.") from None
 
 

@@ -8,6 +8,8 @@ A second table has the median as the only measure, beside the task `quantiles` o
 the exact median by numpy. Its errors are medians over runs of the mean over the released groups: of the
 rank in rows, and of the value in parts of the largest one.
 
+PipelineDP runs on its local backend, and where rows have units also on Beam's in-process runner.
+
 What bounds on contributions leave out is part of an error. Run by `make bench-groups`; SHOAL_DATA names the
 folder of the datasets, and PIPELINEDP a Python that has PipelineDP 0.3.1. Rows a second are of one process,
 with the bounds on contributions.
@@ -272,9 +274,18 @@ def by_hand(case: Case, truth: Truth) -> list[Any]:
 
 
 def peer_runs(
-    case: Case, rows: pa.Table, keys: NDArray[np.str_], public: list[str], noise: str, metrics: list[str]
+    case: Case,
+    rows: pa.Table,
+    keys: NDArray[np.str_],
+    public: list[str],
+    noise: str,
+    metrics: list[str],
+    beam: bool = False,
 ) -> tuple[list[dict[str, list[float]]], float]:
-    """Return the metrics of the keys that each run of PipelineDP finds, and the processor seconds of one."""
+    """Return the metrics of the keys that each run of PipelineDP finds, and the processor seconds of one.
+
+    With `beam` there is one run, on Beam's in-process runner, and otherwise several on the local backend.
+    """
     unit = rows.column(case.unit).to_pylist() if case.unit else list(range(len(rows)))
     asked = {
         "metrics": metrics,
@@ -286,7 +297,8 @@ def peer_runs(
         "low": 0.0,
         "high": case.high,
         "public": None if case.private else public,
-        "runs": PEER_RUNS,
+        "runs": 1 if beam else PEER_RUNS,
+        "beam": beam,
     }
     python = os.environ.get("PIPELINEDP")
     columns = {"unit": unit, "key": keys.tolist(), "value": rows.column(case.value).to_pylist()}
@@ -295,10 +307,10 @@ def peer_runs(
 
 
 def peer(
-    case: Case, rows: pa.Table, keys: NDArray[np.str_], truth: Truth, noise: str
+    case: Case, rows: pa.Table, keys: NDArray[np.str_], truth: Truth, noise: str, beam: bool
 ) -> tuple[list[Any], float]:
     """Return the errors and found keys of PipelineDP, and its processor seconds of one run."""
-    done, seconds = peer_runs(case, rows, keys, truth.keys.tolist(), noise, ["COUNT", "SUM", "MEAN"])
+    done, seconds = peer_runs(case, rows, keys, truth.keys.tolist(), noise, ["COUNT", "SUM", "MEAN"], beam)
     found = []
     for groups in done:
         there = sorted(groups)
@@ -333,13 +345,15 @@ def main() -> None:
             show(case.name, "Shoal", runs, len(rows) / seconds)
             if not case.private and not case.unit:
                 show(case.name, "even split by hand", by_hand(case, truth), None)
-            for noise in ("laplace", "gaussian"):
+            peers = [("laplace", False), ("gaussian", False), *([("laplace", True)] if case.unit else [])]
+            for noise, beam in peers:
                 try:
-                    runs, seconds = peer(case, rows, keys, truth, noise)
+                    runs, seconds = peer(case, rows, keys, truth, noise, beam)
                 except NotThere as error:
                     print(error, file=sys.stderr)
                     continue
-                show(case.name, f"PipelineDP, {noise}", runs, len(rows) / seconds)
+                where = " on Beam" if beam else ""
+                show(case.name, f"PipelineDP, {noise}{where}", runs, len(rows) / seconds)
     print("\n| data | median by | keys found | rank, rows | value / largest | rows a second |")
     print("|---|---|---|---|---|---|")
     for case in chosen:

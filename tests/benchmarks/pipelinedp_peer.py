@@ -1,7 +1,8 @@
 """Run PipelineDP live, in an environment of its own, on the rows that Shoal's statistics get.
 
 It wants older packages than Shoal, so it is installed into `.engines/pipelinedp`, once, and rows and results
-travel as files. It runs on its local backend, one Python object for each row.
+travel as files. It runs on its local backend, or on Beam's in-process runner, with one Python object for each
+row.
 """
 
 import json
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 
 VERSION = "0.3.1"
 HOME = Path(__file__).parents[2] / ".engines" / "pipelinedp"
-_PACKAGES = (f"pipeline-dp=={VERSION}", "pyarrow")
+_PACKAGES = (f"pipeline-dp=={VERSION}", "pyarrow", "apache-beam")
 _SCRIPT = """
 import json, sys, time
 import pipeline_dp
@@ -32,20 +33,42 @@ median = pipeline_dp.Metrics.PERCENTILE(50)
 metrics = [median if name == "MEDIAN" else getattr(pipeline_dp.Metrics, name) for name in asked["metrics"]]
 names = ["percentile_50" if name == "MEDIAN" else name.lower() for name in asked["metrics"]]
 kinds = {"laplace": pipeline_dp.NoiseKind.LAPLACE, "gaussian": pipeline_dp.NoiseKind.GAUSSIAN}
-runs = []
-for _ in range(asked["runs"]):
-    started = time.process_time()
+
+def aggregate(rows, backend):
     budget = pipeline_dp.NaiveBudgetAccountant(total_epsilon=asked["epsilon"], total_delta=asked["delta"])
-    engine = pipeline_dp.DPEngine(budget, pipeline_dp.LocalBackend())
+    engine = pipeline_dp.DPEngine(budget, backend)
     params = pipeline_dp.AggregateParams(
         metrics=metrics, noise_kind=kinds[asked["noise"]], max_partitions_contributed=asked["groups"],
         max_contributions_per_partition=asked["rows"], min_value=asked["low"], max_value=asked["high"])
     extractors = pipeline_dp.DataExtractors(
         privacy_id_extractor=lambda r: r[0], partition_extractor=lambda r: r[1],
         value_extractor=lambda r: r[2])
-    found = engine.aggregate(data, params, extractors, asked["public"])
+    found = engine.aggregate(rows, params, extractors, asked["public"])
     budget.compute_budgets()
-    groups = {str(key): [float(getattr(m, name)) for name in names] for key, m in found}
+    return found
+
+def on_beam():
+    import apache_beam as beam
+    from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+    with open(folder + "/found", "wb"), beam.Pipeline(runner=FnApiRunner()) as pipeline:
+        found = aggregate(pipeline | beam.Create(data), pipeline_dp.BeamBackend())
+        found | beam.Map(keep, folder + "/found", names)
+    with open(folder + "/found") as file:
+        return [json.loads(line) for line in file]
+
+def keep(found, path, names):
+    key, metrics = found
+    with open(path, "a") as file:
+        file.write(json.dumps([str(key), [float(getattr(metrics, name)) for name in names]]) + "\\n")
+
+runs = []
+for _ in range(asked["runs"]):
+    started = time.process_time()
+    if asked["beam"]:
+        groups = dict(on_beam())
+    else:
+        found = aggregate(data, pipeline_dp.LocalBackend())
+        groups = {str(key): [float(getattr(m, name)) for name in names] for key, m in found}
     runs.append({"seconds": time.process_time() - started, "groups": groups})
 json.dump(runs, open(folder + "/runs.json", "w"))
 """
@@ -73,7 +96,7 @@ def aggregate(
     Args:
         rows: columns `unit`, `key` and `value`.
         asked: metrics (`MEDIAN` is its 50th percentile), noise, epsilon, delta, groups, rows, low, high,
-            public (keys, or None) and runs.
+            public (keys, or None), runs, and beam: whether to run on Beam's in-process runner.
         python: of an environment that has PipelineDP; None installs it.
     """
     with tempfile.TemporaryDirectory() as folder:

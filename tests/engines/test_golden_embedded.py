@@ -11,6 +11,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.aggregate import Counts
+from core.domain import Grid
 from core.one_cluster.found import Found
 from core.rounds import run_in_memory
 from tests.engines.golden import GRID, NOISELESS, OTHERS, TASKS, Trace, recorded
@@ -48,7 +49,7 @@ def in_memory(folder: Path, task: str) -> Trace:
     return run_in_memory(rounds, read_in_memory(source_of(folder), GRID), start, NOISELESS)
 
 
-def in_beam(source: Source, task: str, output: Path, **options: object) -> Trace:
+def in_beam(source: Source, task: str, output: Path, grid: Grid = GRID, **options: object) -> Trace:
     rounds, start = recorded(task)
 
     def keep(state: object) -> None:  # fails if a second element arrives
@@ -56,7 +57,7 @@ def in_beam(source: Source, task: str, output: Path, **options: object) -> Trace
             pickle.dump(state, file)
 
     with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
-        last = pipeline | ReadBlocks(source) | RunRounds(rounds, start, NOISELESS, Reader.of(source, GRID))
+        last = pipeline | ReadBlocks(source) | RunRounds(rounds, start, NOISELESS, Reader.of(source, grid))
         last | "Save" >> beam.Map(keep)
     return pickle.loads(output.read_bytes())
 

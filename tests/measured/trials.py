@@ -92,20 +92,25 @@ def _allowed(promised: Any) -> float:
     return 1.0 if isinstance(promised, tuple) else float(promised)
 
 
-def measure(case: Case, trials: int, all_methods: bool = True) -> tuple[dict[str, Runs], str | None]:
+def measure(
+    case: Case, trials: int, all_methods: bool = True, points: Points | None = None
+) -> tuple[dict[str, Runs], str | None]:
     """Run every method on a case.
 
     Args:
         case: the setting and the shape.
         trials: runs of each method, each with noise of its own on the same records.
         all_methods: if not, those that promise nothing are left out.
+        points: the records, if they are others than those of the case's shape.
 
     Returns:
         The runs of each method that serves the setting, and the method that `auto` takes; None where no
         method serves it.
     """
     seed = zlib.crc32(case.name.encode())
-    truth = MEASURES[case.task](case, records_of(case, np.random.default_rng(seed)))
+    truth = MEASURES[case.task](
+        case, records_of(case, np.random.default_rng(seed)) if points is None else points
+    )
     chosen = case.plan()
     if chosen is None:
         return {}, None

@@ -3,6 +3,8 @@
 import copy
 import json
 import pickle
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -306,13 +308,22 @@ def test_commands_on_groups(cities: Bench) -> None:
     released = [json.loads(line) for line in done.stderr.splitlines() if "round_released" in line]
     plan = make_grouped_plan(load_job(cities.write(job)), bytes(16))
     assert [event["round"] for event in released] == [step.name for step in plan.rounds]
-    assert done.stdout.splitlines()[0].startswith("a: About ")
+    assert re.match(r"a: About [\d,]+ rows lie within .* of one point: center .*; at least", done.stdout)
     assert "All groups together spent epsilon 20" in done.stdout
     screened = cities.shoal("screen", job["output"], str(cities.rows), str(cities.folder / "screened"))
     assert screened.exit_code == 2 and "has balls of 3 groups" in screened.stderr
     report = (cities.folder / "out" / "report.html").read_bytes()
     assert cities.shoal("report", job["output"]).exit_code == 0
     assert (cities.folder / "out" / "report.html").read_bytes() == report
+
+
+def test_the_terminal_shows_the_largest_groups_of_a_table(cities: Bench) -> None:
+    job = cities.changed(changes("statistics") | BY_CITY | {"params.measures": ["count", "mean"]})
+    done = cities.shoal("run", cities.write(job))
+    assert done.exit_code == 0, done.stderr
+    _, shown = done.stdout.split("The 3 groups with the largest count; all groups are in result.parquet:\n")
+    header, *rows = shown.split("\n\n")[0].splitlines()
+    assert header.split()[0] == "city" and {row.split()[0] for row in rows} == {*KEYS}
 
 
 def test_a_report_shows_some_groups_and_lists_all(cities: Bench) -> None:
@@ -323,6 +334,26 @@ def test_a_report_shows_some_groups_and_lists_all(cities: Bench) -> None:
     assert (
         page.count("<article") == 50 and "city 59" in page and "The other groups are in release.json" in page
     )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda release: release.update(groups=[]),
+        lambda release: release["groups"].pop(),
+        lambda release: release["groups"][0].update(key="a"),
+        lambda release: release["groups"][0].update(key=["a", "b"]),
+    ],
+)
+def test_changed_groups_are_one_sentence(cities: Bench, change: Callable[[dict[str, Any]], object]) -> None:
+    job = cities.write(cities.changed(changes("median") | BY_CITY))
+    assert cities.shoal("run", job).exit_code == 0
+    path, release = cities.folder / "out" / "release.json", cities.release()
+    change(release)
+    path.write_text(json.dumps(release))
+    for command in (["run", job], ["report", str(path)]):
+        refused = cities.shoal(*command)
+        assert refused.exit_code == 2 and f"{path} was changed after its run" in refused.stderr
 
 
 REPLACED = {"privacy.neighbors": "replace_one"}
@@ -338,6 +369,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "keys of floats": ({"group_by.keys": [1.5]}, "group_by.keys has 1.5: the values of a key"),
     "keys twice": ({"group_by.keys": ["a", "b", "a"]}, 'group_by.keys has ["a"] twice'),
     "no keys": ({"group_by.keys": []}, "group_by.keys has 0 keys"),
+    "a file of keys without a name": ({"group_by.keys": ""}, "group_by.keys is empty: give private, a list"),
     "no list of keys": ({"group_by.keys": ...}, "group_by.keys is missing"),
     "a list for another column": ({"group_by.keys": {"town": ["a"]}}, "group_by.keys has lists for town"),
     "keys of another kind": ({"group_by.keys": [1]}, "group_by.keys has 1 for city, which is"),

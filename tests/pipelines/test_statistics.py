@@ -304,6 +304,7 @@ WRONG = [
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
     ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
     ({"params.measures": [5]}, "params.measures"),
+    ({"params.measures": [{"quantiles": 0.5}]}, "params.measures[0].quantiles is 0.5: it must be a list."),
     (
         by(["minimum_low"], "private") | {"params.measures": ["minimum"]},
         "the name of another column of the table",

@@ -46,7 +46,7 @@ def test_a_task_runs_from_its_job_to_its_report(bench, task):
     assert release["outcome"] == "released"
     assert release["privacy"]["spent"] <= 1.0
     folder = open_folder(str(bench.folder / "out"))
-    assert (bench.folder / "out" / "report.html").read_text() == render(release, read_rows(folder))
+    assert (bench.folder / "out" / "report.html").read_text() == render(release, read_rows(folder, release))
     again = bench.run(changes(task))
     assert (again.exit_code, again.stdout) == (0, result.stdout)
 

@@ -114,14 +114,15 @@ def test_a_threshold_of_the_widest_axis(bench):
 
 def test_cells_and_values_of_a_few_points_far_out(bench):
     near = {"domain": {"lower": [MIDDLE], "upper": [MIDDLE + 999], "step": 1}}
-    outcome(bench, "histogram", near, {"params": {"cells": 1000}})
-    rows = read_rows(open_folder(str(bench.folder / "out")))
+    release = outcome(bench, "histogram", near, {"params": {"cells": 1000}})
+    rows = read_rows(open_folder(str(bench.folder / "out")), release)
     assert rows["lower_0"].tolist() == rows["upper_0"].tolist() == [MIDDLE + i for i in range(1000)]
     cumulative = {"output": str(bench.folder / "cdf")}
     together = {"task": "cdf", "input.columns": ["x"], **near, "params": {"failure": FLAKE}, **cumulative}
     assert bench.run(together).exit_code == 0
-    error = bench.release("cdf")["accuracy"]["promises"]["kolmogorov_records"]
-    rows = read_rows(open_folder(str(bench.folder / "cdf")))
+    release = bench.release("cdf")
+    error = release["accuracy"]["promises"]["kolmogorov_records"]
+    rows = read_rows(open_folder(str(bench.folder / "cdf")), release)
     assert rows["value"].tolist() == [MIDDLE + i for i in range(1000)]
     exact = np.searchsorted(np.sort(ROWS), rows["value"], "right")
     assert np.abs(rows["count"] - exact).max() <= error

@@ -288,7 +288,7 @@ def test_equal_hashes_neither_merge_nor_split_people(tmp_path: Path, monkeypatch
     def same(keys: pa.Array) -> np.ndarray:
         return unit_ids(keys) % np.uint64(3)
 
-    monkeypatch.setattr("transforms.bound_units.unit_ids", same)
+    monkeypatch.setattr("transforms.unit_rows.unit_ids", same)
     ids = np.random.default_rng(0).integers(0, 50, 2000)
     source = table(tmp_path, pa.array([f"person {i}" for i in ids]), x=ids.astype(float))
     for keep in KEEPS:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transforms import public_keys
 from transforms.group_keys import GroupKeys, without_long
 from transforms.key_labels import LONGEST, label_of, product_of
 from transforms.list_files import InputError
@@ -174,6 +175,16 @@ def test_public_keys_of_a_file(tmp_path):
         read_keys(path, ["c"], [None])
     (tmp_path / "keys.parquet").write_text("no Parquet")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_keys(path, ["c"], [None])
+    with pytest.raises(InputError, match=r"^group_by\.keys s3://b/k has a scheme that is not supported"):
+        read_keys("s3://b/k", ["c"], [None])
+
+
+def test_a_file_of_too_many_keys_is_not_read(tmp_path, monkeypatch):
+    path = str(tmp_path / "keys.parquet")
+    pq.write_table(pa.table({"c": ["a", "b", None]}), path)
+    monkeypatch.setattr(public_keys, "MOST_KEYS", 2)
+    with pytest.raises(InputError, match=r"keys\.parquet has 3 rows; .* at most 2"):
         read_keys(path, ["c"], [None])
 
 

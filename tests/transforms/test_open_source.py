@@ -152,7 +152,10 @@ def test_a_column_that_is_not_numeric_is_refused(tmp_path: Path, value: object, 
     write(tmp_path / "a.parquet", x=[value])
     message = refusal(tmp_path, ["x"])
     assert f"input.columns: x is {kind}" in message
-    hint = "; make a number of it in input.derive, such as days(day) or seconds(time)" * (kind in TIMES)
+    hint = (
+        "; make a number of it in input.derive, such as days(day) or seconds(time), or, if the job has a "
+        "domain, write its bounds as dates or timestamps"
+    ) * (kind in TIMES)
     assert message.endswith(
         f"in a.parquet; used columns must be integers, floats, decimals or booleans{hint}."
     )

@@ -10,11 +10,12 @@ import pytest
 
 from core.domain import Ball, Grid
 from core.sampling import scramble
+from transforms.point_words import point_words
 from transforms.unit_records import (
     _ROW,
     Keep,
     _race_of_copies,
-    _words,
+    hash_units,
     keep_count,
     keep_mean,
     keep_one,
@@ -23,6 +24,11 @@ from transforms.unit_records import (
 )
 
 SALT = b"a salt of 16 byt"
+
+
+def packed(points: np.ndarray, grid: Grid) -> np.ndarray:
+    """Return the words of points, shape (n, w)."""
+    return np.stack(point_words(points, grid), axis=1)
 
 
 def exact_mean(points: np.ndarray) -> list[int]:
@@ -34,9 +40,11 @@ def exact_mean(points: np.ndarray) -> list[int]:
 def test_every_axis_counts_for_what_is_kept(axes: int) -> None:
     """A unit's rows that differ in the last axis alone are different rows: 6 sigma, 2e-9."""
     n = 10_000
-    points = np.zeros((2 * n, axes), dtype=np.uint32)
+    points = np.zeros((2 * n, axes), dtype=np.int64)
     points[1::2, -1] = 1
-    kept = keep_one(points, np.repeat(np.arange(n), 2), np.arange(n, dtype=np.uint64), SALT)
+    words = point_words(points, Grid((0.0,) * axes, (1.0,) * axes, 1.0))
+    of_unit = np.repeat(np.arange(n), 2)
+    kept = keep_one(words, of_unit, hash_units(of_unit.astype(np.uint64), SALT), SALT)
     assert (kept // 2 == np.arange(n)).all()
     assert abs((kept % 2).sum() - n / 2) < 6 * math.sqrt(n / 4)
 
@@ -60,26 +68,26 @@ def test_a_unit_of_the_same_hash_changes_nothing() -> None:
     """Two units with one hash have equal rows: each keeps what it would keep alone."""
     rng = np.random.default_rng(0)
     for _ in range(50):
-        points = rng.integers(0, 3, (40, 1)).astype(np.uint32)
+        points = rng.integers(0, 3, 40).astype(np.uint64)
         of_unit = np.r_[0, 1, rng.integers(0, 2, 38)]
-        both = points[keep_one(points, of_unit, np.zeros(2, np.uint64), SALT)]
+        both = points[keep_one([points], of_unit, np.zeros(40, np.uint64), SALT)]
         for unit in range(2):
             own = points[of_unit == unit]
-            alone = keep_one(own, np.zeros(len(own), np.int64), np.zeros(1, np.uint64), SALT)
-            assert both[unit].tolist() == own[alone[0]].tolist()
+            alone = keep_one([own], np.zeros(len(own), np.int64), np.zeros(len(own), np.uint64), SALT)
+            assert both[unit] == own[alone[0]]
 
 
 @pytest.mark.parametrize("unit", range(8))
 def test_rows_of_one_hash_that_someone_chose_are_kept_whatever_their_order(unit: int) -> None:
     """With a known salt, a row B can have the hash of a second copy of row A. Places decide nothing."""
     ids, one = np.array([unit], dtype=np.uint64), np.zeros(1, dtype=np.uint64)
-    start = scramble(ids, SALT, _ROW)
+    start = hash_units(ids, SALT)
     first = scramble(start ^ one, SALT, _ROW)  # the hash of A = 0; that of its copy is of first + 1
     rows = np.array([one, start ^ (first + np.uint64(1)), one])
     race, words, of_unit = raced(rows, ids)
     assert len(set(_race_of_copies(race, words, of_unit, SALT).tolist())) == 2
     kept = {
-        tuple(rows[list(order)][keep_one(rows[list(order)], of_unit, ids, SALT)][0].tolist())
+        tuple(rows[list(order)][keep_one(rows[list(order)].T, of_unit, start.repeat(3), SALT)][0].tolist())
         for order in itertools.permutations(range(3))
     }
     assert len(kept) == 1
@@ -87,8 +95,8 @@ def test_rows_of_one_hash_that_someone_chose_are_kept_whatever_their_order(unit:
 
 def raced(rows: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """Return the hashes of the rows of one unit, their words and their units."""
-    words = list(_words(rows))
-    race = np.repeat(scramble(ids, SALT, _ROW), len(rows))
+    words = list(rows.T)
+    race = np.repeat(hash_units(ids, SALT), len(rows))
     for word in words:
         race = scramble(race ^ word, SALT, _ROW)
     return race, words, np.zeros(len(rows), np.int64)
@@ -145,20 +153,22 @@ def test_no_record_depends_on_the_order_of_rows_or_on_other_units(keep) -> None:
     axes = 1 if keep == "count" else 2
     grid = Grid((-1.0,) * axes, (1.0,) * axes, 2.0**-8)
     rng = np.random.default_rng(1)
-    points = rng.integers(0, 513, (300, axes)).astype(np.uint32)
+    points = packed(rng.integers(0, 513, (300, axes)), grid)
     of_unit, ids = (
         np.r_[np.arange(20), rng.integers(0, 20, 280)],
         rng.integers(0, 2**63, 20).astype(np.uint64),
     )
     times = rng.integers(0, 5, (300, 2)).astype(np.uint64)
-    whole = unit_records(points, of_unit, ids, grid, keep, SALT, times)
+    hashes = hash_units(ids, SALT)[of_unit]
+    whole = unit_records(points, of_unit, hashes, grid, keep, SALT, times)
     assert whole.dtype == np.int64 and whole.shape == (20, axes)
     order = rng.permutation(300)
-    moved = points[order], of_unit[order], ids, grid, keep, SALT, times[order]
+    moved = points[order], of_unit[order], hashes[order], grid, keep, SALT, times[order]
     assert np.array_equal(unit_records(*moved), whole)
     for unit in range(20):
         own, when = points[of_unit == unit], times[of_unit == unit]
-        alone = unit_records(own, np.zeros(len(own), np.int64), ids[unit : unit + 1], grid, keep, SALT, when)
+        zeros = np.zeros(len(own), np.int64)
+        alone = unit_records(own, zeros, hashes[of_unit == unit], grid, keep, SALT, when)
         assert np.array_equal(alone[0], whole[unit])
 
 
@@ -167,11 +177,11 @@ def test_every_record_is_a_point_that_the_domain_has(keep) -> None:
     """Corners of the bounding box of points in a ball, and their sums, lie outside of the ball."""
     grid = Grid((-1.0, -1.0), (1.0, 1.0), 2.0**-6, Ball((0.0, 0.0), 0.75))
     angle = np.arange(0, 2 * np.pi, 0.1)
-    points = grid.quantize(np.stack([np.cos(angle), np.sin(angle)], axis=1)).astype(np.uint32)
+    points = grid.quantize(np.stack([np.cos(angle), np.sin(angle)], axis=1))
     pairs = np.array(list(itertools.combinations(range(len(points)), 2)))
     of_unit = np.repeat(np.arange(len(pairs)), 2)
-    ids = np.arange(len(pairs), dtype=np.uint64)
-    kept = unit_records(points[pairs.ravel()], of_unit, ids, grid, keep, SALT)
+    hashes = hash_units(of_unit.astype(np.uint64), SALT)
+    kept = unit_records(packed(points[pairs.ravel()], grid), of_unit, hashes, grid, keep, SALT)
     moved = np.linalg.norm(kept - np.array(grid.bounding_center), axis=1)
     assert moved.max() <= grid.bounding_radius
     assert ((kept >= 0) & (kept <= np.array(grid.extents))).all()

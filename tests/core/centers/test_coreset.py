@@ -9,15 +9,15 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.centers.cells import Frame
 from core.centers.found import Centers
-from core.centers.moments import MAX_DIMENSION, random_frame
+from core.centers.moments import MAX_DIMENSION, public_half, random_frame
 from core.centers.params import KMeans, KMedian
-from core.centers.solver import Solver
+from core.centers.solver import Solver, squared_distances
 from core.centers.space import Space, nearest
 from core.centers.task import K_MEANS, K_MEDIAN
 from core.domain import Ball, Grid
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.rounds import Block
+from core.rounds import Block, run_in_memory
 from tests.core.seeded import SeededNoise
 
 BUDGET = Budget(1.0, 1e-6)
@@ -183,6 +183,22 @@ def test_axes_are_found():
     assert frame.half[0] > 1.5 * frame.half[1]
 
 
+def test_axes_of_few_records_are_public():
+    """Where noise hides mean and spread, the box is public and lies about the middle; else about the mean."""
+    grid = Grid((0.0,) * 16, (15.0,) * 16, 1.0)
+    values = np.random.default_rng(9).normal(5, 2, (20_000, 16))
+    step = K_MEANS.plan(grid, KMeans(3), Budget(0.1, 1e-6), ONE, SALT).rounds[0]
+    for seed in range(5):
+        frames = [
+            step.release(step.summarize(block(grid.quantize(values[:n])), None), None, SeededNoise(seed))
+            for n in (200, 20_000)
+        ]
+        assert not frames[0].center.any()
+        assert (frames[0].half == public_half(step.space)).all()
+        off = step.space.restore(frames[1].center[None])[0] - 5
+        assert np.linalg.norm(off) < 4  # the middle is 10 away
+
+
 def test_assignment_is_exact_at_the_largest_domain():
     """Two centers at almost the same distance, with coordinates near 2^22: integer arithmetic decides."""
     records = np.array([[2**21 + 1, 2**21], [2**21 - 1, 2**21]], dtype=np.int64)
@@ -214,6 +230,51 @@ def test_sums_of_2_to_the_40_records_fit(d):
 def test_too_wide_domains_are_refused():
     with pytest.raises(ValueError, match=r"step is 1\.0, .* use a larger step"):
         K_MEANS.plan(Grid((0.0,), (2.0**24,), 1.0), KMeans(2), BUDGET, ONE, SALT)
+
+
+def test_the_rho_of_levels_falls_toward_the_finest():
+    """By the same factor from each level to the next, and together they have the round's part."""
+    plan = K_MEANS.plan(cube(2), KMeans(3), BUDGET, ONE, SALT)
+    rho = charged(plan, "coreset")
+    assert rho[1:] / rho[:-1] == pytest.approx(0.7)
+    part = 0.3 / ((0.3 + 0.15 + 0.3) * 1.025)
+    assert rho.sum() == pytest.approx(part * sum(m.rho for m in plan.mechanisms))
+
+
+def test_few_far_records_are_near_a_center():
+    """Five records that noise hides in every cell. Centers near the other records alone cost 27."""
+    grid = cube(2)
+    rng = np.random.default_rng(8)
+    values = np.concatenate([rng.normal(-0.95, 1e-3, (3_000, 2)), rng.uniform(0.4, 1, (5, 2))])
+    points = grid.quantize(values)
+    plan = K_MEANS.plan(grid, KMeans(4), BUDGET, ONE, SALT)
+    for seed in range(5):
+        found = run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(seed)).result(grid)
+        assert squared_distances(values, np.array(found.centers)).min(axis=1).sum() < 6
+
+
+def test_hidden_records_are_public_and_few():
+    """Nothing but the noise scale sets their weight. They are even, and equal points are merged."""
+    plan = K_MEANS.plan(cube(2), KMeans(3), BUDGET, ONE, SALT)
+    step = plan.rounds[0]
+    middles = step.frame.centers(np.arange(4), 6)
+    for points in (np.zeros((0, 2)), middles):
+        weights = np.full(len(points), 100.0)
+        distinct, summed = step._with_hidden(step.frame, points, weights)
+        assert distinct.shape == (64, 2)
+        assert distinct.mean(axis=0) == pytest.approx(np.zeros(2), abs=step.frame.half[0] / 1000)
+        assert summed.sum() - weights.sum() == pytest.approx(0.1 * step.counts[0].scale)
+        assert np.sort(summed)[: 64 - len(points)] == pytest.approx(0.1 * step.counts[0].scale / 64)
+
+
+def test_a_universe_of_few_cells_has_few_hidden_records():
+    """Where there are more centers than cells, each cell has one."""
+    grid = Grid((0.0, 0.0), (1.0, 1.0), 1.0)
+    plan = K_MEANS.plan(grid, KMeans(6), BUDGET, ONE, SALT)
+    points = np.repeat([[0, 0], [1, 1]], 500, axis=0)
+    found = run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(0)).result(grid)
+    assert len(found.centers) == 6
+    assert squared_distances(points.astype(float), np.array(found.centers)).min(axis=1).max() < 0.1
 
 
 def test_grown_weights_are_those_of_the_cells():

@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from core.mechanisms.tails import excess, largest_sum_of_two, some_exceeds
+from core.mechanisms.tails import (
+    excess,
+    largest_sum_of_two,
+    some_exceeds,
+    some_sum_exceeds,
+    sum_exceeds,
+    sum_of_errors,
+    variance,
+)
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.7, 1.0, 5.0, 20.0])
@@ -59,3 +67,46 @@ def test_the_sum_of_two_errors_exceeds_its_bound_as_rarely_as_stated(scales, fai
     exceeds = math.exp(-bound / first) + float((density * np.exp(-(bound - x) / second)).sum() * spacing)
     assert exceeds <= failure * (1 + 1e-5)
     assert exceeds >= failure * 0.98  # equal scales are taken apart by a thousandth
+
+
+@pytest.mark.parametrize(("draws", "scale"), [(1, 0.3), (1, 5.0), (3, 2.0), (40, 2.2), (40, 30.0)])
+def test_the_tail_of_a_sum_is_exact_and_below_the_bound_of_chernoff(draws, scale):
+    a, support = math.exp(-1 / scale), np.arange(-4000, 4001)
+    one, mass = (1 - a) / (1 + a) * a ** np.abs(support), np.ones(1)
+    for _ in range(draws):
+        mass = np.convolve(mass, one)
+        cut = max(0, (len(mass) - len(support)) // 2)
+        mass = mass[cut : len(mass) - cut]
+    bounds = np.array([0.0, 0.5, 1.0, 3.0, 20.0, 100.0, 3000.0])
+    expected = [mass[len(mass) // 2 + 1 + math.floor(bound) :].sum() for bound in bounds]
+    assert sum_exceeds(draws, scale, bounds) == pytest.approx(expected, rel=1e-6, abs=1e-11)
+    loose = some_sum_exceeds(np.array([draws * variance(scale)]), scale, bounds)
+    assert (2 * np.array(expected) <= loose + 1e-12).all()
+
+
+def test_a_sum_of_too_wide_a_law_is_bounded_by_chernoff():
+    bound = np.array([4e5, 2e6])
+    assert sum_exceeds(100, 1e5, bound) == pytest.approx(
+        some_sum_exceeds(np.array([100 * variance(1e5)]), 1e5, bound) / 2
+    )
+
+
+def test_sums_of_equal_variance_count_as_often_as_they_are_there():
+    each, bounds = np.array([3.0, 3.0, 3.0, 9.0]), np.array([1.0, 10.0])
+    assert some_sum_exceeds(each, 2.0, bounds) == pytest.approx(
+        some_sum_exceeds(np.array([3.0, 9.0]), 2.0, bounds, np.array([3.0, 1.0]))
+    )
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.1, 0.001])
+def test_the_sum_of_two_errors_is_that_of_independent_ones(failure):
+    """Against the exact law of a sum of integers: no smaller, and at most one step larger."""
+    steps = np.arange(200)
+    first, second = np.minimum(1, 3 * 0.9 ** (steps + 1)), np.minimum(1, 0.8 ** (steps + 1))
+
+    def law(tail):
+        return -np.diff(np.append(1.0, tail))  # Pr[X = 0], Pr[X = 1], ...
+
+    exact = 1 - np.cumsum(np.convolve(law(first), law(second)))[:200]
+    smallest = int(np.argmax(exact <= failure))
+    assert smallest <= sum_of_errors(first, second, failure) <= smallest + 1

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from core.draws import Laplace
-from core.quantiles.cells import CellCounts, merged, ranks_of
+from core.mechanisms.tails import variance
+from core.quantiles.cells import CellCounts, CellScales, merged, ranks_of
 from tests.core.seeded import SeededNoise
 
 
@@ -53,3 +54,42 @@ def test_cells_are_few_whatever_the_ranks():
         cells = merged(edges, ranks, wanted)
         assert cells[0] == edges[0] and cells[-1] == edges[-1] and set(cells) <= set(edges)
         assert len(cells) <= 3 * len(wanted) + 1
+
+
+SCALES = [CellScales(2.0), CellScales(2.0, 2.0, 4), CellScales(3.0, 5.0, 7), CellScales(3.0, 1.0, 3)]
+
+
+@pytest.mark.parametrize("scales", SCALES)
+@pytest.mark.parametrize("p", [None, 0.1, 0.5, 0.95])
+def test_the_variance_of_each_centered_rank_follows_from_the_weights_of_all_draws(scales, p):
+    """The fit is linear: noise of 1 on one count at a time gives the weights. A last group is small."""
+    cells, known = 18, 0 if p is None else None
+    kinds = scales.histograms(np.zeros(cells, dtype=np.int64))
+    expected = np.zeros(cells + 1)
+    for kind, scale in zip(range(len(kinds)), (scales.cell, scales.group), strict=False):
+        for i in range(len(kinds[kind])):
+            noisy = [np.zeros_like(each) for each in kinds]
+            noisy[kind][i] = 1
+            sums = np.append(0.0, np.cumsum(scales.fit(noisy, known)))
+            weights = sums - (p or 0.0) * sums[-1]
+            assert np.abs(weights).max() <= 1
+            expected += weights**2 * variance(scale)
+    assert scales._variances(cells, p) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scales", [CellScales(2.2), CellScales(2.0, 2.0, 9)])
+@pytest.mark.parametrize("between", [None, (0.1, 0.9), (0.5, 0.55)])
+def test_the_bound_of_all_centered_ranks_holds_and_is_not_far_off(scales, between):
+    """600 draws at failure 0.1: more than 96 break with probability 1e-6."""
+    cells, noise, errors = 80, SeededNoise(1), []
+    known = 0 if between is None else None
+    exact = scales.histograms(np.zeros(cells, dtype=np.int64))
+    for _ in range(600):
+        noisy = [noise.laplace(*each) for each in zip(exact, (scales.cell, scales.group), strict=False)]
+        sums = np.append(0.0, np.cumsum(scales.fit(noisy, known)))
+        errors.append(max(np.abs(sums - p * sums[-1]).max() for p in between or (0.0,)))
+    bound = scales.largest_error(cells, 0.1, between)
+    assert (np.array(errors) > bound).sum() <= 96
+    assert bound <= 1.85 * np.quantile(errors, 0.9)
+    chances = scales.errors_exceed(cells, np.array([0.0, bound, 2 * bound]), between)
+    assert 1 == chances[0] > chances[1] > chances[2] and chances[1] == pytest.approx(0.1, rel=0.1)

@@ -14,7 +14,7 @@ from core.quantiles.exponential import UNIT
 from core.quantiles.params import Quantiles
 from core.quantiles.recursive import Recursive
 from core.task import Setting
-from tests.core.quantiles.planned import ADD, NINE, REPLACE, plan_for, release
+from tests.core.quantiles.planned import ADD, NINE, REPLACE, plan_for, rank_errors, release
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -120,3 +120,45 @@ def test_the_promise_allows_for_the_smallest_part_of_a_cell_that_a_choice_can_ha
             choices, _ = step.choices(width, np.array([0.0, records]), np.full(sharing, records / 2), 0.0)
             parts.append(choices[-1].parts)
     assert method._most_parts(width) == max(parts)
+
+
+@pytest.mark.parametrize("many", [30, 50, 99])
+def test_the_promise_covers_every_number_of_cells_that_merging_may_leave(many):
+    """Groups grow with the number of cells, so errors do not grow evenly with it."""
+    grid, given = Grid((0.0,), (2.0**20 - 1,), 1.0), Quantiles(tuple(i / 100 for i in range(1, many + 1)))
+    method = Recursive(Setting(grid, given, Budget(1.0, 1e-6), ADD, bytes(16)))
+    bounds = np.array([80.0, 120.0, 160.0])
+    promised = method._ranks_exceed(1.0, bounds)
+    for cells in range(2, method._most + 1, 5):
+        scales = method._cells(1.0).over(cells).scales
+        assert (scales.errors_exceed(cells, bounds, method._between) <= 1.02 * promised + 1e-12).all(), cells
+
+
+HARD = {
+    "one end": np.repeat([0, 2**31 - 1], [245, 105]),
+    "two ties": np.repeat([10**9, 10**9 + 2**18], [200, 200]),
+    "dense": 10**9 + np.arange(1500) % 300,
+}
+
+
+@pytest.mark.parametrize("shape", HARD)
+def test_the_promise_of_nine_quantiles_in_a_wide_domain_holds_where_it_is_hardest(shape):
+    """40 runs at failure 0.1: 16 break with probability 1e-6. At one end errors reach a third of it."""
+    plan, values = plan_for(budget=Budget(1.0, 0.0), grid=Grid((0.0,), (2.0**31 - 1,), 1.0)), HARD[shape]
+    counts, whole = Counts.of(values), plan.rounds[-1].whole
+    found = [whole.release(counts, None, SeededNoise(seed)) for seed in range(40)]
+    errors = np.array([rank_errors(values, each).max() for each in found])
+    promised = plan.promises["rank_error"]
+    assert (errors > promised).sum() <= 15
+    if shape == "one end":
+        assert promised <= 3.3 * np.quantile(errors, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("many", "width", "neighbors", "most"), [(9, 100, ADD, 120), (9, 100, REPLACE, 224), (49, 100, ADD, 40)]
+)
+def test_the_promise_in_a_narrow_domain_joins_the_errors_of_ranks_and_searches(many, width, neighbors, most):
+    """They were 150, 296 and 67, when the bounds of both errors were added up and each was by Chernoff."""
+    given = tuple(i / (many + 1) for i in range(1, many + 1))
+    plan = plan_for(given, "recursive", Budget(1.0, 0.0), neighbors, Grid((0.0,), (width - 1.0,), 1.0))
+    assert plan.promises["rank_error"] <= most

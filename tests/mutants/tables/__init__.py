@@ -1,6 +1,7 @@
 from tests.mutants.tables import (
     accounting,
     clusters,
+    dates,
     doubled,
     groups,
     looks,
@@ -17,6 +18,7 @@ from tests.mutants.tables import (
 MUTANTS = (
     *clusters.ROUNDS,
     *clusters.NOISE,
+    *clusters.COSTS,
     *clusters.SAMPLES,
     *doubled.NOISE,
     *ordered.ROUNDS,
@@ -39,6 +41,7 @@ MUTANTS = (
     *questions.STRANDS,
     *questions.SHOWN,
     *rows.READY,
+    *dates.AXES,
     *statistics.TOTALS,
     *statistics.CONTRIBUTIONS,
     *statistics.KEYS,

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.tables.selections import (
     ACCOUNTANTS,
     BORDER,
+    FAR_RECORDS,
     FULLEST,
     WORST_DATA,
     charged,
@@ -93,6 +94,14 @@ ROUNDS = (
         "second moments are divided by the exact number of records",
         "count = max(1.0, sums[-1] / b)",
         "count = max(1.0, aggregate.totals[d] / b)",
+        nothing_but_noise("k_median", "drawn"),
+    ),
+    Mutant(
+        1,
+        "core/centers/moments.py",
+        "the mean is moved to the middle by the exact number of records",
+        "blurred = d * (self.sums.scale * b / count) ** 2",
+        "blurred = d * (self.sums.scale * b / max(1, aggregate.totals[d] / b)) ** 2",
         nothing_but_noise("k_median", "drawn"),
     ),
     Mutant(
@@ -412,6 +421,25 @@ NOISE = (
         'moved = moved[np.einsum("ij,ij->i", moved, moved) <= state.radius**2]',
         'moved = moved[np.einsum("ij,ij->i", moved, moved) >= 0]',
         spent("one_cluster", "auto"),
+    ),
+)
+
+COSTS = (
+    Mutant(
+        12,
+        _CORESET,
+        "nothing stands for records that noise hides",
+        "*self._with_hidden(frame, points, weights), self.k",
+        "points, weights, self.k",
+        FAR_RECORDS,
+    ),
+    Mutant(
+        12,
+        _CORESET,
+        "hidden records weigh as much in each cell as they should together",
+        "_HIDDEN * self.counts[0].scale / len(middles)",
+        "_HIDDEN * self.counts[0].scale",
+        FAR_RECORDS,
     ),
 )
 

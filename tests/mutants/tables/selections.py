@@ -46,6 +46,9 @@ FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "f
 WORST_DATA = Selection(("tests/core/one_cluster/practical/test_guarantee.py",), "worst_data or floor")
 """The floor of the choice of a region: its scores, and whether some region exceeds it on the worst data."""
 
+FAR_RECORDS = Selection(("tests/core/centers/test_coreset.py",), "hidden or few_far")
+"""Records that noise hides stand for little, and those far from all others are near a center."""
+
 BORDER = Selection(("tests/core/one_cluster/practical/test_wide_domains.py",), "border")
 """Records at the border of balls, where floats of squared distances are not exact."""
 

@@ -58,6 +58,14 @@ ROUNDS = (
         spent("sample_and_aggregate", "median"),
     ),
     Mutant(
+        12,
+        "core/sample_and_aggregate/aggregator.py",
+        "methods are compared without regard to their promises",
+        "(VOID if void else 0.0)",
+        "0.0",
+        Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), "auto and not near_the_best"),
+    ),
+    Mutant(
         1,
         "core/sample_and_aggregate/average.py",
         "answers are clamped to their exact range",

@@ -13,6 +13,9 @@ _SPLITS = "core/mechanisms/splits.py"
 _SUMS = "core/statistics/totals.py"
 _KEPT = "transforms/contributions.py"
 _BOUNDS = Selection(("tests/transforms/test_contributions.py",))
+_ROWS = "transforms/unit_rows.py"
+_SORTED = "transforms/sorted_words.py"
+_TOGETHER = Selection(("tests/transforms/test_unit_rows.py",))
 _TASK = Selection(("tests/core/statistics/test_task.py",))
 _OF_RANKS = ("tests/core/statistics/test_ranks.py",)
 
@@ -120,25 +123,73 @@ CONTRIBUTIONS = (
         12,
         _KEPT,
         "a unit keeps one group more",
-        "_rank(unit_of[order]) < contributing.groups",
-        "_rank(unit_of[order]) <= contributing.groups",
+        "_rank(unit_of[ranked]) < contributing.groups",
+        "_rank(unit_of[ranked]) <= contributing.groups",
         _BOUNDS,
     ),
     Mutant(
         12,
         _KEPT,
         "a unit keeps all rows of its groups",
-        "return np.flatnonzero(kept & keeps[of_pair])",
-        "return np.flatnonzero(keeps[of_pair])",
+        "full = keeps & (np.diff(np.append(begins, len(pair))) > contributing.rows)",
+        "full = keeps & (np.diff(np.append(begins, len(pair))) < 0)",
         _BOUNDS,
     ),
     Mutant(
         11,
         _KEPT,
         "of the rows of a unit in a group the first ones are kept",
-        "order = np.lexsort((*words, race, of_pair))",
-        'order = np.argsort(of_pair, kind="stable")',
+        "ranked = sorted_within(of_full, race, words)",
+        "ranked = np.arange(len(of_full))",
         _BOUNDS,
+    ),
+    Mutant(
+        11,
+        _KEPT,
+        "of a unit's groups those that are full are kept first",
+        "ranked = sorted_within(unit_of, hashes, (by_name[group_of],))",
+        "ranked = np.lexsort((-np.diff(np.append(begins, len(pair))), unit_of))",
+        _BOUNDS,
+    ),
+    Mutant(
+        11,
+        _SORTED,
+        "units whose hashes differ in low bits alone are mixed",
+        "if (found[1:] < found[:-1]).any():",
+        "if False:",
+        _TOGETHER,
+    ),
+    Mutant(
+        11,
+        _SORTED,
+        "rows of one hash are in the order in which they come",
+        "order = np.lexsort((*further, hashes, of))",
+        "pass",
+        _TOGETHER,
+    ),
+    Mutant(
+        12,
+        _ROWS,
+        "two units of one identity are one",
+        "changes |= rows[1:, 1] != rows[:-1, 1]",
+        "pass",
+        Selection(("tests/transforms/test_bound_units.py",), "equal_hashes"),
+    ),
+    Mutant(
+        11,
+        _ROWS,
+        "rows of a later piece have the labels of the first one",
+        "before.append(len(places))",
+        "before.append(0)",
+        _TOGETHER,
+    ),
+    Mutant(
+        11,
+        "transforms/unit_records.py",
+        "copies of a row have one hash where they are few",
+        "twice = ordered[1:][ordered[1:] == ordered[:-1]]",
+        "twice = ordered[1:][ordered[1:] == ordered[:-1]][_FEW:]",
+        _TOGETHER,
     ),
     Mutant(
         12,

@@ -1,5 +1,6 @@
 """Numbers and promises as a person reads them."""
 
+import numpy as np
 import pytest
 
 from core.budget import Budget, Spend
@@ -8,7 +9,7 @@ from core.k_cover.rounds import CountRows
 from core.one_cluster.found import Result
 from core.plan import Plan
 from pipelines.answers.one_cluster import certified, promises, unpromised
-from pipelines.answers.text import number, on_grid
+from pipelines.answers.text import key_text, number, on_grid
 from pipelines.errors import JobError
 from pipelines.plan import check_spend, grouped
 
@@ -79,3 +80,16 @@ def test_a_certificate_is_told_where_a_release_has_one():
     (fact,) = certified(Result((0.0,), 1.0, 1500, 1462), said)
     assert (fact.name, fact.lines, fact.note) == ("at least", ("1,462 rows",), "with probability 90%")
     assert certified(Result((0.0,), 1.0, 1500), said) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (["Berlin", 3, True], "Berlin, 3, true"),
+        ([np.bool_(False), np.datetime64("2013-01-31")], "false, 2013-01-31"),
+        (["", "  ", "a "], '"", "  ", "a "'),
+        (["\x1b[31m\n", "\u202eb"], r'"\u001b[31m\n", \u202eb'),
+    ],
+)
+def test_keys_can_be_told_apart(key, said):
+    assert key_text(key) == said

@@ -58,3 +58,11 @@ def test_a_changed_result_is_one_sentence(bench, release):
     refused = bench.shoal("report", str(bench.folder / "out"))
     assert refused.exit_code == 2
     assert refused.stderr == "shoal: result.radius is 'wide', which is not a value of its task.\n"
+
+
+def test_a_report_has_no_control_characters(bench, release):
+    release["software"]["python"] = "\x1b[31m\u202e3"
+    (bench.folder / "out" / "release.json").write_text(json.dumps(release))
+    assert bench.shoal("report", str(bench.folder / "out")).exit_code == 0
+    page = (bench.folder / "out" / "report.html").read_text()
+    assert r"python \x1b[31m\u202e3" in page and page.count("\n") > 100

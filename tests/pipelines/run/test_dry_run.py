@@ -183,6 +183,14 @@ def test_a_release_that_was_changed_is_told_in_a_sentence(bench, change, keeps_r
         assert (again.exit_code, again.stderr.splitlines(keepends=True)[-1]) == (2, says)
 
 
+def test_an_empty_release_is_not_run_again(bench, monkeypatch):
+    assert bench.run().exit_code == 0
+    (bench.folder / "out" / "release.json").write_text("")
+    monkeypatch.setattr(runs, "prepare_run", None)
+    for again in (bench.run(), bench.run({}, "--dry-run")):
+        assert again.exit_code == 2 and "release.json is not a release of schema 1" in again.stderr
+
+
 def test_an_interruption_is_an_event(bench, monkeypatch):
     from pipelines.cli import Terminated
 

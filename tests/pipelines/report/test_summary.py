@@ -1,0 +1,48 @@
+"""The lines of a release on a terminal."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.cells import cell_len
+
+from tests.pipelines.jobs import changes
+
+KEYS = ["", "\x1b[31mred", "\u202eleft", "\U0001f600", "<b>", "long" * 50, "x"]
+
+
+@pytest.fixture
+def odd(bench):
+    """The bench's rows with a column of odd keys."""
+    rows = pq.read_table(bench.rows)
+    keys = [KEYS[i % len(KEYS)] for i in range(len(rows))]
+    pq.write_table(rows.append_column("k", pa.array(keys)), bench.rows)
+    pq.write_table(pa.table({"k": KEYS}), bench.folder / "keys.parquet")
+    return bench
+
+
+def by_key(bench, task):
+    groups = {"columns": ["k"], "keys": str(bench.folder / "keys.parquet")}
+    return bench.run({**changes(task), "group_by": groups})
+
+
+def test_columns_of_odd_keys_are_aligned(odd):
+    done = by_key(odd, "statistics")
+    assert done.exit_code == 0, done.stderr
+    header, *rows = done.stdout.split("result.parquet:\n")[1].split("\n\n")[0].splitlines()
+    first = cell_len(header[: header.index("count")])
+    shown = {"".join(row[: row.index("  ")]) for row in rows}
+    assert shown == {'""', r"\x1b[31mred", r"\u202eleft", "\U0001f600", "<b>", "long" * 14 + "l...", "x"}
+    for row in rows:
+        key = row[: row.index("  ")]
+        blank = len(row) - len(key) - len(row[len(key) :].lstrip())
+        assert cell_len(key) + blank == first, row
+
+
+def test_a_line_of_a_group_names_an_odd_key(odd):
+    done = by_key(odd, "median")
+    assert done.exit_code == 0, done.stderr
+    names = [line.split(": The median")[0] for line in done.stdout.splitlines()[: len(KEYS)]]
+    assert names == ['""', r"\x1b[31mred", r"\u202eleft", "\U0001f600", "<b>", "long" * 14 + "l...", "x"]
+    page = (odd.folder / "out" / "report.html").read_text()
+    assert r"\x1b[31mred" in page and "&lt;b&gt;" in page and "long" * 50 in page
+    assert not {"\x1b", "\u202e"} & set(page)

@@ -1,0 +1,123 @@
+"""The rows of a unit meet, with what they hold, in an order that follows from them alone."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.domain import Grid
+from transforms.point_words import number_of_words, point_words, points_of
+from transforms.sorted_words import sorted_numbers, sorted_within, sorted_words
+from transforms.unit_keys import unit_keys
+from transforms.unit_records import hash_units, repeated
+from transforms.unit_rows import (
+    ShardRows,
+    joined_labels,
+    joined_rows,
+    unit_rows,
+)
+
+SALT = b"a salt of 16 byt"
+RNG = np.random.default_rng(0)
+WORDS = {
+    "hashes": RNG.integers(0, 2**64, 5000, dtype=np.uint64),
+    "copies": RNG.integers(0, 2**64, 50, dtype=np.uint64)[RNG.integers(0, 50, 3000)],
+    "small": RNG.integers(0, 100, 1000).astype(np.uint64),
+    "equal but for lower bits": np.uint64(7 << 40) + RNG.integers(0, 500, 1000).astype(np.uint64),
+    "one": np.array([2**64 - 1], dtype=np.uint64),
+    "none": np.empty(0, dtype=np.uint64),
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_words_are_sorted_and_equal_ones_stay_in_order(kind: str) -> None:
+    words = WORDS[kind].copy()
+    order, found = sorted_words(words)
+    assert order.tolist() == np.argsort(words, kind="stable").tolist()
+    assert np.array_equal(found, np.sort(words)) and np.array_equal(words, WORDS[kind])
+
+
+@pytest.mark.parametrize("top", [5, 2**20, 2**55])
+def test_numbers_are_sorted_and_equal_ones_stay_in_order(top: int) -> None:
+    for size in (0, 1, 2, 5000):
+        numbers = RNG.integers(0, top, size)
+        assert sorted_numbers(numbers).tolist() == np.argsort(numbers, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("most", [1, 40, 2**30])
+@pytest.mark.parametrize("top", [3, 2**64 - 1])
+def test_rows_of_one_hash_are_sorted_by_what_else_they_hold(most: int, top: int) -> None:
+    """Hashes that differ in the lowest bits alone are different, though these do not fit beside `of`."""
+    of, hashes = RNG.integers(0, most, 2000), RNG.integers(0, top, 2000, dtype=np.uint64)
+    further = RNG.permutation(2000)
+    order = sorted_within(of, hashes, (further,))
+    assert order.tolist() == np.lexsort((further, hashes, of)).tolist()
+
+
+@pytest.mark.parametrize("copies", [0, 1, 3, 400])
+def test_hashes_that_occur_again_are_found_and_no_others(copies: int) -> None:
+    """Also beside hashes that have the same upper half."""
+    hashes = np.append(RNG.integers(0, 2**64, 1000, dtype=np.uint64), np.arange(4, dtype=np.uint64))
+    hashes = np.append(hashes, hashes[:copies])
+    counts = Counter(hashes.tolist())
+    twice = [i for i, each in enumerate(hashes.tolist()) if counts[each] > 1]
+    assert sorted(repeated(hashes).tolist()) == twice
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3, 4])
+@pytest.mark.parametrize("wide", [False, True])
+def test_points_are_what_their_words_say(axes: int, wide: bool) -> None:
+    top = 2**61 if wide else 2**30
+    grid = Grid((0,) * axes, (top,) * axes, 1) if wide else Grid((0.0,) * axes, (float(top),) * axes, 1.0)
+    points = RNG.integers(0, top + 1, (100, axes))
+    words = np.stack(point_words(points, grid), axis=1)
+    assert words.shape == (100, number_of_words(grid)) and number_of_words(grid) == (
+        axes if wide else (axes + 1) // 2
+    )
+    assert points_of(words, grid).tolist() == points.tolist()
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("cities", [3, 5000])
+def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, cities: int) -> None:
+    """From two parts of the rows, with few labels and with more than a shard has rows."""
+    units = RNG.integers(0, 200, 3000)
+    column = pa.array([f"person {unit}" for unit in units]) if text else pa.array(units)
+    city = RNG.integers(0, cities, 3000)
+    gathered: dict[int, list[bytes]] = {}
+    for some in (slice(0, 2900), slice(2900, 3000)):
+        labels, place = np.unique([b"%d" % each for each in city[some]], return_inverse=True)
+        rows = ShardRows(16, SALT)
+        rows.add(unit_keys(column[some], SALT), [units[some].astype(np.uint64), place.astype(np.uint64)])
+        for number, piece in rows.pieces(labels):
+            gathered.setdefault(number, []).append(piece)
+    assert list(gathered) == list(range(16))
+    seen, found = Counter(), Counter()
+    for pieces in gathered.values():
+        kept = {}
+        for parts in itertools.permutations(pieces):
+            rows = joined_rows(parts)
+            assert rows is not None
+            names = joined_labels(parts, rows).to_pylist()
+            assert len(names) == len(set(names)) <= len(rows) + 3
+            shard = unit_rows(rows, hash_units(rows[:, 0], SALT), 2)
+            own = [(unit, names[label]) for unit, label in shard.words.tolist()]
+            first = np.flatnonzero(np.diff(shard.of_unit, prepend=-1))
+            assert len({unit for unit, _ in own}) == len(shard.ids) == len(first)
+            assert [own[i][0] for i in first[shard.of_unit]] == [unit for unit, _ in own]
+            kept[tuple(shard.ids.tolist())] = Counter(own)
+        assert len(kept) == 1  # in whatever order the pieces come
+        found += next(iter(kept.values()))
+        seen.update({unit for unit, _ in own})
+    assert set(seen.values()) == {1}
+    assert found == Counter((int(unit), b"%d" % each) for unit, each in zip(units, city, strict=True))
+
+
+def test_a_shard_without_rows_has_an_empty_piece() -> None:
+    rows = ShardRows(4, SALT)
+    assert list(rows.pieces()) == [(number, b"") for number in range(4)]
+    assert joined_rows([b"", b""]) is None
+    rows.add(pa.array([], pa.int64()), [np.empty(0, np.uint64)])
+    assert list(rows.pieces(np.array([b"a"]))) == [(number, b"") for number in range(4)]
