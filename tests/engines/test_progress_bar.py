@@ -26,7 +26,7 @@ def bench(tmp_path: Path) -> Bench:
 def bar(bench: Bench, *options: str) -> list[str]:
     """Run the job, and return the numbers of pieces that its bar showed, in order.
 
-    The bar shows none before a piece is done. How many different ones it shows depends on how long the job takes.
+    The bar shows none before a piece is done. How many it shows depends on how long the job takes.
     """
     command = [str(SHOAL), "run", bench.write(bench.job), "--runner", *options]
     seen, code = see(command, os.environ | PYTHON_WORKER)
