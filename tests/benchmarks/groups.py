@@ -1,9 +1,9 @@
 """Statistics by group on real data, beside a baseline by hand, PipelineDP and OpenDP, all at the same budget.
 
 The baseline splits epsilon evenly between count and sum, gives each Laplace noise, and divides them. Errors
-are medians over runs of the median over groups: of a count in rows, of a sum and a mean in parts of the
-column's largest value. Private groups are compared where every way finds them in at least half of its runs;
-ways that mostly find none are left out of that.
+are medians over runs of the mean over groups: of a count in rows, of a sum in parts of the column's largest
+value, and so of a mean, where a group weighs as many as its rows. Private groups are compared where every way
+finds them in at least half of its runs; ways that mostly find none are left out of that.
 
 A second table has the median as the only measure, beside the task `quantiles` on the rows of each group, and
 the exact median by numpy. Its errors are medians over runs of the mean over the released groups: of the
@@ -148,19 +148,19 @@ class Truth:
     high: float
 
     def errors(self, found: Found, compared: set[str]) -> tuple[float, float, float]:
-        """Return the median errors of those compared groups that a run found."""
+        """Return the errors of those compared groups that a run found; see the top of this file."""
         there = sorted(set(found) & compared)
         if not there:
             return (np.nan, np.nan, np.nan)
         place = np.searchsorted(self.keys, there)
         true_counts, true_sums = self.counts[place], self.sums[place]
         counts, sums, means = np.array([found[key] for key in there], dtype=float).T
-        off = (
-            np.abs(counts - true_counts),
-            np.abs(sums - true_sums) / self.high,
-            np.abs(means - true_sums / true_counts) / self.high,
+        of_means = np.abs(means - true_sums / true_counts) / self.high
+        return (
+            float(np.abs(counts - true_counts).mean()),
+            float(np.abs(sums - true_sums).mean() / self.high),
+            float(np.average(of_means, weights=true_counts)),
         )
-        return tuple(float(np.median(each)) for each in off)  # type: ignore[return-value]
 
 
 def in_common(ways: Iterable[Sequence[Found]]) -> set[str]:
