@@ -142,7 +142,7 @@ def trial(job: Job, folder: Path) -> dict[str, Any]:
     """
     values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
     values["input"] |= {"path": str(folder / "rows.parquet")}
-    for key in ("where", "derive", "join", "count"):
+    for key in ("types", "where", "derive", "join", "count"):
         values["input"].pop(key, None)
     values["privacy"].pop("ledger", None)
     return {**values, "output": str(folder / "out"), "run_id": "trial"}
