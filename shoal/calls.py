@@ -36,7 +36,7 @@ def run(job: Job, data: Data | None = None) -> Release:
     Args:
         job: a mapping, the text of a job file, or the path of one.
         data: the rows: a table of pandas, polars or pyarrow, a path as in `input.path`, or a list of local
-            Parquet files. A table is written to a private temporary file, which is removed at the end.
+            files. A table is written to a private temporary file, which is removed at the end.
 
     Raises:
         ShoalError: the job or the data is wrong, the ledger refuses the run, or the run failed. The text is

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.errors import JobError, quoted
+from transforms.file_format import ENDINGS
 
 Data = Any
-"""A table of pandas, polars or pyarrow, a path as in `input.path`, or a list of local Parquet files."""
+"""A table of pandas, polars or pyarrow, a path as in `input.path`, or a list of local files."""
 
-_ALLOWED = "give a table of pandas, polars or pyarrow, a path, or a list of Parquet files"
+_ALLOWED = "give a table of pandas, polars or pyarrow, a path, or a list of files"
 _ROW_GROUP = 1 << 17  # rows; each is read by one thread
 _FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
 """What Arrow raises for values that it cannot store. The text may quote a value, so it is not repeated."""
@@ -91,8 +92,8 @@ def _without_views(table: pa.Table) -> pa.Table:
     return table
 
 
-def _write(table: pa.Table, path: str) -> None:
-    pq.write_table(table, path, row_group_size=_ROW_GROUP, compression="zstd")
+def _write(table: pa.Table, where: str | pa.NativeFile) -> None:
+    pq.write_table(table, where, row_group_size=_ROW_GROUP, compression="zstd")
 
 
 def _is_plain(values: Any) -> bool:
@@ -107,7 +108,7 @@ def _is_plain(values: Any) -> bool:
 def _is_storable(column: pa.ChunkedArray) -> bool:
     """Return whether Parquet can store a column."""
     try:
-        _write(pa.table({"column": column}), os.devnull)
+        _write(pa.table({"column": column}), pa.MockOutputStream())  # a path would be removed after a failure
     except _FAILURES:
         return False
     return True
@@ -139,7 +140,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _place_files(files: Sequence[Any], place: str) -> str:
-    """Link or copy files to a new folder at `place`, in which they are named by their numbers; return it.
+    """Link or copy files to a new folder at `place`, which is returned.
+
+    There they are named by their numbers, with the endings that say their formats.
 
     Raises:
         JobError: an item is not the path of a file, or two are of the same file.
@@ -151,15 +154,16 @@ def _place_files(files: Sequence[Any], place: str) -> str:
     for number, file in enumerate(files):
         item = f"data[{number}] is {quoted(file)}"
         if not isinstance(file, str | os.PathLike) or "://" in os.fspath(file):
-            raise JobError(f"{item}: give the path of a local Parquet file.")
+            raise JobError(f"{item}: give the path of a local file.")
         path = os.path.realpath(os.path.expanduser(file))
         if not os.path.isfile(path):
-            raise JobError(f"{item}, which is not a file: give the path of a local Parquet file.")
+            raise JobError(f"{item}, which is not a file: give the path of a local file.")
         status = os.stat(path)
         first = seen.setdefault((status.st_dev, status.st_ino), number)
         if first != number:
             raise JobError(f"{item}, the same file as data[{first}], whose rows would count twice.")
-        own = os.path.join(place, f"{number:06}.parquet")
+        ending = next((known for known in ENDINGS if os.fspath(file).endswith(known)), ".parquet")
+        own = os.path.join(place, f"{number:06}{ending}")
         try:
             os.link(path, own)
         except OSError:  # it is on another disk, or of another user

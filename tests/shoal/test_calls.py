@@ -59,12 +59,15 @@ def counts(release: shoal.Release) -> list[int]:
     return release.table.column("count").to_pylist()
 
 
-@pytest.mark.parametrize("kind", ["table", "stream", "path", "files"])
+@pytest.mark.parametrize("kind", ["table", "stream", "path", "files", "csv"])
 def test_rows_are_given_in_several_ways(kind: str, tmp_path: Path, temporary: Path) -> None:
     files = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
     pq.write_table(PEOPLE[:1500], files[0])
     pq.write_table(PEOPLE[1500:], files[1])
-    data = {"table": PEOPLE, "stream": Stream(PEOPLE), "path": tmp_path / "*.parquet", "files": files}[kind]
+    csv = tmp_path / "people.csv"
+    csv.write_text("\n".join(["city,age", *(f"Ulm,{age}" for age in AGES)]))
+    kinds = {"stream": Stream(PEOPLE), "path": tmp_path / "*.parquet", "files": files, "csv": [csv]}
+    data = kinds.get(kind, PEOPLE)
     assert counts(shoal.run(JOB, data)) == COUNTS
     assert list(temporary.iterdir()) == []
     assert pq.read_table(files).num_rows == len(AGES)

@@ -46,6 +46,20 @@ def test_several_files_are_one_folder(tmp_path: Path) -> None:
     assert stored(files, tmp_path / "place").column("x").to_pylist() == [1, 2]
 
 
+def test_files_keep_the_endings_that_say_their_formats(tmp_path: Path) -> None:
+    names = ["a.csv", "b.csv.gz", "c.parquet", "d", "e.jsonl"]
+    for name in names:
+        (tmp_path / name).touch()
+    place = place_data([str(tmp_path / name) for name in names], str(tmp_path / "data"), {})
+    assert sorted(name[6:] for name in os.listdir(place)) == [
+        ".csv",
+        ".csv.gz",
+        ".jsonl",
+        ".parquet",
+        ".parquet",
+    ]
+
+
 def test_files_that_cannot_be_linked_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def link(*_: Any) -> None:
         raise PermissionError
@@ -62,7 +76,7 @@ def test_files_that_cannot_be_linked_are_copied(tmp_path: Path, monkeypatch: pyt
         (pa.array([1]), "data is a pyarrow.lib.Int64Array"),
         (pa.table({"x": [1]}).to_reader(), "data is a pyarrow.lib.RecordBatchReader"),
         ([], "data is an empty list"),
-        ([1], r"data\[0\] is 1: give the path of a local Parquet file"),
+        ([1], r"data\[0\] is 1: give the path of a local file"),
         (["gs://bucket/x.parquet"], r"data\[0\] is 'gs://bucket/x.parquet': give the path of a local"),
         (["nowhere.parquet"], r"data\[0\] is 'nowhere.parquet', which is not a file"),
         ([__file__, os.path.relpath(__file__)], r"data\[1\] is .*, the same file as data\[0\]"),
