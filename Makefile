@@ -116,8 +116,8 @@ format: install ## put the code in its canonical form
 	$(BIN)/ruff format .
 
 lock: install ## rewrite the locks from pyproject.toml; LOCKFLAGS=--upgrade takes newer versions
-	$(COMPILE) --output-file requirements.txt > /dev/null
-	$(COMPILE) --extra dev --output-file requirements-dev.txt > /dev/null
+	$(COMPILE) --extra demo --extra gcp --output-file requirements.txt > /dev/null
+	$(COMPILE) --extra demo --extra gcp --extra dev --output-file requirements-dev.txt > /dev/null
 
 clean: ## remove .venv and everything that was made
 	rm -rf .venv build demo-out bench-out *.egg-info .*_cache .hypothesis

@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Mapping
 
-import airportsdata
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.errors import JobError
 from pipelines.storage.local_folder import LocalFolder
 from pipelines.storage.locate import absolute
+from transforms.extras import needs
 
 _JOB = """\
 # The smallest region that holds about 1,500 of the world's airports.
@@ -64,6 +64,8 @@ def write_demo(folder: str) -> str:
 
 
 def _airports() -> bytes:
+    with needs("demo", "The demo"):
+        import airportsdata
     airports = pa.Table.from_pylist([dict(airport) for airport in airportsdata.load().values()])
     sink = pa.BufferOutputStream()
     table = airports.select(["icao", "name", "country", "lat", "lon"])

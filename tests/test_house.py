@@ -34,8 +34,10 @@ def locked(lock: str) -> dict[str, str]:
 
 
 def declared() -> list[str]:
-    """Return the runtime requirements in pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    """Return the runtime requirements in pyproject.toml, with those of the extras of the image."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    return [*project["dependencies"], *extras["demo"], *extras["gcp"]]
 
 
 @pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from core.errors import ShoalError
+from transforms.extras import needs
 from transforms.file_format import NAMES, Format, format_of
 from transforms.name_pattern import FILE, FOLDER, NamePattern, is_glob, parse_glob
 
@@ -276,8 +277,9 @@ def _object_storage() -> fs.FileSystem:
             endpoint_override=emulator.netloc,
             retry_time_limit=_RETRIED,
         )
-    import google.auth  # imported here, since local input needs no cloud client
-    import google.auth.exceptions
+    with needs("gcp", f"input.path: {_GCS}"):
+        import google.auth  # imported here, since local input needs no cloud client
+        import google.auth.exceptions
 
     try:
         google.auth.default()  # fails at once without credentials; pyarrow would retry

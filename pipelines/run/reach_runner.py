@@ -20,6 +20,7 @@ from apache_beam.runners.portability.prism_runner import PrismJobServer
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from pipelines.errors import JobError, RunError
+from transforms.extras import needs
 
 _SECONDS = 5.0
 _MOST_BYTES = 100_000
@@ -72,13 +73,15 @@ def check_credentials(options: beam.PipelineOptions) -> None:
 
     Raises:
         RunError: there are none.
+        MissingExtra: the client is not installed.
     """
     cloud = options.view_as(beam.GoogleCloudOptions)
     if options.view_as(beam.StandardOptions).runner != "DataflowRunner" or cloud.no_auth:
         return
-    try:
+    with needs("gcp", "--runner is DataflowRunner, which"):
         import google.auth  # slow, and only Dataflow needs it
-
+        import google.cloud.dataflow
+    try:
         google.auth.default(scopes=cloud.gcp_oauth_scopes)
     except Exception:  # its text may quote a file
         raise RunError(

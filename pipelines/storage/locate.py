@@ -6,6 +6,7 @@ import posixpath
 from pipelines.errors import JobError
 from pipelines.storage.folder import GCS, Folder
 from pipelines.storage.local_folder import LocalFolder
+from transforms.extras import needs
 
 
 def open_folder(path: str) -> Folder:
@@ -13,9 +14,11 @@ def open_folder(path: str) -> Folder:
 
     Raises:
         JobError: the scheme is not supported.
+        MissingExtra: its packages are not installed.
     """
     if path.startswith(GCS):
-        from pipelines.storage.object_storage import ObjectFolder
+        with needs("gcp", f"{path}: {GCS}"):
+            from pipelines.storage.object_storage import ObjectFolder
 
         return ObjectFolder(path.rstrip("/"))
     if "://" in path:
