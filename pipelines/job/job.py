@@ -330,7 +330,11 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
     Raises:
         JobError: the job is invalid; one sentence per problem.
     """
-    raw = read_job_text(path, overrides)
+    return check_raw(read_job_text(path, overrides))
+
+
+def check_raw(raw: dict[str, Any]) -> Any:
+    """Check a job given as a mapping, of one question or of several; see `load_job`."""
     return check_several(raw) if QUESTIONS in raw else check_job(raw)
 
 
