@@ -44,6 +44,7 @@ MUTANTS = (
     *dates.AXES,
     *statistics.TOTALS,
     *statistics.CONTRIBUTIONS,
+    *statistics.LEFT_OUT,
     *statistics.KEYS,
     *statistics.RANKS,
 )
