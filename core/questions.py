@@ -15,6 +15,10 @@ Why the joint spend holds. Fix two neighbors. Each question makes its own record
 - In a question with contributions a unit has several records, in several groups, as many as its bounds allow;
   see `transforms.contributions.Contributing`. These, too, are a function of the unit's own rows. All draws of
   such a question are made for a change of all of them.
+- A question about each of several groups by itself is many runs on disjoint records. A neighbor changes the
+  records of some of them, and the draws of the others have the same distribution for both neighbors, whatever
+  was drawn before. So only the draws of the changed groups compose with those of other questions. These are
+  `core.groups.GroupedPlan.mechanisms`.
 - Under `replace_one` the number of records is public: of each question its own, but for those with groups or
   contributions, whose draws are made for any replacement. Neighbors are databases that differ in one row (or
   unit) and have the same number of records in every question in which it is public.
@@ -34,12 +38,13 @@ each question gets a salt of its own.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from core.budget import Accountant, Budget, Mechanism, Spend, spend
-from core.draws import charged
+from core.draws import Charged
 from core.errors import InvalidValue
-from core.plan import Plan
 from core.privacy_filter import at_most
+from core.rounds import State
 
 _MOST = 64.0  # a factor above it is not looked for
 _WORTH = 1.01  # what planning again must be able to gain
@@ -48,7 +53,32 @@ _EXACT = 1e-3  # relative precision of an estimated factor
 _TRIES = 6  # most plans of each question
 _WHOLE = 1 - 1e-12  # so that parts of delta never add up to more than delta
 
-PlanOne = Callable[[Budget], Plan]
+
+class Planned(Protocol):
+    """The plan of a question: a `core.plan.Plan`, or that of each of several groups."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Every draw of its rounds that may tell neighbors apart."""
+
+    @property
+    def rounds(self) -> tuple[Charged, ...]:
+        """The rounds of the question, or of each group."""
+
+    @property
+    def start(self) -> State:
+        """The state before the first round."""
+
+    @property
+    def method(self) -> str:
+        """The method that will run."""
+
+    @property
+    def hides(self) -> str | None:
+        """What the answer hides, in words, if that is less than the neighbor relation says; else None."""
+
+
+PlanOne = Callable[[Budget], Planned]
 """Plans one question with a budget."""
 
 
@@ -64,14 +94,14 @@ class JointPlan:
         spend: what all draws of all questions spend together.
     """
 
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, Planned]
     budgets: Mapping[str, Budget]
     factor: float
     spend: Spend
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Every draw of noise that the rounds of all questions hold."""
+        """Every draw of all questions that may tell neighbors apart."""
         return tuple(draw for plan in self.plans.values() for draw in plan.mechanisms)
 
     @property
@@ -92,7 +122,7 @@ class JointPlan:
 
     def recomputed(self, delta: float) -> Spend:
         """Return what the draws spend that the rounds really hold."""
-        draws = [charged(plan.rounds) for plan in self.plans.values()]
+        draws = [plan.mechanisms for plan in self.plans.values()]
         return _joint(draws, [budget.delta for budget in self.budgets.values()], delta)
 
 

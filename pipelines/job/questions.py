@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 
@@ -28,9 +28,7 @@ _OF_INPUT = ("columns", "keep", "order", "checks")
 _NEEDED = ("task", "columns", "domain", "params")
 _KEYS = (*_NEEDED, "share", "keep", "order", "checks")
 _OF_SOME = ("group_by", "contributions")
-"""Keys of questions by the one task that counts all groups in one round."""
-
-_WITH_GROUPS = "statistics"
+"""Keys of questions whose task may be asked about groups."""
 
 _MOST = 100
 """Questions of a job."""
@@ -193,11 +191,6 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
         raise JobError(f"{where}.task is {task}, which needs a job of its own: leave it out of {QUESTIONS}.")
     keys = (*_KEYS, *_of_task(models[task]))
     unknown = [key for key in question if key not in keys]
-    if unknown and unknown[0] in _OF_SOME:
-        raise JobError(
-            f"{where}.{unknown[0]} is given: only {_WITH_GROUPS} has groups beside other questions; "
-            "answers of another task for each group need a job of their own."
-        )
     if unknown:
         raise JobError(f"{where}.{unknown[0]} is not a known key: the keys of {where} are {', '.join(keys)}.")
     needed = [key for key in _NEEDED if key != "params" or models[task].model_fields[key].is_required()]
@@ -208,11 +201,7 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
 
 def _of_task(model: type[BaseModel]) -> list[str]:
     """Return the keys that a question has because of its task; see `_OF_SOME`."""
-    return list(_OF_SOME) if _task_of(model) == _WITH_GROUPS else []
-
-
-def _task_of(model: type[BaseModel]) -> str:
-    return str(get_args(model.model_fields["task"].annotation)[0])
+    return [key for key in _OF_SOME if key in model.model_fields]
 
 
 def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tests.pipelines.every_plan import GroupSetting, blocks, grouped_plans
 from tests.pipelines.probing import Probe, loss
 from tests.pipelines.test_every_plan import aggregate, released
 from tests.pipelines.test_every_sensitivity import extremes
-from transforms.split_groups import ReaderOfGroups
+from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 _GROUPS = 3
 _UNIT = np.uint64(1 << 40)
@@ -50,7 +50,7 @@ def database(setting: GroupSetting, shape: str, more: list[Record]) -> list[list
     groups = np.arange(len(points)) % _GROUPS
     groups[len(points) - len(more) :] = [group for group, _ in more]
     whole = Block(points, ids, None, groups)
-    reader = ReaderOfGroups(_Given(), _GROUPS, points.shape[1], b"sixteen secrets.")
+    reader = ReaderOfGroups.one(_Given(), GroupSplit(_GROUPS, points.shape[1], b"sixteen secrets."))
     split: list[list[Block]] = [[] for _ in range(_GROUPS)]
     for number, block in reader.blocks_of([whole], range(_GROUPS)):
         split[number].append(block)
