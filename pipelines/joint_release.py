@@ -10,8 +10,8 @@ discarded. So at most one draw of each question is ever shown, some of one attem
 costs no more than one attempt does: questions compose in sequence, each with a charge of its own, so it makes
 no difference whether two questions were answered by one attempt or by two, or even from two versions of the
 input. The parts of one table, and the groups of one question, compose in parallel, and that needs the same
-records. So all groups are in one file; for parts see `pipelines.table.Attempt`. An attempt does need the noise
-of the stored tables: a table of an attempt that planned other noise is refused.
+records. So all groups are in one file; for parts see `pipelines.table.Attempt`. It does need the same noise:
+a table of an attempt that planned other noise is refused.
 """
 
 import hashlib

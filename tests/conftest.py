@@ -91,6 +91,8 @@ SLOW = (
     "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[k_cover*",
     "pipelines/test_every_sensitivity.py::test_what_a_draw_spends_is_charged[questions-*",
     "pipelines/test_every_smooth_bound.py*",
+    "pipelines/test_grouped_questions.py::test_each_group_of_a_question_has_the_aggregates*",
+    "pipelines/test_grouped_questions.py::test_one_release_has_all_groups*",
     "pipelines/test_groups.py::test_a_report_shows_some_groups*",
     "pipelines/test_groups.py::test_changed_groups_are_one_sentence*",
     "pipelines/test_groups.py::test_commands_on_groups*",

@@ -476,10 +476,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.params.parts": 3},
         "questions.by_city asks for a table in parts",
     ),
-    "groups of another task": (
-        {f"{SPOT}.group_by": GROUPED["by_city"]["group_by"]},
-        f"{SPOT}.group_by is given: only statistics has groups beside other questions",
-    ),
     "a key of floats": (
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.group_by.columns": ["x"]},
         "questions.by_city.group_by.columns: x is double in part.parquet; keys are",

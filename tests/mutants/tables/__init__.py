@@ -40,6 +40,7 @@ MUTANTS = (
     *questions.COSTS,
     *questions.STRANDS,
     *questions.SHOWN,
+    *questions.GROUPS,
     *rows.READY,
     *dates.AXES,
     *statistics.TOTALS,
