@@ -68,6 +68,11 @@ class QuestionsJob:
         return cast("str | None", self._any.unit)
 
     @property
+    def count(self) -> str | None:
+        """Column of how many records a row stands for; None where each row is one."""
+        return cast("str | None", self._any.count)
+
+    @property
     def output(self) -> str:
         """The folder of the release."""
         return cast(str, self._any.output)
