@@ -40,7 +40,8 @@ def check_prepared(
             "be public, but it may change where a row is replaced, by a condition or a null; use "
             "add_or_remove_one."
         )
-    if privacy.ledger is not None and unit is not None and (unit in _made(given) or _may_be_joined(given)):
+    derived = unit in _made(given) or _may_be_joined(given)
+    if privacy.ledger is not None and unit is not None and derived:
         raise ValueError(
             f"input.unit is {unit} and privacy.ledger is given: a ledger hides units of a column of the "
             "files, so leave out the ledger, or give input.join.columns and a unit that is in the files."
@@ -77,8 +78,8 @@ def check_count(given: RowsInput, keys: Sequence[str], privacy: Privacy) -> None
         )
     if privacy.ledger is not None and (count in _made(given) or _may_be_joined(given)):
         raise ValueError(
-            f"input.count is {count} and privacy.ledger is given: a ledger hides records that a column of the "
-            "files counts, so leave out the ledger, or give input.join.columns and a count of the files."
+            f"input.count is {count} and privacy.ledger is given: a ledger hides records that a column of "
+            "the files counts, so leave out the ledger, or give input.join.columns and a count of the files."
         )
 
 

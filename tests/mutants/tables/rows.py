@@ -146,7 +146,7 @@ READY = (
         12,
         "pipelines/job/prepared.py",
         "a ledger counts units of two meanings together",
-        "if privacy.ledger is not None and unit is not None and (unit in _made(given) or _may_be_joined(given)):",
+        "if privacy.ledger is not None and unit is not None and derived:",
         "if False:",
         _JOBS,
     ),
