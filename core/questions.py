@@ -22,6 +22,11 @@ Why the joint spend holds. Fix two neighbors. Each question makes its own record
 - Under `replace_one` the number of records is public: of each question its own, but for those with groups or
   contributions, whose draws are made for any replacement. Neighbors are databases that differ in one row (or
   unit) and have the same number of records in every question in which it is public.
+- Under a policy a question has its own universe, and so its own secret pairs of points. Two rows are a secret
+  pair of the job if in every question their points are equal or a secret pair of that question. Neighbors
+  differ in one row, replaced by another that forms a secret pair of the job with it. In a question that makes
+  no use of the policy any replacement costs what its plan says, so this one does, too. Known counts are
+  refused, because under them neighbors of one question may differ in several records.
 
 So neighbors of the job are neighbors of, or equal for, every question, and each draw of a question costs what
 its plan says. The rounds of a question use the answers of its own earlier draws, and no answer of another
@@ -43,6 +48,7 @@ from typing import Protocol
 from core.budget import Accountant, Budget, Mechanism, Spend, spend
 from core.draws import Charged
 from core.errors import InvalidValue
+from core.policy import Policy
 from core.privacy_filter import at_most
 from core.rounds import State
 
@@ -76,6 +82,10 @@ class Planned(Protocol):
     @property
     def hides(self) -> str | None:
         """What the answer hides, in words, if that is less than the neighbor relation says; else None."""
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that the promise needs; None where every pair of values is hidden."""
 
 
 PlanOne = Callable[[Budget], Planned]
@@ -116,9 +126,12 @@ class JointPlan:
         return "; and ".join(less) or None
 
     @property
-    def policy(self) -> None:
-        """The policy that the promise needs: none, because questions take no policy."""
-        return None
+    def policy(self) -> Policy | None:
+        """A policy that the promise needs, that of the first question whose noise needs it; None without any.
+
+        It is of that question's universe, so it says no more than whether the promise is weaker.
+        """
+        return next((plan.policy for plan in self.plans.values() if plan.policy is not None), None)
 
     def recomputed(self, delta: float) -> Spend:
         """Return what the draws spend that the rounds really hold."""

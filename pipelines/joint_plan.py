@@ -14,7 +14,7 @@ from core.plan import Plan
 from core.privacy_filter import at_most
 from core.questions import JointPlan, Planned, plan_together
 from core.rounds import parts_of
-from pipelines.answers.text import hides, number
+from pipelines.answers.text import SECRET_PAIRS_OF_ALL, hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.grouped_plan import describe_grouped, plan_job, show_grouped
 from pipelines.job.groups import MOST_GROUPS, GroupsJob
@@ -117,12 +117,23 @@ def describe_joint_privacy(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]
         "delta": job.privacy.delta,
         "neighbors": job.privacy.neighbors,
         "unit": job.unit,
-        "policy": None,
-        "hides": plan.hides or hides(job.privacy.neighbors, job.unit),
+        "policy": _policy(job),
+        "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
         "accountant": plan.spend.accountant,
         "factor": plan.factor,
     }
+
+
+def _policy(job: QuestionsJob) -> dict[str, Any] | None:
+    policy = job.privacy.policy
+    return None if policy is None else policy.model_dump(mode="json")
+
+
+def _hides(job: QuestionsJob, plan: JointPlan) -> str:
+    if plan.policy is not None:
+        return SECRET_PAIRS_OF_ALL
+    return plan.hides or hides(job.privacy.neighbors, job.unit)
 
 
 def describe_joint(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:

@@ -30,6 +30,9 @@ _KEYS = (*_NEEDED, "share", "keep", "order", "checks")
 _OF_SOME = ("group_by", "contributions")
 """Keys of questions whose task may be asked about groups."""
 
+_OF_ITS_DOMAIN = re.compile(r"privacy\.policy( and group_by|\.\w+ has .* for \d+ ax)")
+"""Sentences on what does not suit the domain or the groups of one question."""
+
 _MOST = 100
 """Questions of a job."""
 
@@ -109,6 +112,8 @@ def table_name(question: str) -> str:
 
 def in_question(name: str, sentence: str) -> str:
     """Return a sentence about a question's own job, with its fields as they are in the job of all."""
+    if _OF_ITS_DOMAIN.match(sentence):
+        return f"{QUESTIONS}.{name}: {sentence}"
     of_input = "|".join(_OF_INPUT)
     there = re.sub(rf"(?<![\w.])input\.({of_input})\b", rf"{QUESTIONS}.{name}.\1", sentence)
     own = "domain|params|" + "|".join(_OF_SOME)
@@ -212,10 +217,12 @@ def _of_task(model: type[BaseModel]) -> list[str]:
 def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question as a job file of its own."""
     privacy = raw.get("privacy")
-    if isinstance(privacy, dict) and privacy.get("policy") is not None:
+    policy = privacy.get("policy") if isinstance(privacy, dict) else None
+    own_points = [key for key in ("graph", "constraints") if isinstance(policy, dict) and policy.get(key)]
+    if own_points:
         raise JobError(
-            f"privacy.policy is given beside {QUESTIONS}: a policy is about one domain, so give the question "
-            "a job of its own."
+            f"privacy.policy.{own_points[0]} is given beside {QUESTIONS}: it is about points of one domain, "
+            "but each question has its own, so give the question a job of its own."
         )
     own = {key: question[key] for key in _OF_INPUT if key in question}
     others = {key: question[key] for key in ("task", "domain", "params", *_OF_SOME) if key in question}

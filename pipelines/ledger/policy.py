@@ -91,6 +91,11 @@ def why_not(
             f"promises to hide {job.privacy.neighbors} of whole rows, but the job hides less: {plan.hides}. "
             "Run it without a ledger."
         )
+    if plan.policy is not None and isinstance(job, QuestionsJob):
+        return (
+            "promises one neighbor relation, but under privacy.policy each question of the job has secret "
+            "pairs of its own: run it without a ledger, or give the questions jobs of their own."
+        )
     if plan.policy is None:
         if policy is None or not policy.policy.constraints:
             return None

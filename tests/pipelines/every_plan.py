@@ -277,6 +277,8 @@ JOINT: dict[str, tuple[str, ...]] = {
     "contributed": ("statistics", "statistics", "k_means", "quantiles"),
     "by_group": ("histogram", "k_means", "statistics", "cdf"),
     "by_group_of_units": ("quantiles", "k_means", "statistics", "median"),
+    "under_distance": ("cdf", "statistics", "quantiles", "ranges"),
+    "under_attribute": ("histogram", "threshold", "k_means", "statistics"),
 }
 """Tasks of jobs of several questions; each question is a setting of its own."""
 
@@ -285,6 +287,8 @@ PUBLIC = {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
 JOINT_MORE: dict[str, dict[str, dict[str, Any]]] = {
     "grouped": {"statistics": {"group_by": PRIVATE}},
     "contributed": {"statistics": {"group_by": PRIVATE, "contributions": {"groups": 2, "rows": 3}}},
+    "under_distance": {"statistics": {"checks": 0.0}, "ranges": {"checks": 0.0}},
+    "under_attribute": {"threshold": {"checks": 0.0}, "statistics": {"checks": 0.0}},
     "by_group": {"histogram": PUBLIC, "k_means": PUBLIC},
     "by_group_of_units": {
         "quantiles": {**PUBLIC, "contributions": {"groups": 2}, "checks": 0.0},
@@ -293,6 +297,12 @@ JOINT_MORE: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """Further keys of questions by their task, by the name of their job."""
+
+JOINT_POLICIES: dict[str, dict[str, Any]] = {
+    "under_distance": {"distance": 2.0**-8},
+    "under_attribute": {"secrets": "attribute"},
+}
+"""The policy of a job, under `replace_one`, by the name of the job."""
 
 
 @dataclass(frozen=True)
@@ -331,7 +341,10 @@ def joint_plans() -> dict[str, tuple[QuestionsJob, JointPlan]]:
         for relation in ("add_or_remove_one", "replace_one"):
             asked = tuple(task for task in tasks if task in SETTINGS_OF)
             if asked:
-                job = check_several(joint_job(asked, relation, JOINT_MORE.get(name, {})))
+                raw = joint_job(asked, relation, JOINT_MORE.get(name, {}))
+                if relation == "replace_one" and name in JOINT_POLICIES:
+                    raw["privacy"]["policy"] = JOINT_POLICIES[name]
+                job = check_several(raw)
                 salts = {question: SALT[:-1] + bytes([i]) for i, question in enumerate(job.jobs)}
                 found[f"{name}-{relation}"] = job, make_joint_plan(job, salts)
     return found

@@ -149,6 +149,7 @@ SHOWN = (
     ),
 )
 
+_POLICIES = Selection(("tests/pipelines/test_questions.py",), "policy or known")
 _OF_GROUPS = Selection(("tests/pipelines/test_grouped_questions.py",), "aggregates")
 
 GROUPS = (
@@ -199,5 +200,29 @@ GROUPS = (
         "if groups > MOST_GROUPS:",
         "if groups > 10 * MOST_GROUPS:",
         Selection(("tests/pipelines/test_grouped_questions.py",), "one_sentence"),
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "a job under a policy says that it hides every replacement",
+        "return next((plan.policy for plan in self.plans.values() if plan.policy is not None), None)",
+        "return None",
+        _POLICIES,
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "only the policy of the first question counts",
+        "return next((plan.policy for plan in self.plans.values() if plan.policy is not None), None)",
+        "return next(iter(self.plans.values())).policy",
+        _POLICIES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/questions.py",
+        "known counts of the domain of one question are those of another one",
+        'for key in ("graph", "constraints") if',
+        'for key in ("graph",) if',
+        _POLICIES,
     ),
 )
