@@ -41,7 +41,8 @@ def summary_of(folder: Folder, release: Mapping[str, Any]) -> list[str]:
         return _of_one(release, None if release.get("table") else read_rows(folder, release))
     lines, tables = [], read_answer_rows(folder, release)
     for name, one in answers_of(release).items():
-        lines += [f"{name}:", *(f"  {line}" for line in _of_one(one, tables[name])), ""]
+        own = _of_groups(one) if "groups" in one else _of_one(one, tables[name])
+        lines += [f"{name}:", *(f"  {line}".rstrip() for line in own), ""]
     privacy = release["privacy"]
     return [
         *lines,

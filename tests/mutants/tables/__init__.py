@@ -41,11 +41,13 @@ MUTANTS = (
     *questions.COSTS,
     *questions.STRANDS,
     *questions.SHOWN,
+    *questions.GROUPS,
     *rows.READY,
     *files.READING,
     *dates.AXES,
     *statistics.TOTALS,
     *statistics.CONTRIBUTIONS,
+    *statistics.LEFT_OUT,
     *statistics.KEYS,
     *statistics.RANKS,
 )
