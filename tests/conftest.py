@@ -77,6 +77,7 @@ SLOW = (
     "pipelines/test_element_counts.py::test_neither_does_it_for_several_questions*",
     "pipelines/test_element_counts.py::test_neither_does_the_size_of_a_row_group*",
     "pipelines/test_element_counts.py::test_the_number_of_elements_does_not_depend_on_the_rows*",
+    "pipelines/test_every_charge.py::test_some_neighbors_lose_in_all_groups*",
     "pipelines/test_every_date.py::test_dates_are_the_steps_of_numbers*",
     "pipelines/test_every_date.py::test_units_are_those_of_numbers",
     "pipelines/test_every_group.py::test_all_groups_together_spend*",

@@ -28,7 +28,8 @@ from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 _GROUPS = 4
 _UNIT = np.uint64(1 << 40)
-_RECORDS = 120
+_RECORDS = {"one_cluster": 3600, "k_cover": 8000, "minimum": 600}
+"""Of tasks whose later draws need more than 120 records in all groups together."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ Record = tuple[int, np.ndarray]
 
 def database(setting: GroupSetting, shape: str, more: list[Record]) -> list[list[Block]]:
     """Return the records of each group, split as in a run: those of a shape, and some more."""
-    everybody = blocks(setting, shape, _RECORDS)
+    everybody = blocks(setting, shape, _RECORDS.get(setting.job.task, 120))
     points = np.concatenate([block.points for block in everybody] + [point[None, :] for _, point in more])
     ids = np.concatenate([block.ids for block in everybody] + [np.array([_UNIT])] * len(more))
     groups = np.arange(len(points)) % _GROUPS
