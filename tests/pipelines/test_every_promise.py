@@ -13,8 +13,9 @@ from core.quantiles.found import FoundValue
 from pipelines.tasks import TASKS
 from tests.measured.cases import settings
 from tests.measured.measures import MEASURES, NOT_MEASURED
+from tests.measured.reaching import REACHING, SMALLER
 from tests.measured.shapes import SHAPES
-from tests.measured.trials import measure, records_of
+from tests.measured.trials import allowed, measure, records_of, runs_of
 
 TRIALS = 60
 MOST = 5_000  # records
@@ -64,3 +65,17 @@ def test_every_promised_figure_is_measured(task):
         for runs in measure(case, 2, all_methods=False)[0].values():
             measured |= {name for trial in runs.trials for name in trial.figures}
     assert {name for plan in plans for name in plan.promises} <= measured | set(NOT_MEASURED)
+
+
+@pytest.mark.parametrize(
+    "reaching", REACHING, ids=lambda each: f"{each.case.task} {each.method} {each.promises[0]}"
+)
+def test_a_smaller_promise_would_be_false(reaching):
+    """On some rows one that is a quarter smaller is broken in more runs than may fail. The seed is fixed."""
+    case, plan = reaching.case, reaching.case.plan(reaching.method)
+    truth = MEASURES[case.task](case, reaching.rows(case, plan))
+    runs = runs_of(case, reaching.method, plan, truth, reaching.runs, seed=7)
+    for name in reaching.promises:
+        assert plan.tightness[name].reached
+        broken = [each.figures[name] > SMALLER * allowed(plan.promises[name]) for each in runs.trials]
+        assert sum(broken) > runs.failure * len(broken), name
