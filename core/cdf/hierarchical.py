@@ -25,7 +25,8 @@ from core.rounds import Block
 from core.task import Accuracy, Method, Setting
 from core.tightness import Tightness
 
-_MOST_SIMULATED = 1 << 13  # values for which noise is simulated: some two seconds
+_MOST_SIMULATED = 1 << 16  # values for which noise is simulated
+_SIMULATED = 25_000_000  # values in all simulations together, at most: some three seconds
 _TIGHTNESS = Tightness(
     "The errors promised for counts and ranges are nearly reached where every value of the domain has many "
     "more rows than the noise scale. Where values have few rows or none, their counts are fitted together, "
@@ -205,7 +206,7 @@ def _learned(forest: Forest, s: float, h: float) -> Callable[[float], LargestErr
             level[here] = made_up(h, int(here.sum()), rng)
         return forest.infer(nodes, made_up(s, forest.blocks - 1, rng).astype(np.int64), weight, total)
 
-    return simulated(errors() for _ in range(PILOTS + TRIALS))
+    return simulated(errors() for _ in range(min(PILOTS + TRIALS, _SIMULATED // forest.size)))
 
 
 class HierarchicalWhole(Hierarchical):

@@ -132,6 +132,9 @@ REACHING = (
     Reaching(_ANSWERS, "median", ("errors",), _edge_of_a_cell),
 )
 
+ROUNDS_OF = {"hierarchical_whole": "hierarchical"}
+"""Methods that make the rounds of another one."""
+
 SAME = {"records_needed": "alpha", "leftover": "errors"}
 """Promises that say the same as another one."""
 
