@@ -26,10 +26,6 @@ from pipelines.tasks import TASKS
 from pipelines.tried_bounds import describe_bounds, show_bounds
 
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
-_ALL_DATA = (
-    "Promises hold on all data, also on the least favorable. They allow for large errors of every choice and "
-    "every noisy count at once, so typical errors may be several times smaller than the promised ones."
-)
 _KEPT = {
     "one": "Where several rows of a unit are about one answer, one of them is kept, chosen uniformly at "
     "random, and all counts and promises are about the kept rows. The choice adds an error that no promise "
@@ -230,7 +226,7 @@ def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
         f"The run hides {whole or hidden(job, plan)}.",
         *_last_points(job),
         *map(_records(job).read, plan.notes),
-        *([_ALL_DATA] if any(promised is not None for promised in plan.promises.values()) else []),
+        *map(_records(job).read, dict.fromkeys(each.says for each in plan.tightness.values())),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from core.centers.cells import MOST_LEVELS, Frame
 from core.centers.center_averages import CenterAverages
-from core.centers.center_counts import SHARE, CountNearest
+from core.centers.center_counts import OF_COUNTS, SHARE, CountNearest
 from core.centers.counted_cells import CountedCells
 from core.centers.found import Promises
 from core.centers.moments import MAX_DIMENSION, Moments, random_frame
@@ -79,7 +79,8 @@ class Coreset(Method[KCenters]):
                 "less of the data than axes fitted to them."
             )
         promises = Promises(self._count(share).error(setting.params.failure), smallest_group)
-        return Accuracy(promises, self._space.length(self._space.reach / 3), tuple(notes))
+        error, tightness = self._space.length(self._space.reach / 3), {"count_error": OF_COUNTS}
+        return Accuracy(promises, error, tuple(notes), tightness=tightness)
 
     @cached_property
     def _space(self) -> Space:
