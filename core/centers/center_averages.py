@@ -141,7 +141,7 @@ class CenterAverages:
         )
 
     def _trusted(self, moves: Floats, error: Floats) -> Floats:
-        """Parts of the moves that are made, shape (k, 1): little or nothing of a move that may be noise alone.
+        """Part of each move that is made, shape (k, 1): little or none where it may be noise alone.
 
         The factor is 1 - (d - 2) / d * error / |move|^2, but not below 0 (James and Stein 1961). For d > 2 it
         lowers the mean squared distance of the moves from those without noise.

@@ -255,7 +255,8 @@ def scattered(space: Space, k: int, iterations: int = 100) -> Centers:
     extents = np.asarray(space.grid.extents, dtype=np.float64)
     steps = np.random.default_rng(_PUBLIC_SEED).uniform(size=(max(_SCATTERED, 4 * k), len(extents))) * extents
     points = space.inside((steps - space.middle) * (1 << space.bits))
-    centers = Solver(2, starts=1, iterations=iterations).centers(points.astype(np.float64), np.ones(len(points)), k)
+    solver = Solver(2, starts=1, iterations=iterations)
+    centers = solver.centers(points.astype(np.float64), np.ones(len(points)), k)
     return Centers(
         space=space,
         positions=space.inside(centers),
