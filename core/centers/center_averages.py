@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 WEIGHT_UNIT = 1 << 10
 _KNOWN = 2.5  # a center moves if its noisy count exceeds so many scales of the noise
-_SATURATED = 1 / 16  # where all pulls are shortened, squared distances are reckoned to be 16 times the pulls'
+_FARTHEST = 2.0  # the spread about a center is at most so many radii: that many if all pulls are shortened
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class CenterAverages:
         reach, mean_weight = radii.astype(np.float64), weights / np.maximum(counts, 1)
         if self.power == 2:
             error = self.space.grid.dimension * deviation**2
-            clipped = np.clip(2 * (1 - mean_weight), _SATURATED, 1.0)  # 1 where at most half of the weight is
-            squares = mean_weight / clipped * reach**2 + error - (moves**2).sum(axis=1)
-            spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, (2 * reach) ** 2))
+            full = np.clip(2 * (1 - mean_weight), 1 / 16, 1.0)  # below 1 if most pulls are shortened
+            squares = mean_weight / full * reach**2 + error - (moves**2).sum(axis=1)
+            spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, (_FARTHEST * reach) ** 2))
             moves *= self._trusted(moves, error)
         else:  # the harmonic mean of max(distance, radius), at most twice the spread before
             spread = np.minimum(reach / np.clip(mean_weight, 1e-9, 1), 2 * state.spread)

@@ -462,7 +462,7 @@ COSTS = (
         12,
         _AVERAGE,
         "a radius does not grow where all pulls are shortened",
-        "squares = mean_weight / clipped * reach**2",
+        "squares = mean_weight / full * reach**2",
         "squares = mean_weight * reach**2",
         FIND_BACK,
     ),
