@@ -30,7 +30,11 @@ def draw_lines(
     up = {"type": "quantitative", "title": y, "scale": scale}
     lines: dict[str, Any] = {"mark": {"type": "line", "point": True}, "encoding": {"y": {"field": y, **up}}}
     if any("kind" in row for row in rows):
-        lines["encoding"]["strokeDash"] = {"field": "kind", "type": "nominal"}
+        lines["encoding"]["strokeDash"] = {
+            "field": "kind",
+            "type": "nominal",
+            "legend": {"symbolType": "stroke"},
+        }
     bars = {"mark": "rule", "encoding": {"y": {"field": "low", **up}, "y2": {"field": "high"}}}
     spec = {
         "title": title,
