@@ -263,7 +263,7 @@ def _with_beam(module: str) -> Any:
     from importlib import import_module
 
     logging.disable(logging.CRITICAL)
-    return import_module(f"pipelines.run.{module}")
+    return import_module(f"{__package__}.run.{module}")
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:

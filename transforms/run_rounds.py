@@ -67,6 +67,10 @@ Kept = list[tuple[int, Held]]
 """Of each strand its number and what it has."""
 
 
+Ended = tuple[beam.PCollection, list[int]]
+"""What strands have after a pass, and the numbers of those that end there."""
+
+
 @dataclass(frozen=True)
 class PassName:
     """The names of a pass.
@@ -179,13 +183,19 @@ class RunStrands(beam.PTransform):
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element of each strand; return for each the pair of its number and last state."""
-        last: list[beam.PCollection] = []
+        last: list[Ended] = []
         for group in _groups(self.strands):
             strands = {number: self.strands[number] for number in group}
             passes = _Passes(strands, self.noise, self.records, self.shards)
             last += passes.run(elements, _names_of_passes(self.strands, group))
-        ended = last[0] if len(last) == 1 else last | "Ended" >> beam.Flatten()
-        return ended | "Last" >> beam.Map(lambda pair: (pair[0], pair[1].drawn.state))
+        if len(last) == 1:
+            (ended, _), *_ = last
+            return ended | "Last" >> beam.Map(lambda pair: (pair[0], pair[1].drawn.state))
+        # Flink refuses a Flatten of filtered collections that are also side inputs of the next pass.
+        numbers = [numbers for _, numbers in last]
+        kept = [beam.pvalue.AsList(ended) for ended, _ in last]
+        one = elements.pipeline | "Together" >> beam.Create([numbers])
+        return one | "Last" >> beam.FlatMap(_last, *kept)
 
 
 @dataclass(frozen=True)
@@ -197,28 +207,32 @@ class _Passes:
     records: RecordsOfQuestions
     shards: int
 
-    def run(self, elements: beam.PCollection, names: Sequence[PassName]) -> list[beam.PCollection]:
-        """Return collections that together have one pair of each strand: what it has in the end."""
+    def run(self, elements: beam.PCollection, names: Sequence[PassName]) -> list[Ended]:
+        """Return the passes in which strands end."""
         kept: beam.PCollection | Kept = [
             (number, _begun(Drawn(strand.start), strand.rounds[0] if strand.rounds else None))
             for number, strand in self.strands.items()
         ]
         columns = zip_longest(*(steps_of(strand) for strand in self.strands.values()))
-        last: list[beam.PCollection] = []
+        last: list[Ended] = []
         for name, column in zip(names, columns, strict=True):
             steps = {number: step for number, step in zip(self.strands, column, strict=True) if step}
             step = RunPass(name, steps, kept, self.noise, self.records, self.shards)
             kept = passed = elements | name.label >> step
             ended = [number for number, due in steps.items() if not due.look and due.following is None]
-            if len(ended) == len(steps):
-                last.append(passed)
-            elif ended:
-                last.append(passed | f"{name.label} ended" >> beam.Filter(_is_of, ended))
+            if ended:
+                last.append((passed, ended))
         return last
 
 
-def _is_of(pair: tuple[int, Any], numbers: Sequence[int]) -> bool:
-    return pair[0] in numbers
+@no_annotations
+def _last(numbers: Sequence[Sequence[int]], *kept: Kept) -> list[tuple[int, State]]:
+    """Return of each strand the pair of its number and last state, given those that end in each pass."""
+    found = []
+    for ended, its in zip(numbers, kept, strict=True):
+        held = _of_strands(its)
+        found += [(number, held[number].drawn.state) for number in ended]
+    return found
 
 
 @dataclasses.dataclass

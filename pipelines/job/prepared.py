@@ -91,7 +91,7 @@ def _may_be_joined(given: Input) -> bool:
 
 def described(given: Any) -> dict[str, Any]:
     """Return the preparation of rows as releases and plans have it; empty where there is none."""
-    values = given.model_dump(mode="json", include={"where", "derive", "join", "count"})
+    values = given.model_dump(mode="json", include={"types", "where", "derive", "join", "count"})
     return {"rows": values} if values else {}
 
 

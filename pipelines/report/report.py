@@ -107,7 +107,7 @@ def _environment() -> Any:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=FunctionLoader(lambda name: files("pipelines.report").joinpath(name).read_text("utf-8")),
+        loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
     )
     environment.filters["number"] = number
     environment.filters["cost"] = cost

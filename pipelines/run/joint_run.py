@@ -26,10 +26,11 @@ from pipelines.run.runners import check_options, make_options, open_pipeline
 from pipelines.storage.locate import open_folder
 from transforms.bound_together import BoundingOfQuestions, BoundTogether
 from transforms.bound_units import Bounding, UnitBounds
+from transforms.column_types import Opened, Uses, exact_axes, give_types, used_types
 from transforms.contributions import Contributing
 from transforms.gather_parts import GATHERED
 from transforms.list_files import InputError
-from transforms.open_source import Opened, Source, open_files, open_source
+from transforms.open_source import Source, open_files, open_source
 from transforms.preparation import Preparation
 from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, check_axes
 from transforms.records import RecordsOfQuestions
@@ -86,13 +87,21 @@ def prepare_questions(
     options = make_options(runner, job, beam_options)
     check_options(options)
     check_apart(job, (*FILES, *map(table_name, job.jobs)))
-    opened, preparation = open_files(job.input.path), job.input.preparation()
+    preparation, uses = job.input.preparation(), [_uses(question) for question in job.jobs.values()]
+    opened = give_types(open_files(job.input.path), job.input.types, preparation, uses)
     sources = {name: _source_of(name, question, opened, preparation) for name, question in job.jobs.items()}
     plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})
     prepared = PreparedQuestions(job, options, sources, plan, secret_salt())
     check_stored(open_folder(job.output), draft_joint_release(job, plan))
     check_place(job, plan, clock)
     return prepared
+
+
+def _uses(question: Job) -> Uses:
+    """Return the types of columns by how a question uses them."""
+    grid, columns = question.grid, question.input.columns
+    its = (question.unit, question.order, question.count, question.group_keys)
+    return used_types(columns, *its, grid.times, exact_axes(columns, grid))
 
 
 def _source_of(name: str, question: Job, opened: Opened, preparation: Preparation) -> Source:

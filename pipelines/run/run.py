@@ -58,6 +58,7 @@ from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundUnits, UnitBounds
+from transforms.column_types import exact_axes
 from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
 from transforms.gather_parts import GATHERED
 from transforms.open_source import Source, open_source
@@ -143,6 +144,8 @@ def prepare_run(
         groups=job.group_keys,
         count=job.count,
         times=job.grid.times,
+        types=job.input.types,
+        exact=() if TASKS[job.task].subsamples else exact_axes(job.input.columns, job.grid),
     )
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)

@@ -1,18 +1,20 @@
-"""Statistics by group on real data, beside a baseline by hand and PipelineDP at the same budget and bounds.
+"""Statistics by group on real data, beside a baseline by hand, PipelineDP and OpenDP, all at the same budget.
 
 The baseline splits epsilon evenly between count and sum, gives each Laplace noise, and divides them. Errors
-are medians over runs of the median over the released groups: of a count in rows, of a sum and a mean in parts
-of the column's largest value.
+are medians over runs of the mean over groups: of a count in rows, of a sum in parts of the column's largest
+value, and so of a mean, where a group weighs as many as its rows. Private groups are compared where every way
+finds them in at least half of its runs; ways that mostly find none are left out of that.
 
 A second table has the median as the only measure, beside the task `quantiles` on the rows of each group, and
 the exact median by numpy. Its errors are medians over runs of the mean over the released groups: of the
 rank in rows, and of the value in parts of the largest one.
 
-PipelineDP runs on its local backend, and where rows have units also on Beam's in-process runner.
+PipelineDP runs on its local backend, and once on Beam's in-process runner, which is compared with `run_job`
+of Shoal on its own: job, plan, pipeline, release and report, without the imports.
 
 What bounds on contributions leave out is part of an error. Run by `make bench-groups`; SHOAL_DATA names the
-folder of the datasets, and PIPELINEDP a Python that has PipelineDP 0.3.1. Rows a second are of one process,
-with the bounds on contributions.
+folder of the datasets, and PIPELINEDP and OPENDP may name a Python that has the peer. Rows a second are of
+one process, with the bounds on contributions; OpenDP's processor time is that of all its threads.
 """
 
 import json
@@ -20,6 +22,8 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,13 +42,19 @@ from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
-from tests.benchmarks.pipelinedp_peer import NotThere, aggregate
+from pipelines.run.run import run_job
+from tests.benchmarks.opendp_peer import OPENDP
+from tests.benchmarks.peer_process import NotThere, Peer
+from tests.benchmarks.pipelinedp_peer import PIPELINEDP
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.contributions import Contributing
 from transforms.open_source import open_source
 from transforms.read_blocks import read_in_memory
 
-RUNS, PEER_RUNS = 20, 3
+RUNS = 20
+PEER_SECONDS = 25
+"""Of the processor, after which a peer that has made three runs makes no more."""
+
 EPSILON, DELTA = 1.0, 1e-6
 Floats = NDArray[np.float64]
 
@@ -93,6 +103,8 @@ CASES = (
         2,
     ),
     Case("visitors by place of 1 degree", "visits", ("cell",), "visits", 20.0, True, "user", 5, 10),
+    Case("visitors by place, public", "visits", ("cell",), "visits", 20.0, False, "user", 5, 10),
+    Case("check-ins by day", "checkins_gowalla", ("day",), "hour", 24.0, False, "user", 30, 5),
 )
 
 
@@ -105,6 +117,10 @@ def load(case: Case, folder: Path) -> tuple[Path, pa.Table]:
         rows = rows.append_column("cell", pa.array(lat * 360 + lon))
     else:
         rows = pq.read_table(data / f"{case.file}.parquet")
+    if case.file == "checkins_gowalla":
+        seconds = rows.column("ts").to_numpy()
+        rows = rows.append_column("hour", pa.array(seconds // 3600 % 24))
+        rows = rows.append_column("day", pa.array(seconds // 86400))
     names = [*case.keys, case.value, *([case.unit] if case.unit else [])]
     rows = rows.select(list(dict.fromkeys(names))).drop_null()
     path = folder / "rows.parquet"
@@ -118,6 +134,10 @@ def labels(case: Case, rows: pa.Table) -> NDArray[np.str_]:
     return np.array([json.dumps(list(key), separators=(",", ":")) for key in zip(*columns, strict=True)])
 
 
+Found = Mapping[str, Sequence[float]]
+"""Count, sum and mean of each released key of a run."""
+
+
 @dataclass(frozen=True)
 class Truth:
     """Exact count and sum of each key."""
@@ -127,66 +147,98 @@ class Truth:
     sums: Floats
     high: float
 
-    def errors(self, keys: Any, counts: Any, sums: Any, means: Any) -> tuple[float, float, float]:
-        """Return the median errors of the released groups."""
-        place = np.searchsorted(self.keys, keys)
+    def errors(self, found: Found, compared: set[str]) -> tuple[float, float, float]:
+        """Return the errors of those compared groups that a run found; see the top of this file."""
+        there = sorted(set(found) & compared)
+        if not there:
+            return (np.nan, np.nan, np.nan)
+        place = np.searchsorted(self.keys, there)
         true_counts, true_sums = self.counts[place], self.sums[place]
-        off = (
-            np.abs(counts - true_counts),
-            np.abs(sums - true_sums) / self.high,
-            np.abs(means - true_sums / true_counts) / self.high,
+        counts, sums, means = np.array([found[key] for key in there], dtype=float).T
+        of_means = np.abs(means - true_sums / true_counts) / self.high
+        return (
+            float(np.abs(counts - true_counts).mean()),
+            float(np.abs(sums - true_sums).mean() / self.high),
+            float(np.average(of_means, weights=true_counts)),
         )
-        return tuple(float(np.median(each)) for each in off)  # type: ignore[return-value]
+
+
+def in_common(ways: Iterable[Sequence[Found]]) -> set[str]:
+    """Return the groups that every way finds in half of its runs, but for ways that mostly find none."""
+    common: set[str] | None = None
+    for runs in ways:
+        times = Counter(key for found in runs for key in found)
+        often = {key for key, many in times.items() if 2 * many >= len(runs)}
+        if np.median([len(found) for found in runs]):
+            common = often if common is None else common & often
+    return common or set()
+
+
+def job_of(case: Case, path: Path, keys: list[str], measures: list[Any], output: str) -> dict[str, Any]:
+    """Return the job of a case."""
+    listed: Any = "private" if case.private else [json.loads(label) for label in keys]
+    raw: dict[str, Any] = {
+        "task": "statistics",
+        "input": {"path": str(path), "columns": [case.value], "checks": 0.0},
+        "domain": {"lower": [0.0], "upper": [case.high], "step": case.high / 10_000},
+        "privacy": {"epsilon": EPSILON, "delta": DELTA},
+        "params": {"measures": measures},
+        "group_by": {"columns": list(case.keys), "keys": listed},
+        "output": output,
+    }
+    if case.unit:
+        raw["input"]["unit"] = case.unit
+        raw["contributions"] = {"groups": case.groups, "rows": case.rows}
+    return raw
 
 
 def released(
     case: Case, path: Path, keys: list[str], measures: list[Any]
 ) -> tuple[list[tuple[Any, dict[str, Any]]], float]:
-    """Return found keys and table of each run, and the processor seconds of one pass and release."""
-    grid = {"lower": [0.0], "upper": [case.high], "step": case.high / 10_000}
-    listed: Any = "private" if case.private else [json.loads(label) for label in keys]
-    raw: dict[str, Any] = {
-        "task": "statistics",
-        "input": {"path": str(path), "columns": [case.value], "checks": 0.0},
-        "domain": grid,
-        "privacy": {"epsilon": EPSILON, "delta": DELTA},
-        "params": {"measures": measures},
-        "group_by": {"columns": list(case.keys), "keys": listed},
-        "output": "/nowhere/out",
-    }
-    if case.unit:
-        raw["input"]["unit"] = case.unit
-        raw["contributions"] = {"groups": case.groups, "rows": case.rows}
-    job = check_job(raw)
-    plan = make_plan(job, bytes(16))
+    """Return found keys and table of each run, and the processor seconds of one pass and release.
+
+    Where rows have units, every run chooses others of their rows.
+    """
+    job = check_job(job_of(case, path, keys, measures, "/nowhere/out"))
     source = open_source(str(path), job.input.columns, job.unit, groups=job.group_keys)
-    started = time.process_time()
-    if case.unit:
-        bounding = Bounding.of(source, job.grid, "one", bytes(16))
-        contributing = Contributing.of(source, bounding, case.groups, case.rows)
-        blocks = list(bound_in_memory(source, contributing))
-    else:
-        blocks = list(read_in_memory(source, job.grid))
-    found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise())
-    seconds = time.process_time() - started
-    runs = []
-    for _ in range(RUNS):
+    runs, taken = [], []
+    for number in range(RUNS):
+        plan = make_plan(job, bytes([number] * 16))
+        started = time.process_time()
+        if case.unit:
+            bounding = Bounding.of(source, job.grid, "one", bytes([number] * 16))
+            contributing = Contributing.of(source, bounding, case.groups, case.rows)
+            blocks = list(bound_in_memory(source, contributing))
+        else:
+            blocks = list(read_in_memory(source, job.grid))
         found = run_in_memory(plan.rounds, blocks, plan.start, SecureNoise())
+        taken.append(time.process_time() - started)
         runs.append((np.char.decode(found.labels), found.table(job.grid) or {}))
+    return runs, float(np.median(taken))
+
+
+def shoal(case: Case, path: Path, keys: list[str]) -> tuple[list[Found], float]:
+    """Return what each run finds, and the processor seconds of one pass and release."""
+    tables, seconds = released(case, path, keys, ["count", "sum", "mean"])
+    runs: list[Found] = []
+    for there, table in tables:
+        values = [np.nan_to_num(table[name]) for name in ("count", "sum", "mean")] if table else []
+        runs.append(dict(zip(there.tolist(), zip(*values, strict=True), strict=True)) if table else {})
     return runs, seconds
 
 
-def shoal(case: Case, path: Path, truth: Truth) -> tuple[list[Any], float]:
-    """Return the errors and found keys of each run, and the processor seconds of one pass and release."""
-    tables, seconds = released(case, path, truth.keys.tolist(), ["count", "sum", "mean"])
-    runs = []
-    for keys, table in tables:
-        if not table:
-            runs.append((0, math_nan()))
-            continue
-        known = np.nan_to_num(table["mean"])
-        runs.append((len(keys), truth.errors(keys, table["count"], table["sum"], known)))
-    return runs, seconds
+def shoal_on_beam(case: Case, path: Path, keys: list[str], folder: Path) -> tuple[list[Found], float]:
+    """Return what one run of the whole job finds, and its processor seconds."""
+    job = check_job(job_of(case, path, keys, ["count", "sum", "mean"], str(folder / "out")))
+    started = time.process_time()
+    run_job(job)
+    seconds = time.process_time() - started
+    stored = folder / "out" / "result.parquet"
+    if not stored.exists():
+        return [{}], seconds
+    table = pq.read_table(stored)
+    values = [np.nan_to_num(table.column(name).to_numpy()) for name in ("count", "sum", "mean")]
+    return [dict(zip(labels(case, table), zip(*values, strict=True), strict=True))], seconds
 
 
 @dataclass(frozen=True)
@@ -247,7 +299,7 @@ def medians(case: Case, path: Path, rows: pa.Table, keys: NDArray[np.str_], valu
         show(case.name, "`quantiles` alone on each group", medians_alone(case, truth), None)
     for noise in ("laplace", "gaussian"):
         try:
-            peers, seconds = peer_runs(case, rows, keys, list(truth.values), noise, ["MEDIAN"])
+            peers, seconds = peer_runs(PIPELINEDP, case, rows, keys, list(truth.values), noise, ["MEDIAN"])
         except NotThere as error:
             print(error, file=sys.stderr)
             continue
@@ -255,25 +307,20 @@ def medians(case: Case, path: Path, rows: pa.Table, keys: NDArray[np.str_], valu
         show(case.name, f"PipelineDP, {noise}", runs, len(rows) / seconds)
 
 
-def math_nan() -> tuple[float, float, float]:
-    """Return errors of no group."""
-    return (np.nan, np.nan, np.nan)
-
-
-def by_hand(case: Case, truth: Truth) -> list[Any]:
-    """Return the errors of the baseline on bounded totals, whose bias it is not charged with."""
+def by_hand(case: Case, truth: Truth) -> list[Found]:
+    """Return what a baseline finds, without units."""
     rng = np.random.default_rng(0)
-    scale = 2 * case.groups * case.rows / EPSILON
-    runs = []
+    runs: list[Found] = []
     for _ in range(RUNS):
-        counts = truth.counts + rng.laplace(0, scale, len(truth.keys))
-        sums = truth.sums + rng.laplace(0, scale * case.high, len(truth.keys))
+        counts = truth.counts + rng.laplace(0, 2 / EPSILON, len(truth.keys))
+        sums = truth.sums + rng.laplace(0, 2 / EPSILON * case.high, len(truth.keys))
         means = np.clip(sums / np.maximum(counts, 1), 0, case.high)
-        runs.append((len(truth.keys), truth.errors(truth.keys, counts, sums, means)))
+        runs.append(dict(zip(truth.keys.tolist(), zip(counts, sums, means, strict=True), strict=True)))
     return runs
 
 
 def peer_runs(
+    peer: Peer,
     case: Case,
     rows: pa.Table,
     keys: NDArray[np.str_],
@@ -281,10 +328,10 @@ def peer_runs(
     noise: str,
     metrics: list[str],
     beam: bool = False,
-) -> tuple[list[dict[str, list[float]]], float]:
-    """Return the metrics of the keys that each run of PipelineDP finds, and the processor seconds of one.
+) -> tuple[list[Found], float]:
+    """Return the metrics of the keys that each run of a peer finds, and the processor seconds of one.
 
-    With `beam` there is one run, on Beam's in-process runner, and otherwise several on the local backend.
+    With `beam` there is one run of PipelineDP, on Beam's in-process runner.
     """
     unit = rows.column(case.unit).to_pylist() if case.unit else list(range(len(rows)))
     asked = {
@@ -292,70 +339,74 @@ def peer_runs(
         "noise": noise,
         "epsilon": EPSILON,
         "delta": DELTA,
+        "units": case.unit is not None,
         "groups": case.groups,
         "rows": case.rows,
         "low": 0.0,
         "high": case.high,
         "public": None if case.private else public,
-        "runs": 1 if beam else PEER_RUNS,
+        "runs": 1 if beam else RUNS,
+        "seconds": PEER_SECONDS,
         "beam": beam,
     }
-    python = os.environ.get("PIPELINEDP")
     columns = {"unit": unit, "key": keys.tolist(), "value": rows.column(case.value).to_pylist()}
-    done = aggregate(columns, asked, None if python is None else Path(python))
-    return [run["groups"] for run in done], min(run["seconds"] for run in done)
+    done = peer.run(columns, asked)
+    return [run["groups"] for run in done], float(np.median([run["seconds"] for run in done]))
 
 
-def peer(
-    case: Case, rows: pa.Table, keys: NDArray[np.str_], truth: Truth, noise: str, beam: bool
-) -> tuple[list[Any], float]:
-    """Return the errors and found keys of PipelineDP, and its processor seconds of one run."""
-    done, seconds = peer_runs(case, rows, keys, truth.keys.tolist(), noise, ["COUNT", "SUM", "MEAN"], beam)
-    found = []
-    for groups in done:
-        there = sorted(groups)
-        values = np.array([groups[key] for key in there]).reshape(-1, 3)
-        errors = truth.errors(np.array(there, dtype=str), *values.T) if there else math_nan()
-        found.append((len(there), errors))
-    return found, seconds
+PEERS = (
+    ("PipelineDP, laplace", PIPELINEDP, "laplace", False),
+    ("PipelineDP, gaussian", PIPELINEDP, "gaussian", False),
+    ("OpenDP, laplace", OPENDP, "laplace", False),
+    ("OpenDP, gaussian", OPENDP, "gaussian", False),
+    ("PipelineDP on Beam", PIPELINEDP, "laplace", True),
+)
+"""Ways to answer a question with a peer: name, peer, noise, and whether it is on Beam."""
+
+
+def totals(case: Case, folder: Path) -> None:
+    """Print the rows of the first table."""
+    path, rows = load(case, folder)
+    keys = labels(case, rows)
+    values = np.clip(rows.column(case.value).to_numpy().astype(float), 0, case.high)
+    there, place = np.unique(keys, return_inverse=True)
+    counts, sums = (np.bincount(place, each).astype(float) for each in (np.ones(len(rows)), values))
+    truth = Truth(there, counts, sums, case.high)
+    public = truth.keys.tolist()
+    ways: dict[str, tuple[list[Found], float | None]] = {"Shoal": shoal(case, path, public)}
+    if not case.private and not case.unit:
+        ways["even split by hand"] = by_hand(case, truth), None
+    for name, peer, noise, beam in PEERS:
+        try:
+            ways[name] = peer_runs(peer, case, rows, keys, public, noise, ["COUNT", "SUM", "MEAN"], beam)
+        except NotThere as error:
+            print(error, file=sys.stderr)
+    ways["Shoal on Beam"] = shoal_on_beam(case, path, public, folder)
+    compared = in_common(runs for name, (runs, _) in ways.items() if "Beam" not in name)
+    for name, (runs, seconds) in ways.items():
+        errors = [(len(found), truth.errors(found, compared)) for found in runs]
+        show(case.name, name, errors, None if seconds is None else len(rows) / seconds)
 
 
 def show(name: str, how: str, runs: list[Any], rate: float | None) -> None:
     """Print one row of the table."""
-    errors = np.median([errors for _, errors in runs], axis=0)
+    errors = np.nanmedian([errors for _, errors in runs], axis=0) if any(k for k, _ in runs) else runs[0][1]
     found = np.median([found for found, _ in runs])
     shown = "" if rate is None else f"{rate:,.0f}"
     figures = " | ".join(f"{error:.3g}" for error in errors)
-    print(f"| {name} | {how} | {found:.0f} | {figures} | {shown} |", flush=True)
+    print(f"| {name} | {how} | {len(runs)} | {found:.0f} | {figures} | {shown} |", flush=True)
 
 
 def main() -> None:
     """Print two tables; arguments name cases."""
     chosen = [case for case in CASES if not sys.argv[1:] or any(word in case.name for word in sys.argv[1:])]
-    print("| data | by | keys found | count | sum / largest | mean / largest | rows a second |")
-    print("|---|---|---|---|---|---|---|")
+    print("| data | by | runs | keys found | count | sum / largest | mean / largest | rows a second |")
+    print("|---|---|---|---|---|---|---|---|")
     for case in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            path, rows = load(case, Path(folder))
-            keys = labels(case, rows)
-            values = np.clip(rows.column(case.value).to_numpy().astype(float), 0, case.high)
-            there, place = np.unique(keys, return_inverse=True)
-            truth = Truth(there, np.bincount(place).astype(float), np.bincount(place, values), case.high)
-            runs, seconds = shoal(case, path, truth)
-            show(case.name, "Shoal", runs, len(rows) / seconds)
-            if not case.private and not case.unit:
-                show(case.name, "even split by hand", by_hand(case, truth), None)
-            peers = [("laplace", False), ("gaussian", False), *([("laplace", True)] if case.unit else [])]
-            for noise, beam in peers:
-                try:
-                    runs, seconds = peer(case, rows, keys, truth, noise, beam)
-                except NotThere as error:
-                    print(error, file=sys.stderr)
-                    continue
-                where = " on Beam" if beam else ""
-                show(case.name, f"PipelineDP, {noise}{where}", runs, len(rows) / seconds)
-    print("\n| data | median by | keys found | rank, rows | value / largest | rows a second |")
-    print("|---|---|---|---|---|---|")
+            totals(case, Path(folder))
+    print("\n| data | median by | runs | keys found | rank, rows | value / largest | rows a second |")
+    print("|---|---|---|---|---|---|---|")
     for case in chosen:
         with tempfile.TemporaryDirectory() as folder:
             path, rows = load(case, Path(folder))

@@ -1,25 +1,13 @@
-"""Run PipelineDP live, in an environment of its own, on the rows that Shoal's statistics get.
+"""PipelineDP as a peer: on its local backend, or on Beam's in-process runner, with an object for each row.
 
-It wants older packages than Shoal, so it is installed into `.engines/pipelinedp`, once, and rows and results
-travel as files. It runs on its local backend, or on Beam's in-process runner, with one Python object for each
-row.
+It is asked for metrics (`MEDIAN` is its 50th percentile), noise, epsilon, delta, groups, rows, low, high,
+public (keys, or None), runs, seconds (after so many of the processor no run begins, but for three), and beam:
+whether to run on Beam. Rows have `unit`, `key` and `value`. A run is its processor seconds, and the metrics
+of each released key. The budget is split by its naive accountant.
 """
 
-import json
-import subprocess
-import sys
-import tempfile
-import venv
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from tests.benchmarks.peer_process import Peer
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-VERSION = "0.3.1"
-HOME = Path(__file__).parents[2] / ".engines" / "pipelinedp"
-_PACKAGES = (f"pipeline-dp=={VERSION}", "pyarrow", "apache-beam")
 _SCRIPT = """
 import json, sys, time
 import pipeline_dp
@@ -62,7 +50,7 @@ def keep(found, path, names):
         file.write(json.dumps([str(key), [float(getattr(metrics, name)) for name in names]]) + "\\n")
 
 runs = []
-for _ in range(asked["runs"]):
+while len(runs) < asked["runs"] and (len(runs) < 3 or sum(r["seconds"] for r in runs) < asked["seconds"]):
     started = time.process_time()
     if asked["beam"]:
         groups = dict(on_beam())
@@ -73,39 +61,4 @@ for _ in range(asked["runs"]):
 json.dump(runs, open(folder + "/runs.json", "w"))
 """
 
-
-class NotThere(Exception):
-    """PipelineDP cannot be installed here."""
-
-
-def _python() -> Path:
-    python = HOME / "bin" / "python"
-    if not python.exists():
-        venv.create(HOME, with_pip=True)
-        done = subprocess.run([python, "-m", "pip", "install", "--quiet", *_PACKAGES], check=False)
-        if done.returncode:
-            raise NotThere(f"PipelineDP {VERSION} cannot be installed.")
-    return python
-
-
-def aggregate(
-    rows: Mapping[str, Sequence[Any]], asked: Mapping[str, Any], python: Path | None = None
-) -> list[dict[str, Any]]:
-    """Return for each run its processor seconds and the metrics of each released key.
-
-    Args:
-        rows: columns `unit`, `key` and `value`.
-        asked: metrics (`MEDIAN` is its 50th percentile), noise, epsilon, delta, groups, rows, low, high,
-            public (keys, or None), runs, and beam: whether to run on Beam's in-process runner.
-        python: of an environment that has PipelineDP; None installs it.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        pq.write_table(pa.table(dict(rows)), f"{folder}/rows.parquet")
-        Path(folder, "asked.json").write_text(json.dumps(asked))
-        run = [str(python or _python()), "-c", _SCRIPT, folder]
-        done = subprocess.run(run, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(done.stderr[-2000:], file=sys.stderr)
-            raise NotThere("PipelineDP failed.")
-        found: list[dict[str, Any]] = json.loads(Path(folder, "runs.json").read_text())
-        return found
+PIPELINEDP = Peer("pipelinedp", ("pipeline-dp==0.3.1", "pyarrow", "apache-beam"), _SCRIPT)

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import apache_beam as beam
 import numpy as np
@@ -85,6 +86,13 @@ class ClusterJob:
             _ = last | "Keep" >> beam.Map(_keep, output)
 
 
+class Runnable(Protocol):
+    """A job that can be pickled."""
+
+    def run_in_beam(self, output: Path, options: Sequence[str]) -> None:
+        """Run on the engine that `options` name, and keep the last states in the folder `output`."""
+
+
 class Submission:
     """A process of its own that runs a job, as `shoal run` would be.
 
@@ -94,7 +102,7 @@ class Submission:
         options: of Beam.
     """
 
-    def __init__(self, job: ClusterJob, output: Path, options: Sequence[str]) -> None:
+    def __init__(self, job: Runnable, output: Path, options: Sequence[str]) -> None:
         output.mkdir()
         self._output = output
         (output / "job").write_bytes(pickle.dumps(job))
@@ -110,7 +118,7 @@ class Submission:
         self._process.kill()
         self._process.wait()
 
-    def wait(self) -> list[Trace]:
+    def wait(self) -> list[Any]:
         """Return what was kept, once for every time that a worker did so."""
         code = self._process.wait()
         assert code == 0, (self._output / "log").read_text()[-5000:]

@@ -18,6 +18,14 @@ from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
 
+
+class Middle(SeededNoise):
+    """Adds no noise, and chooses the middle one: whatever was drawn before, as workers draw side by side."""
+
+    def below(self, bound: int) -> int:
+        return bound // 2
+
+
 NOISELESS = SeededNoise(0, factor=0.0)
 GRID = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-10)
 

@@ -7,7 +7,7 @@ Where less is known to be lost, `LESS` says how much, and why.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,8 +23,9 @@ from core.mechanisms.partition_selection import OptimalSelection
 from core.mechanisms.splits import Splits
 from core.mechanisms.stopping import Stopping
 from pipelines.tasks import TASKS
-from tests.pipelines.every_plan import Setting
+from tests.pipelines.every_plan import GroupSetting, Setting, grouped_plans
 from tests.pipelines.probing import Look, loss
+from tests.pipelines.test_every_group import charges_of, every_neighbors, of_a_group, smooth
 from tests.pipelines.test_every_plan import named
 from tests.pipelines.test_every_sensitivity import by_relation, compared, looked_at
 
@@ -120,4 +121,36 @@ def test_some_neighbors_lose_what_a_draw_is_charged(task: str, relation: str) ->
                     if (place := (method, key(step, draw))) in seen:
                         seen[place] = max(seen[place], share)
     low = {each: share for each, share in seen.items() if share < LESS.get(each[1], (LEAST, ""))[0]}
+    assert not low, low
+
+
+@pytest.mark.parametrize("name", [name for name, (_, plan) in grouped_plans().items() if not smooth(plan)])
+def test_some_neighbors_lose_in_all_groups_what_is_charged(name: str) -> None:
+    """What the groups of one unit, or of a replaced row, lose together is nearly what the run is charged.
+
+    Under `replace_one` the charge of Gaussian noise is that of two changes that add up (group privacy). Where
+    one count falls and another one rises, half of it is lost.
+    """
+    job, plan = grouped_plans()[name]
+    setting, charges = GroupSetting(name, job.of_each(plan.budget), plan), charges_of(plan)
+    wanted: dict[tuple[str, Draw], tuple[str, float]] = {}
+    for step in plan.rounds:
+        for draw in step.draws():
+            if draw.cost != Cost() and not isinstance(draw, NOT_LOOKED_AT):
+                what = key(step, draw)
+                apart = 2 if plan.changes == 2 and draw.cost.rho else 1
+                wanted[step.name, draw] = what, LESS.get(what, (LEAST, ""))[0] / apart
+    seen = dict.fromkeys((what for what, _ in wanted.values()), 0.0)
+    for shape in SHAPES:
+        for ours, theirs in every_neighbors(setting, job, shape):
+            if all(seen[what] >= least for what, least in wanted.values()):
+                return
+            spent: Counter[tuple[str, str, Draw]] = Counter()
+            for one, other in zip(ours, theirs, strict=True):
+                spent.update(of_a_group(setting, one, other))
+            for (kind, round_, draw), lost in spent.items():
+                if (round_, draw) in wanted and (allowed := charges.of(kind, round_, draw)):
+                    what, _ = wanted[round_, draw]
+                    seen[what] = max(seen[what], lost / allowed)
+    low = {what: seen[what] for what, least in wanted.values() if seen[what] < least}
     assert not low, low

@@ -31,7 +31,7 @@ from pipelines.run.run import Prepared, prepare_run, read_groups, run_job
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
-from tests.engines.golden import Recorded, Trace
+from tests.engines.golden import Middle, Recorded, Trace
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
 from transforms import split_groups
@@ -51,13 +51,6 @@ _FITTED: dict[str, dict[str, Any]] = {
 }
 BY_CITY = {"group_by": {"columns": ["city"], "keys": KEYS}}
 UNITS = {"input.unit": "who", "input.checks": 0.0, "contributions": {"groups": 2}}
-
-
-class Middle(SeededNoise):
-    """Adds no noise, and chooses the middle one: whatever was drawn before, as workers draw side by side."""
-
-    def below(self, bound: int) -> int:
-        return bound // 2
 
 
 NOISELESS = Middle(0, factor=0.0)

@@ -1,0 +1,1 @@
+"""Differentially private answers about personal data."""
