@@ -154,7 +154,7 @@ class RunRounds(beam.PTransform):
         in_parts = parts_of(last) > 1
         strand = Strand(tuple(others if in_parts else self.rounds), self.start)
         passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards)
-        kept = passes.run(elements, list(_names_of_rounds(strand)))
+        kept = [ended for ended, _ in passes.run(elements, list(_names_of_rounds(strand)))]
         if not in_parts:
             return kept[0] | "Last" >> beam.Map(lambda pair: pair[1].drawn.state)
         drawn = kept[0] | "Drawn" >> beam.Map(lambda pair: pair[1].drawn) if others else Drawn(self.start)
