@@ -234,7 +234,7 @@ def colors(
     x = Axis.of(f"{many} nearest to the center", 0, max(1.0, *counts) + off, whole=True)
     y = {"field": "name", "type": "nominal", "sort": None, "title": "center", "axis": {"grid": False}}
     rows = [
-        {"name": f"{i} ({', '.join(f'{value:.4g}' for value in center)})", "x": count, "zero": 0,
+        {"name": f"{i} ({', '.join(f'{value:.3g}' for value in center)})", "x": count, "zero": 0,
          "x2": max(0.0, count - off), "x3": count + off, "color": _hex(domain, center)}
         for i, (center, count) in enumerate(zip(found, counts, strict=True), 1)
     ]  # fmt: skip

@@ -37,6 +37,7 @@ _OF_RANKS = (
 _SHOWN = 12
 """Groups in the table of the report."""
 
+_STANDARD_ERROR = "one standard error to each side"
 _MOST_MEASURES = 6
 """Measures of groups with a picture."""
 
@@ -221,7 +222,8 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
             ranks = ranks or _of_rank(each.measure)
             column = None if each.column is None else columns[each.column]
             parts.append(Strip(_axis_of(each.measure, column, many, row.shown), [row]))
-    drawn = strips("The measures", parts[:MOST_STRIPS], "the released value", _off_by(ranks))
+    interval = "± standard error, or where the true quantile is" if ranks else _STANDARD_ERROR
+    drawn = strips("The measures", parts[:MOST_STRIPS], "the released value", interval)
     return (Figure(drawn, "The measures, each on its own axis"),) if parts else ()
 
 
@@ -243,9 +245,9 @@ def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tupl
         measure = name.removesuffix(f"_{at}") if len(columns) > 1 else name
         column = None if measure in ("count", "units") else columns[at]
         axis = _axis_of(measure, column, many, [value for row in shown for value in row.shown])
-        drawn = strips(
-            axis.title, [Strip(axis, shown, ", ".join(keys))], "the released value", _off_by(ranks)
-        )
+        interval = "where the true one is" if ranks else _STANDARD_ERROR
+        strip = Strip(axis, shown, ", ".join(keys))
+        drawn = strips(axis.title, [strip], "the released value", interval)
         some = f", of the groups with the largest {named[0]}" if len(values) > len(order) else ""
         figures.append(Figure(drawn, f"{axis.title}{some}"))
     return tuple(figures)
@@ -265,10 +267,6 @@ def _with_ends(release: Release, rows: Any, name: str, axis: int) -> tuple[NDArr
 
 def _known(value: Any) -> Any:
     return float(value) if value == value else None
-
-
-def _off_by(ranks: bool) -> str:
-    return "± standard error, or where the true quantile is" if ranks else "one standard error to each side"
 
 
 def _axis_of(measure: str, column: str | None, many: str, shown: Iterable[float]) -> Axis:
