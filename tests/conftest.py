@@ -53,6 +53,7 @@ SLOW = (
     "pipelines/ledger/test_promise.py::test_all_runs_of_a_ledger_keep_its_promise[*renyi-budget2]",
     "pipelines/run/test_cost.py::test_a_function_that_is_not_there*",
     "pipelines/run/test_cost.py::test_groups_of_units_go_through_the_runner_too*",
+    "pipelines/report/test_draw.py::test_every_variant_has_pictures_too*",
     "pipelines/report/test_summary.py*",
     "pipelines/run/test_cost.py::test_looks_are_passes*",
     "pipelines/run/test_cost.py::test_rows_of_units_go_through_the_runner*",

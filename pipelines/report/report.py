@@ -13,6 +13,7 @@ from pipelines.answers.text import confidence, counted, hides, number
 from pipelines.grouped_release import answers_by_group
 from pipelines.joint_plan import budget_sentence
 from pipelines.plan import cost, figure, grouped
+from pipelines.report.draw import draw
 from pipelines.tasks import TASKS
 
 _COVERS = (
@@ -101,7 +102,7 @@ def _shown_groups(
         question: name of the question, if it is one of several.
     """
     environment, answers = _environment(), TASKS[release["task"]].answers
-    found = [_shown(one, rows) for _, one, rows in groups[:_MOST_PARTS]]
+    found = [_shown(one, rows, f"Group {name}") for name, one, rows in groups[:_MOST_PARTS]]
     others = [answers.answer(one, rows) for _, one, rows in groups[_MOST_PARTS:]]
     briefs = [answer.brief for answer in (*(shown["answer"] for shown in found), *others)]
     template = environment.get_template("found.html")
@@ -135,14 +136,16 @@ def _environment() -> Any:
     )
     environment.filters["number"] = number
     environment.filters["cost"] = cost
+    environment.filters["draw"] = draw
     return environment
 
 
-def _shown(release: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
-    """Return what the templates show of a release."""
+def _shown(release: Mapping[str, Any], rows: Rows, of: str | None = None) -> dict[str, Any]:
+    """Return what the templates show of a release, or of that of a group, whose name is `of`."""
     answers = TASKS[release["task"]].answers
     return {
         **_guarantee(release),
+        "of": of,
         "release": release,
         "domain": release["domain"],
         "answer": answers.answer(release, rows),
@@ -186,8 +189,8 @@ def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
     Releases of earlier versions list no rounds. For these, purpose and share are None.
     """
     draws: dict[str, list[tuple[dict[str, Any], int]]] = {}
-    for draw, times in grouped(release["mechanisms"]):
-        draws.setdefault(draw["round"], []).append((draw, times))
+    for drawn, times in grouped(release["mechanisms"]):
+        draws.setdefault(drawn["round"], []).append((drawn, times))
     listed = release.get("rounds") or [{"round": name, "purpose": None, "share": None} for name in draws]
     return [{"name": entry["round"], **entry, "draws": draws.get(entry["round"], [])} for entry in listed]
 
