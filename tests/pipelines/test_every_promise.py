@@ -42,9 +42,7 @@ def test_promises_hold_on_every_shape(task):
     tested = 0
     for case in sample(task, 2):
         for runs in measure(case, TRIALS, all_methods=False)[0].values():
-            most = TRIALS * runs.failure + DEVIATIONS * math.sqrt(
-                TRIALS * runs.failure * (1 - runs.failure)
-            )
+            most = TRIALS * runs.failure + DEVIATIONS * math.sqrt(TRIALS * runs.failure * (1 - runs.failure))
             broken = [name for trial in runs.trials for name in runs.broken(trial)]
             assert TRIALS * (1 - runs.kept()) <= most, (case.name, runs.method, sorted(broken))
             tested += bool(runs.trials[0].figures)
