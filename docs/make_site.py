@@ -19,7 +19,8 @@ from properdocs.structure.files import File, Files
 from properdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("core", "transforms", "pipelines")
+PACKAGES = ("core", "transforms", "pipelines", "shoal")
+NAMED = ("core", "transforms", "pipelines", r"shoal\.analyses")  # shoal.core is a name of what is installed
 BESIDE_CODE = ("*.md", *(f"{folder}/**/*.md" for folder in (*PACKAGES, "deploy", "tests")))
 """Pages that are not in docs/."""
 
@@ -124,7 +125,7 @@ class FullNames(Extension):
 
     def extendMarkdown(self, md: Markdown) -> None:
         """Look before the code spans of markdown itself do."""
-        name = rf"(?<![`\w])`((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z]\w*)+)`(?!`)"
+        name = rf"(?<![`\w])`((?:{'|'.join(NAMED)})(?:\.[A-Za-z]\w*)+)`(?!`)"
         md.inlinePatterns.register(_FullName(name, md), "full-names", 195)
 
 

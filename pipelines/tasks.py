@@ -65,11 +65,14 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-_GROUPS = "pipelines.job.groups:GroupsJob"
+_CORE, _HERE = CoreTask.__module__.removesuffix(".task"), __name__.removesuffix(".tasks")
+"""Names of the packages, which are below `shoal` where they are installed."""
+
+_GROUPS = f"{_HERE}.job.groups:GroupsJob"
 
 
 def _task(place: str, answers: str, job_at: str | None = _GROUPS, **more: Any) -> Task:
-    return Task(f"core.{place}", f"pipelines.answers.{answers}", job_at=job_at, **more)
+    return Task(f"{_CORE}.{place}", f"{_HERE}.answers.{answers}", job_at=job_at, **more)
 
 
 TASKS = {
@@ -90,14 +93,14 @@ TASKS = {
     "statistics": _task(
         "statistics.task:STATISTICS",
         "statistics",
-        params_at="core.statistics.params:Asked",
-        job_at="pipelines.job.groups:StatisticsJob",
+        params_at=f"{_CORE}.statistics.params:Asked",
+        job_at=f"{_HERE}.job.groups:StatisticsJob",
     ),
     "sample_and_aggregate": _task(
         "sample_and_aggregate.task:SAMPLE_AND_AGGREGATE",
         "sample_and_aggregate",
-        params_at="pipelines.job.subsamples:Analysis",
-        job_at="pipelines.job.subsamples_job:SubsamplesJob",
+        params_at=f"{_HERE}.job.subsamples:Analysis",
+        job_at=f"{_HERE}.job.subsamples_job:SubsamplesJob",
         subsamples=True,
     ),
 }

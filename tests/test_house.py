@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import SLOW
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("core", "transforms", "pipelines")
+PACKAGES = ("core", "transforms", "pipelines", "shoal")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted(
     page

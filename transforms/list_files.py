@@ -3,22 +3,27 @@
 import errno
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 from pyarrow import fs
 
 from core.errors import ShoalError
+from transforms.file_format import NAMES, Format, format_of
 from transforms.name_pattern import FILE, FOLDER, NamePattern, is_glob, parse_glob
 
 _GCS = "gs://"
 _RETRIED = timedelta(seconds=120)
-ALLOWED = "give a Parquet file, a folder of *.parquet files or a glob"
+ALLOWED = (
+    f"give a file of {NAMES}, as the ending of its name says, a folder of files of one format, or a glob"
+)
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _LONG = 200
 """Longest name that an error quotes, in characters."""
 
@@ -39,30 +44,40 @@ class InputError(ShoalError, ValueError):
 
 @dataclass(frozen=True)
 class File:
-    """One Parquet file.
+    """One file of the input.
 
     Args:
         path: absolute, readable by every worker.
         name: path below the folder or below the fixed part of the glob; for a single file its base name.
         number: index of the file in the listing.
         version: see `version_of`, when the input was opened; it is not checked if it is empty.
+        folders: columns that the folders of its name give, such as `day=2013-01-31`, with their values.
+        types: types of the used columns that have none in the file; see `transforms.column_types`.
     """
 
     path: str
     name: str
     number: int = 0
     version: str = ""
+    folders: tuple[tuple[str, str | None], ...] = ()
+    types: tuple[tuple[str, pa.DataType], ...] = ()
+
+    @property
+    def format(self) -> Format:
+        """The format of the file."""
+        return format_of(self.path)
 
 
 def list_files(path: str) -> list[File]:
-    """Return the files at `path`, sorted by name, at least one; see `open_source`.
+    """Return the files at `path`, sorted by name, at least one, all of one format; see `open_source`.
 
     Each file is listed once. On a local disk, only regular files are listed, and symbolic links below the
     folder or below the fixed part of the glob are not followed; `path` itself may contain links. In object
     storage each object has one name.
 
     Raises:
-        InputError: there are no files, they cannot be listed, or two names refer to the same file.
+        InputError: there are no files, they cannot be listed, they are of several formats, two names refer to
+            the same file, or the folders of some give other columns than those of others.
     """
     with _listing(path):
         system, root, pattern = _resolve(path)
@@ -76,11 +91,57 @@ def list_files(path: str) -> list[File]:
             every = (posixpath.relpath(found.path, root) for found in below if found.is_file)
             names, links = [name for name in every if pattern.matches(name)], False
     if not names:
-        missing = "is a folder without *.parquet files" if pattern is FOLDER else "matches no files"
+        missing = "is a folder without such files" if pattern is FOLDER else "matches no files"
         skipped = "; symbolic links below it are not followed" if links else ""
         raise InputError(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
-    listed = enumerate(sorted(names))
-    return [File(scheme + posixpath.join(root, name), name, number) for number, name in listed]
+    ordered = sorted(names)
+    _check_formats(path, ordered)
+    return [
+        File(scheme + posixpath.join(root, name), name, number, folders=folders)
+        for number, (name, folders) in enumerate(zip(ordered, _folders(path, ordered), strict=True))
+    ]
+
+
+def _check_formats(path: str, names: Sequence[str]) -> None:
+    """Check that all files are of one format: a folder may have the same rows twice, in two formats.
+
+    Raises:
+        InputError: they are not.
+    """
+    first: dict[Format, str] = {}
+    for name in names:
+        first.setdefault(format_of(name), name)
+    if len(first) > 1:
+        (one, its), (other, another) = list(first.items())[:2]
+        raise InputError(
+            f"input.path {short(path)} has files of {one}, such as {short(its)}, and of {other}, such as "
+            f"{short(another)}: give files of one format, by a glob such as *.parquet."
+        )
+
+
+def _folders(path: str, names: Sequence[str]) -> list[tuple[tuple[str, str | None], ...]]:
+    """Return the columns that the folders `key=value` of each name give.
+
+    Raises:
+        InputError: a name has a key twice, or the names do not all have the same keys.
+    """
+    found: list[tuple[tuple[str, str | None], ...]] = []
+    for name in names:
+        parts = [part.partition("=") for part in name.split("/")[:-1]]
+        pairs = [(unquote(key), unquote(value)) for key, sign, value in parts if key and sign]
+        keys, first = [key for key, _ in pairs], [key for key, _ in found[0]] if found else []
+        if len(set(keys)) < len(keys):
+            raise InputError(
+                f"input.path {short(path)}: the folders of {short(name)} give one column twice; rename one."
+            )
+        if found and set(keys) != set(first):
+            one, other = (short(", ".join(each)) or "none" for each in (first, keys))
+            raise InputError(
+                f"input.path {short(path)}: the folders key=value of {short(names[0])} give the columns "
+                f"{one}, but those of {short(name)} give {other}; all files need the same ones."
+            )
+        found.append(tuple((key, None if value == _NULL_FOLDER else value) for key, value in sorted(pairs)))
+    return found
 
 
 def lies_within(path: str, place: str) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from transforms.file_format import ENDINGS
+
 _MAGIC = re.compile(r"[*?[]")
 
 States = frozenset[int]
@@ -60,8 +62,10 @@ class NamePattern:
         return self._closed(states | passed) if passed else states
 
 
-FOLDER = NamePattern(((r"(?s:[^._].*)", True), (r"(?s:[^._].*\.parquet)", False)))
-"""All *.parquet files at any depth below a folder, except names that start with `.` or `_`."""
+_ENDS = "|".join(map(re.escape, ENDINGS))
+
+FOLDER = NamePattern(((r"(?s:[^._].*)", True), (rf"(?s:[^._].*(?:{_ENDS}))", False)))
+"""All files of a known format at any depth below a folder, except names that start with `.` or `_`."""
 
 FILE = NamePattern(())
 """The root itself."""

@@ -1,19 +1,20 @@
-"""List the input and check its Parquet footers, before any row is read."""
+"""List the input and check the schemas of its files, before any row is read."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.times import Times
+from transforms.column_types import Opened, give_types, used_types
 from transforms.count_records import MOST_FILES
 from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
 from transforms.preparation import AS_THEY_ARE, Preparation
+from transforms.read_formats import READINGS
 from transforms.row_order import is_ordering
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
@@ -70,15 +71,12 @@ class Source:
         return self.files if join is None else (*self.files, join.file)
 
 
-Opened = tuple[Sequence[File], Sequence[pa.Schema], Sequence[int]]
-"""Files with their versions, the schema of each, and how many descriptors each gives."""
-
-
 def open_files(path: str) -> Opened:
-    """List the files at `path`, and read the footer of each.
+    """List the files at `path`, and read the schema of each.
 
     Raises:
-        InputError: see `list_files`; or a file is not Parquet, truncated or damaged.
+        InputError: see `list_files`; or a file is not of the format of its name, truncated or damaged, or has
+            a column that its folders give, too.
     """
     with ThreadPoolExecutor(16) as threads:
         files, schemas, row_groups = zip(*threads.map(_opened, list_files(path)), strict=True)
@@ -95,27 +93,31 @@ def open_source(
     groups: GroupKeys | None = None,
     count: str | None = None,
     times: Times | None = None,
+    types: Mapping[str, str] | None = None,
+    exact: Sequence[str] = (),
 ) -> Source:
-    """List the files at `path` and check the footer of each.
+    """List the files at `path` and check the schema of each.
 
     Args:
-        path: a Parquet file, a folder (all `*.parquet` files below it, except names that start with
-            `.` or `_`) or a glob (`*`, `?`, `[...]`, and `**` for any depth).
+        path: a file, a folder (all files of a known format below it, except names that start with `.` or `_`)
+            or a glob (`*`, `?`, `[...]`, and `**` for any depth); see `transforms.file_format`.
         columns: used columns, at least one, all different.
         unit: optional column of the privacy unit.
         order: optional column that orders the rows of a unit.
-        opened: what `open_files` gave for `path`, so that several sources have the same files.
+        opened: what `open_files` gave for `path`, with types, so that several sources have the same files.
         preparation: how rows are prepared; it may make some of these columns.
         groups: optional key columns of groups.
         count: optional column of how many records a row stands for.
         times: what the used columns must be where some are of dates or timestamps; by default all are
             numbers.
+        types: names of the types of columns that have none in their files; see `transforms.column_types`.
+        exact: used columns that must be integers if their files have no types.
 
     Returns:
         The source, files sorted by name.
 
     Raises:
-        InputError: see `list_files`; or a file is not Parquet, truncated or damaged; or a used column is
+        InputError: see `open_files` and `transforms.column_types.give_types`; or a used column is
             missing, neither numeric nor of the times that it must be, or of another type than in other files;
             or the column of the unit has a type that cannot identify units, or another kind than in other
             files; or the column of the order has a type that cannot order rows, or another type than in other
@@ -123,7 +125,15 @@ def open_source(
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
-    files, schemas, row_groups = open_files(path) if opened is None else opened
+    if opened is None:
+        used = used_types(columns, unit, order, count, groups, times, exact)
+        opened = give_types(open_files(path), types, preparation, [used])
+    files, schemas, row_groups = opened
+    if unit in dict(files[0].folders):
+        raise InputError(
+            f"input.unit: {short(str(unit))} is a column of folders, whose names are public; give a column "
+            f"of the files."
+        )
     if preparation:
         schemas = tuple(map(preparation.schema, files, schemas))
     for file, schema in zip(files, schemas, strict=True):
@@ -147,21 +157,55 @@ def open_source(
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:
-    """Return a file with its version, its schema, and the number of its descriptors."""
+    """Return a file with its version, its schema, and the number of its descriptors.
+
+    Raises:
+        InputError: see `open_files`.
+    """
     system, path = filesystem(file.path)
     try:
         file = replace(file, version=version_of(file))
         with system.open_input_file(path) as opened:
             begins = opened.read(4)
-            with suppress(Exception):  # a damaged footer may cause any error of Arrow
-                parquet = pq.ParquetFile(opened)
-                _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
-                if _is_sound(parquet.metadata):
-                    return file, parquet.schema_arrow, max(1, parquet.num_row_groups)
-            fault = _FAULTS.get(begins, "is not Parquet")
+            opened.seek(0)
+            found = _schema_of(file, opened)
+    except InputError:
+        raise
     except (OSError, ValueError):  # ValueError where object storage breaks the connection
-        fault = "cannot be opened"
-    raise InputError(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
+        found, fault = None, "cannot be opened"
+    else:
+        fault = f"is not {file.format}, or is truncated or damaged"
+        fault = _FAULTS.get(begins, "is not Parquet") if file.format == "Parquet" else fault
+    if found is None:
+        raise InputError(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
+    schema, pieces = found
+    for name, _ in file.folders:
+        if name in schema.names:
+            raise InputError(
+                f"input.path: {short(file.name)} has the column {short(name)}, which its folders give, too; "
+                f"rename one."
+            )
+        schema = schema.append(pa.field(name, pa.null()))
+    return file, schema, max(1, pieces)
+
+
+def _schema_of(file: File, opened: pa.NativeFile) -> tuple[pa.Schema, int] | None:
+    """Return the schema of a file and the number of its pieces; None if it is damaged or of another format.
+
+    Raises:
+        InputError: a CSV file has no header.
+    """
+    try:
+        if file.format != "Parquet":
+            reading = READINGS[file.format]
+            return reading.schema(file, opened), reading.pieces(opened)
+        parquet = pq.ParquetFile(opened)
+        _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
+        return (parquet.schema_arrow, parquet.num_row_groups) if _is_sound(parquet.metadata) else None
+    except InputError:
+        raise
+    except Exception:  # damaged bytes may cause any type of error
+        return None
 
 
 def _is_sound(footer: pq.FileMetaData) -> bool:
@@ -195,8 +239,7 @@ def check_columns(
         if times != 1:
             problem = "is missing from" if not times else "occurs more than once in"
             raise InputError(
-                f"input.{field}: {short(column)} {problem} {short(file.name)}; its columns are "
-                f"{_listed(schema)}."
+                f"input.{field}: {short(column)} {problem} {short(file.name)}; {_listed(file, schema)}."
             )
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
@@ -238,10 +281,12 @@ def _time_kind(kind: pa.DataType) -> str | None:
     return "timestamps without a zone" if kind.tz is None else "timestamps with a zone"
 
 
-def _listed(schema: pa.Schema) -> str:
+def _listed(file: File, schema: pa.Schema) -> str:
+    if file.format == "CSV":  # a file without a header has a row in its place, which no error may quote
+        return "its first line must name each used column once"
     names = [short(name) for name in schema.names]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more if names else "none"
+    return f"its columns are {', '.join(names[:_NAMED]) + more if names else 'none'}"
 
 
 def _type_name(kind: pa.DataType) -> str:
@@ -264,6 +309,8 @@ def unit_kind(kind: pa.DataType) -> str | None:
         return None if stored == "text" else stored  # such as JSON, where one value may have several texts
     if pa.types.is_dictionary(kind):
         return unit_kind(kind.value_type)
+    if pa.types.is_interval(kind):
+        return None
     families = {
         "signed integers": (pa.types.is_signed_integer,),
         "unsigned integers": (pa.types.is_unsigned_integer,),

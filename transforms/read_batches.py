@@ -1,7 +1,8 @@
-"""Read a row group in batches of bounded size. Every error is one sentence without row values."""
+"""Read a piece of a file in batches of bounded size. Every error is one sentence without row values."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +10,8 @@ import pyarrow.parquet as pq
 
 from transforms.list_files import File, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
+from transforms.parse_texts import parse_text
+from transforms.read_formats import READINGS
 
 _AT_ONCE = 1 << 26
 """Bytes of uncompressed rows per batch, and of compressed columns that are fetched at once."""
@@ -40,26 +43,37 @@ def read_batches(
     order: str | None = None,
     others: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Read a row group in batches.
+    """Read a piece of a file in batches: a row group of Parquet, or see `transforms.file_format`.
 
-    A batch takes about 64 MB, estimated from the average size of rows in the footer. In addition, Arrow keeps
-    one whole page in memory. A column of units that is stored with a dictionary keeps it: each text is in
-    memory once, however many rows have it.
+    A batch of Parquet takes about 64 MB, estimated from the average size of rows in the footer. In addition,
+    Arrow keeps one whole page in memory. A column of units that is stored with a dictionary keeps it: each
+    text is in memory once, however many rows have it.
 
     Args:
-        file: the Parquet file.
-        row_group: number of the row group.
+        file: the file.
+        row_group: number of the piece.
         used: used columns.
         most: most rows per batch.
         unit: optional column of the privacy unit.
-        every: whether to read all columns; INT96 timestamps are then cut to microseconds.
+        every: whether to read all columns of Parquet; INT96 timestamps are then cut to microseconds.
         order: optional column that orders the rows of a unit.
         others: columns of any type that are read, too.
 
     Raises:
-        InputError: the row group cannot be read, or lacks a column.
+        InputError: the piece cannot be read, or lacks a column.
     """
-    batches = _read(file, row_group, used, most, unit, every, order, others)
+    folders = {} if every else dict(file.folders)
+    inside = [name for name in used if name not in folders]
+    stored = [name for name in others if name not in folders]
+    ordered = None if order in folders else order
+    if file.format == "Parquet":
+        batches = _read(file, row_group, inside, most, unit, every, ordered, stored)
+    else:
+        names = list(dict.fromkeys((*inside, *filter(None, (unit, ordered)), *stored)))
+        batches = _read_other(file, row_group, names, most)
+    if folders:
+        names = list(dict.fromkeys((*used, *filter(None, (unit, order)), *others)))
+        batches = _with_folders(file, names, batches)
     while True:
         with _reading(file):
             batch = next(batches, None)
@@ -81,8 +95,20 @@ def _check_version(file: File) -> None:
         )
 
 
+def first_rows(file: File) -> list[int]:
+    """Return for each piece of a file the index in the file of its first row.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if file.format == "Parquet":
+        return list(accumulate(count_rows(file), initial=0))[:-1]
+    with _open(file) as opened:
+        return READINGS[file.format].starts(opened)
+
+
 def count_rows(file: File) -> list[int]:
-    """Return the number of rows of each row group of a file.
+    """Return the number of rows of each row group of a Parquet file.
 
     Raises:
         InputError: the file's footer cannot be read.
@@ -93,7 +119,7 @@ def count_rows(file: File) -> list[int]:
 
 
 def read_schema(file: File) -> pa.Schema:
-    """Return the schema of a file, as batches of every column have it.
+    """Return the schema of a Parquet file, as batches of every column have it.
 
     Raises:
         InputError: the file's footer cannot be read.
@@ -180,6 +206,30 @@ def _read(
         if rows != group.num_rows:
             raise _damaged(file)
     _check_version(file)
+
+
+def _read_other(file: File, piece: int, names: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
+    """Read columns of a piece of a file that is not Parquet."""
+    _check_version(file)
+    with _open(file) as opened:
+        for batch in READINGS[file.format].batches(file, opened, piece, names):
+            for first in range(0, batch.num_rows, most):
+                part = batch.slice(first, most)
+                yield batch if part.num_rows == batch.num_rows else pa.concat_batches([part])  # which copies
+    _check_version(file)
+
+
+def _with_folders(
+    file: File, names: Sequence[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns `names` of batches. Folders of the file give some of them, the same for all rows."""
+    types = dict(file.types)
+    given = {name: parse_text(value, types[name]) for name, value in file.folders if name in names}
+    for batch in batches:
+        arrays = [
+            pa.repeat(given[name], batch.num_rows) if name in given else batch.column(name) for name in names
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
 def _may_be_long(kind: pa.DataType) -> bool:

@@ -4,7 +4,6 @@ import ctypes
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import apache_beam as beam
 import numpy as np
@@ -21,7 +20,7 @@ from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.preparation import AS_THEY_ARE, Preparation
-from transforms.read_batches import count_rows
+from transforms.read_batches import first_rows
 from transforms.read_prepared import read_prepared
 
 _BLOCK_VALUES = 1 << 18
@@ -44,9 +43,9 @@ class Descriptor:
     """The location of a part of the database.
 
     Args:
-        file: the Parquet file.
-        row_group: number of the row group; None for a file without row groups.
-        first_row: index in the file of the first row of the row group.
+        file: the file.
+        row_group: number of the row group, or of another piece; None for a file without any.
+        first_row: index in the file of the first row of the piece.
     """
 
     file: File
@@ -164,8 +163,8 @@ def list_row_groups(file: File) -> list[Descriptor]:
         InputError: the file's footer cannot be read.
     """
     with plain_errors("Reading"):
-        starts = accumulate(count_rows(file), initial=0)
-    return [Descriptor(file, i, start) for i, start in enumerate(starts)][:-1] or [Descriptor(file, None, 0)]
+        starts = first_rows(file)
+    return [Descriptor(file, i, start) for i, start in enumerate(starts)] or [Descriptor(file, None, 0)]
 
 
 def read_blocks(reader: Reader, descriptor: Descriptor) -> Iterator[Block]:

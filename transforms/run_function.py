@@ -26,6 +26,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -153,7 +154,8 @@ class FunctionRunner:
             arguments = json.dumps(dict(function.arguments))
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "transforms.function_process", function.place, arguments),
+                    *(sys.executable, "-P", "-m", f"{__package__}.function_process"),
+                    *(function.place, arguments),
                     *(
                         str(value)
                         for value in (theirs.fileno(), *limits, "report" if self._report_errors else "hide")
@@ -267,6 +269,6 @@ def _environment(home: str) -> dict[str, str]:
     """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     one_thread = dict.fromkeys(_THREADS, "1")
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    here = str(Path(__file__).resolve().parents[1 + __package__.count(".")])
     python = {"PYTHONPATH": here, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **one_thread, **python, "HOME": home, "TMPDIR": home}

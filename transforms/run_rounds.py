@@ -34,6 +34,11 @@ SHARDS = 16
 """Number of shards in which a large sparse aggregate is merged."""
 
 
+def shards_of(groups: int) -> int:
+    """Return in how many shards an aggregate is merged where each of some groups has one."""
+    return max(1, SHARDS // max(1, groups))
+
+
 @dataclass(frozen=True)
 class Step:
     """What a strand does in one pass.

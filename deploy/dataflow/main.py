@@ -50,7 +50,7 @@ def has_graph(beam: Sequence[str]) -> bool:
     """Return whether the graph that Dataflow waits for was written."""
     from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-    from pipelines.storage.locate import open_file
+    from shoal.deployed import open_file
 
     location = PipelineOptions(list(beam)).view_as(GoogleCloudOptions).template_location
     if location is None:
@@ -76,7 +76,7 @@ def write_idle_graph(beam: Sequence[str]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run the template and return the exit code."""
-    from pipelines.cli import app
+    from shoal.deployed import app
 
     shoal, beam = read_arguments(argv)
     code = app([*shoal, "--", *beam], standalone_mode=False) or 0

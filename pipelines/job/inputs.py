@@ -1,13 +1,13 @@
 """The part `input` of a job file: files, columns, and how rows become records."""
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
 from pipelines.tasks import Keep
-from transforms.parse_expression import ExpressionError, Node, parse_expression
+from transforms.parse_expression import ExpressionError, Node, columns_of, parse_expression
 
 if TYPE_CHECKING:
     from transforms.preparation import Preparation
@@ -47,10 +47,17 @@ class Input(JobPart):
     """The input: files and columns. Its rows may be filtered, and may get further columns."""
 
     path: Annotated[str, AfterValidator(absolute)] = Field(
-        description="A Parquet file, a folder of them or a glob: gs://... or local. {run_id} is replaced by "
-        "the run id, which the job must then give."
+        description="A file of Parquet, CSV, JSON lines, Arrow IPC or Avro, a folder of such files or a "
+        "glob: gs://... or local; see docs/files.md. {run_id} is replaced by the run id, which the job must "
+        "then give."
     )
     columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
+    types: dict[str, Literal["integer", "number", "text", "boolean", "date", "timestamp"]] | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Types of columns that have none in their files: those of CSV, of JSON lines and of "
+        "folders key=value. By default a column has the type that its use needs.",
+    )
     where: str | None = Field(
         default=None,
         exclude_if=_is_none,
@@ -69,9 +76,11 @@ class Input(JobPart):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.path:
-            raise ValueError("input.path is empty: give a Parquet file, a folder of them or a glob.")
+            raise ValueError("input.path is empty: give a file, a folder of files or a glob.")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise ValueError(f"input.columns is {list(self.columns)}: give at least one column, each once.")
+        if self.types is not None and not self.types:
+            raise ValueError("input.types is empty: give the type of a column, or leave it out.")
         return self
 
     @model_validator(mode="after")
@@ -89,6 +98,15 @@ class Input(JobPart):
         where = None if self.where is None else _parse("input.where", self.where)
         derive = {} if self.derive is None else self.derive
         return where, tuple((name, _parse(f"input.derive.{name}", text)) for name, text in derive.items())
+
+    def uses(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns that each expression sees, by the field of the expression."""
+        where, derive = self._parsed()
+        fields = [("input.where", where)] if where is not None else []
+        return {
+            field: tuple(columns_of(node))
+            for field, node in (*fields, *((f"input.derive.{name}", node) for name, node in derive))
+        }
 
     def preparation(self) -> "Preparation":
         """Return how rows are prepared. The joined table is checked.

@@ -68,7 +68,7 @@ class Analysis(SampleAndAggregate):
         if not re.fullmatch(_PLACE, self.function):
             raise ValueError(
                 f"params.function is {self.function}: it must be module:callable, such as "
-                "pipelines.analyses.regression:linear."
+                "shoal.analyses.regression:linear."
             )
         axes = len(self.outputs.lower)
         if self.default is not None and not (

@@ -51,7 +51,6 @@ GROUPS = 1000
 
 _ROW_GROUP = 1 << 20
 _SMALLEST_GROWTH = 2.0  # bytes a row; measurements differ by more than less would be
-_SHOAL = "from pipelines.cli import main; main()"
 _VALUE, _KEY = 8, 16  # bytes of a value, and of the key of a unit, as they go through the runner at most
 
 
@@ -129,7 +128,7 @@ def _try(job: Job, rows: int) -> Usage:
         _write_rows(job, place / "rows.parquet", rows)
         values = trial(job, place)
         (place / "job.json").write_text(json.dumps(values))
-        usage = run_command([sys.executable, "-c", _SHOAL, "run", str(place / "job.json")])
+        usage = run_command([sys.executable, "-m", "shoal", "run", str(place / "job.json")])
     if usage.code:
         raise JobError(f"A run on made-up rows failed. {usage.error.removeprefix('shoal: ').strip()}")
     return usage
@@ -143,7 +142,7 @@ def trial(job: Job, folder: Path) -> dict[str, Any]:
     """
     values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
     values["input"] |= {"path": str(folder / "rows.parquet")}
-    for key in ("where", "derive", "join", "count"):
+    for key in ("types", "where", "derive", "join", "count"):
         values["input"].pop(key, None)
     values["privacy"].pop("ledger", None)
     return {**values, "output": str(folder / "out"), "run_id": "trial"}

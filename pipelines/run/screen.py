@@ -67,7 +67,7 @@ def screen(
 
     Args:
         release_path: release.json of one_cluster or k_cover, or the folder that holds it.
-        input_path: a Parquet file, a folder of them or a glob; it needs the columns of the release.
+        input_path: a file of Parquet, a folder of them or a glob; it needs the columns of the release.
         output_path: a new or empty folder.
         runner: name of a Beam runner; see `pipelines.run.runners`.
         beam_options: further options of Beam.
@@ -86,6 +86,7 @@ def screen(
     source = open_source(
         absolute(input_path), release["domain"]["columns"], preparation=preparation, times=grid.times
     )
+    _check_files(source)
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")
     _check_output(output, absolute(input_path))
@@ -153,6 +154,25 @@ def _preparation(release: Mapping[str, Any], path: str) -> Preparation:
     except (TypeError, ValueError):
         raise JobError(f"RELEASE {path} has no valid rows: it was changed after its run.") from None
     return given.preparation()
+
+
+def _check_files(source: Source) -> None:
+    """Check that files can be written as they are read.
+
+    Raises:
+        InputError: they are not Parquet, or a column that decides about rows is one of folders.
+    """
+    used = {*source.columns, *source.preparation.sources(source.columns)}
+    for file in source.files[:1]:  # all are of one format and have the same folders
+        for name in used & dict(file.folders).keys():
+            raise InputError(
+                f"input.path: {short(name)} is a column of folders, but rows are screened by columns of the "
+                "files; give files that have it."
+            )
+        if file.format != "Parquet":
+            raise InputError(
+                f"input.path: {short(file.name)} is {file.format}; only Parquet can be screened."
+            )
 
 
 def _check_output(output: str, input_path: str) -> None:

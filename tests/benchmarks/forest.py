@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.ensemble import RandomForestRegressor  # type: ignore[import-untyped]
 
-from pipelines.analyses.rows import Floats, features_and_target
+from shoal.analyses.rows import Floats, features_and_target
 
 
 def importances(rows: pa.Table) -> Floats:

@@ -26,7 +26,7 @@ from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from core.secure_noise import SecureNoise, secret_salt
-from pipelines.analyses.regression import linear
+from shoal.analyses.regression import linear
 from tests.measured.cases import Case, evenly, line
 from tests.measured.trials import measure
 from transforms.evaluate_subsamples import evaluate_in_memory
@@ -119,7 +119,7 @@ def block_rows(folder: Path, blocks: int, bound: float, trials: int) -> Iterator
         grid = Grid((-bound,) * len(truth), (bound,) * len(truth), bound / 2**24)
         salt = zlib.crc32(name.encode()).to_bytes(16, "big")
         splitting = Splitting((source := open_source(str(path), columns)).columns, None, blocks, salt)
-        function = Function("pipelines.analyses.regression:linear", grid)
+        function = Function("shoal.analyses.regression:linear", grid)
         answers = list(evaluate_in_memory(source, splitting, function))
         points = np.concatenate([answer.points for answer in answers])
         spread = np.abs(grid.restore(np.median(points, axis=0)) - truth).max()

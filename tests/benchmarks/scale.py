@@ -178,7 +178,7 @@ def fits(n: int) -> dict[str, Any]:
     """Return the job of a regression in a thousand blocks."""
     outputs = {"lower": [-10.0, -10.0], "upper": [10.0, 10.0], "step": 1e-6}
     limits = {"time_limit": 60.0, "memory_limit": 1000}
-    function = {"function": "pipelines.analyses.regression:linear", "blocks": 1000, "outputs": outputs}
+    function = {"function": "shoal.analyses.regression:linear", "blocks": 1000, "outputs": outputs}
     return {
         "task": "sample_and_aggregate",
         "input": {"columns": ["a", "b", "y"]},

@@ -37,7 +37,7 @@ from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from core.secure_noise import SecureNoise, secret_salt
-from pipelines.analyses.regression import linear
+from shoal.analyses.regression import linear
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
 from transforms.open_source import Source, open_source
@@ -51,10 +51,10 @@ BUDGET = Budget(1.0, 1e-6)
 SLOPES = Grid((-2.0, -0.02), (2.0, 0.02), 1e-5)
 FLIGHTS = ("dep_delay", "distance", "arr_delay")
 FITS = {
-    "pipelines.analyses.regression:linear": 4,
-    "pipelines.analyses.regression:logistic": 4,
-    "pipelines.analyses.clusters:k_means": 10,
-    "pipelines.analyses.clusters:gaussian_mixture": 18,
+    "shoal.analyses.regression:linear": 4,
+    "shoal.analyses.regression:logistic": 4,
+    "shoal.analyses.clusters:k_means": 10,
+    "shoal.analyses.clusters:gaussian_mixture": 18,
     "tests.benchmarks.forest:importances": 4,
 }
 """What is fitted to five columns, and the length of its answer."""
@@ -72,7 +72,7 @@ def measure_slopes(folder: Path, trials: int, table: Table) -> None:
     for blocks in (100, 300, 1000):
         splitting = Splitting(source.columns, source.unit, blocks, secret_salt())
         answers = list(
-            evaluate_in_memory(source, splitting, Function("pipelines.analyses.regression:linear", SLOPES))
+            evaluate_in_memory(source, splitting, Function("shoal.analyses.regression:linear", SLOPES))
         )
         spread = np.abs(SLOPES.restore(np.concatenate([a.points for a in answers])) - truth)
         for name in AGGREGATORS:

@@ -119,7 +119,7 @@ def test_rows_of_people(flink: FlinkCluster, site: Site, process_workers: list[s
         del site.bench.job["input"]["checks"]
         del site.bench.job["domain"]
         site.bench.job["params"] = {
-            "function": "pipelines.analyses.association:correlation",
+            "function": "shoal.analyses.association:correlation",
             "blocks": 60,
             "outputs": {"lower": [-1.0], "upper": [1.0], "step": 2.0**-10},
         }

@@ -31,7 +31,7 @@ JOBS: dict[str, dict[str, Any]] = {
         "domain": ...,
         "input.checks": ...,
         "params": {
-            "function": "pipelines.analyses.association:correlation",
+            "function": "shoal.analyses.association:correlation",
             "blocks": 100,
             "outputs": {"lower": [-1], "upper": [1], "step": 2.0**-10},
         },

@@ -100,7 +100,7 @@ FUNCTION_JOB: dict[str, Any] = {
     **{key: ROWS_JOB[key] for key in ("input", "privacy", "output")},
     "task": "sample_and_aggregate",
     "params": {
-        "function": "pipelines.analyses.association:correlation",
+        "function": "shoal.analyses.association:correlation",
         "blocks": 100,
         "outputs": {"lower": [-1], "upper": [1], "step": 0.001},
     },

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.analyses import association, clusters, regression
+from shoal.analyses import association, clusters, regression
 from tests.pipelines.jobs import changes
 
 TASK = "sample_and_aggregate"
@@ -209,7 +209,7 @@ def test_check_function_finds_no_fault_in_a_good_one(bench):
 def test_check_function_tells_extreme_rows_from_ordinary_ones(bench):
     """A correlation of one row is NaN, and one wrong answer is told once."""
     job = bench.changed({**BASE, "input.columns": ["x", "y"], "params": BASE["params"]})
-    job["params"]["function"] = "pipelines.analyses.association:correlation"
+    job["params"]["function"] = "shoal.analyses.association:correlation"
     job["params"]["outputs"] = {"lower": [-1], "upper": [1], "step": 0.001}
     result = bench.shoal("check-function", bench.write(job))
     assert result.exit_code == 0, result.output
@@ -340,7 +340,7 @@ def test_slopes_are_those_of_scikit_learn():
 
 
 def test_a_process_imports_scikit_learn_where_its_function_needs_it():
-    look = "import sys; from pipelines.analyses.regression import {}; print('sklearn' in sys.modules)"
+    look = "import sys; from shoal.analyses.regression import {}; print('sklearn' in sys.modules)"
     said = [
         subprocess.run([sys.executable, "-c", look.format(name)], capture_output=True, text=True, check=True)
         for name in ("linear", "logistic", "quantile")

@@ -34,9 +34,18 @@ def test_the_root_is_the_fixed_part() -> None:
     assert not is_glob("/a/b.parquet")
 
 
-def test_a_folder_is_its_parquet_files_without_hidden_ones() -> None:
-    names = ["a.parquet", "b/c/a.parquet", "b\nc/a.parquet"]
-    others = [".a.parquet", "_b/a.parquet", ".b/a.parquet", "a.csv", "_a.parquet", ".parquet"]
+def test_a_folder_is_its_files_of_known_formats_without_hidden_ones() -> None:
+    names = [
+        "a.parquet",
+        "b/c/a.parquet",
+        "b\nc/a.parquet",
+        "a.csv",
+        "b=1/a.ndjson.gz",
+        "a.arrow",
+        "a.b.avro",
+    ]
+    others = [".a.parquet", "_b/a.parquet", ".b/a.parquet", "_a.parquet", ".parquet"]
+    others += ["a.csv.zip", "acsv", "a.json", "a.gz"]
     assert all(FOLDER.matches(name) for name in names)
     assert not any(FOLDER.matches(name) for name in others)
 

@@ -102,7 +102,7 @@ def refusal(path: Path | str, columns: list[str], unit: str | None = None, order
         ("nowhere/a.parquet", "does not exist"),
         ("nowhere/*.parquet", "matches no files"),
         ("data/*.csv", "matches no files"),
-        ("empty", "is a folder without *.parquet files"),
+        ("empty", "is a folder without such files"),
         ("data/notes.txt", "notes.txt is not Parquet"),
         ("data/_SUCCESS", "_SUCCESS is not Parquet"),
     ],
@@ -111,7 +111,10 @@ def test_what_is_not_there_or_not_parquet_is_refused(tree: Path, path: str, expe
     (tree.parent / "empty").mkdir()
     message = refusal(tree.parent / path, ["x"])
     assert expected in message
-    assert "give a Parquet file, a folder of *.parquet files or a glob" in message
+    assert (
+        "give a file of Parquet, CSV, JSON lines, Arrow IPC or Avro, as the ending of its name says"
+        in message
+    )
 
 
 def test_a_scheme_that_is_not_served_is_refused() -> None:

@@ -8,8 +8,8 @@ from pipelines.run.import_function import import_function
 from tests.pipelines.jobs import changes
 
 WRONG = {
-    "pipelines.analyses.nowhere:linear": "ModuleNotFoundError",
-    "pipelines.analyses.regression:cubic": "AttributeError",
+    "shoal.analyses.nowhere:linear": "ModuleNotFoundError",
+    "shoal.analyses.regression:cubic": "AttributeError",
 }
 
 
@@ -32,6 +32,6 @@ def test_a_plan_says_what_a_run_refuses(bench, refused, function):
 
 
 def test_a_function_that_exists_is_not_mentioned(bench):
-    changed = given("pipelines.analyses.association:correlation")
+    changed = given("shoal.analyses.association:correlation")
     planned = bench.shoal("plan", bench.write(bench.changed(changed)))
     assert (planned.exit_code, planned.stderr) == (0, "")

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans  # type: ignore[import-untyped]
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
-from pipelines.analyses.rows import EXAMPLE, Floats, complete
+from shoal.analyses.rows import EXAMPLE, Floats, complete
 
 _STARTS = 4
 

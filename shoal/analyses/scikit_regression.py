@@ -1,10 +1,10 @@
-"""Regressions by scikit-learn; `pipelines.analyses.regression` has them under the same names."""
+"""Regressions by scikit-learn; `shoal.analyses.regression` has them under the same names."""
 
 import numpy as np
 import pyarrow as pa
 from sklearn.linear_model import LogisticRegression, QuantileRegressor  # type: ignore[import-untyped]
 
-from pipelines.analyses.rows import EXAMPLE, Floats, features_and_target
+from shoal.analyses.rows import EXAMPLE, Floats, features_and_target
 
 
 def logistic(rows: pa.Table, intercept: bool = False, penalty: float = 1.0) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from pipelines.analyses.rows import Floats, complete, features_and_target
+from shoal.analyses.rows import Floats, complete, features_and_target
 
 
 def correlation(rows: pa.Table) -> Floats:

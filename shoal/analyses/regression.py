@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.analyses.rows import EXAMPLE, Floats, features_and_target
+from shoal.analyses.rows import EXAMPLE, Floats, features_and_target
 
 _BY_SCIKIT = ("logistic", "quantile")
 
@@ -32,7 +32,7 @@ def linear(rows: pa.Table, intercept: bool = False) -> Floats:
 
 def __getattr__(name: str) -> Any:
     if name in _BY_SCIKIT:
-        return getattr(import_module("pipelines.analyses.scikit_regression"), name)
+        return getattr(import_module("shoal.analyses.scikit_regression"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

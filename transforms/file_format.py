@@ -1,0 +1,41 @@
+"""The formats of files, chosen by how a name ends.
+
+A format says the schema of a file, at which row each of its pieces begins, and what the rows of a piece are,
+as Arrow batches. A piece is a row group of Parquet or a record batch of Arrow IPC; a file of any other format
+is one piece, which is read as a stream. All that follows sees batches alone, so the same rows give the same
+aggregates in every format.
+
+CSV, JSON lines and the names of folders such as `day=2013-01-31` have no types. A type must not be guessed
+from rows: an error, or a type, would then depend on one of them. So types follow from the job alone; see
+`transforms.column_types`. A text that is not of its type is null.
+"""
+
+from typing import Literal, get_args
+
+Format = Literal["Parquet", "CSV", "JSON lines", "Arrow IPC", "Avro"]
+
+ENDINGS: dict[str, Format] = {
+    ".parquet": "Parquet",
+    ".csv": "CSV",
+    ".csv.gz": "CSV",
+    ".jsonl": "JSON lines",
+    ".jsonl.gz": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".ndjson.gz": "JSON lines",
+    ".arrow": "Arrow IPC",
+    ".feather": "Arrow IPC",
+    ".avro": "Avro",
+}
+"""How the names of files end that a folder may have. A file that is named otherwise is taken for Parquet."""
+
+GZIP = ".gz"
+
+WITHOUT_TYPES: tuple[Format, ...] = ("CSV", "JSON lines")
+"""Formats whose columns have the types that the job gives them."""
+
+NAMES = ", ".join(get_args(Format)[:-1]) + f" or {get_args(Format)[-1]}"
+
+
+def format_of(name: str) -> Format:
+    """Return the format of a file by the ending of its name."""
+    return next((form for ending, form in ENDINGS.items() if name.endswith(ending)), "Parquet")

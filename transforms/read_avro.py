@@ -1,0 +1,129 @@
+"""Read Avro container files: each is one piece, read block by block.
+
+Values are read as they are stored, without the meaning that Avro gives some of them, such as dates. Arrow
+gets that meaning as a type. So a date that Python cannot represent is no error.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from transforms.list_files import File
+
+_ROWS = 1 << 14
+"""Rows that are lists of Python's values at a time."""
+
+_PLAIN = {
+    "boolean": pa.bool_(),
+    "int": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+    "enum": pa.string(),
+}
+_MEANT = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    **{
+        ("long", f"{local}timestamp-{name}"): pa.timestamp(unit, None if local else "UTC")
+        for local in ("", "local-")
+        for name, unit in (("millis", "ms"), ("micros", "us"), ("nanos", "ns"))
+    },
+}
+_MOST_DIGITS = 38
+
+
+def read_avro_schema(_: File, opened: pa.NativeFile) -> pa.Schema:
+    """Return the columns of the records; one of a type that is not read is a list of null, or a struct."""
+    return _schema(fastavro.block_reader(opened).writer_schema)
+
+
+def _schema(written: Any) -> pa.Schema:
+    named: dict[str, Any] = {}
+    return pa.schema([pa.field(each["name"], _kind(each["type"], named)) for each in written["fields"]])
+
+
+def _kind(written: Any, named: dict[str, Any]) -> pa.DataType:
+    """Return the type of Arrow of a type of Avro."""
+    if isinstance(written, list):
+        held = [each for each in written if each != "null"]
+        return _kind(held[0], named) if len(held) == 1 else pa.struct([])
+    if isinstance(written, str):
+        return named.get(written, _PLAIN.get(written, pa.struct([])))
+    kind, meaning = written["type"], written.get("logicalType")
+    if not isinstance(kind, str):
+        return _kind(kind, named)
+    found = _MEANT.get((kind, meaning), _PLAIN.get(kind, pa.struct([])))
+    if kind == "fixed":
+        found = pa.binary(written["size"])
+    if kind in ("array", "map"):
+        found = pa.list_(pa.null())
+    if meaning == "decimal" and kind in ("bytes", "fixed"):
+        digits = written["precision"]
+        found = pa.decimal128(digits, written.get("scale", 0)) if digits <= _MOST_DIGITS else pa.struct([])
+    if "name" in written:
+        named[written["name"]] = found
+    return found
+
+
+def read_avro(_: File, opened: pa.NativeFile, __: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of all rows."""
+    blocks: Any = fastavro.block_reader(opened)
+    schema, plain = _schema(blocks.writer_schema), _without_meaning(blocks.writer_schema)
+    plain = fastavro.parse_schema(plain)
+    kinds = {name: schema.field(name).type for name in columns or schema.names[:1]}
+    rows: list[Mapping[str, Any]] = []
+    for block in blocks:
+        for _number in range(block.num_records):
+            rows.append(_row(block.bytes_, plain))
+            if len(rows) == _ROWS:
+                yield _batch(rows, kinds)
+                rows = []
+    if rows:
+        yield _batch(rows, kinds)
+
+
+def _row(data: Any, schema: Any) -> Any:
+    return fastavro.schemaless_reader(data, schema, None, handle_unicode_errors="surrogateescape")
+
+
+def _without_meaning(written: Any) -> Any:
+    if isinstance(written, list):
+        return [_without_meaning(each) for each in written]
+    if isinstance(written, dict):
+        return {key: _without_meaning(value) for key, value in written.items() if key != "logicalType"}
+    return written
+
+
+def _batch(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    arrays = [_array([row[name] for row in rows], kind) for name, kind in kinds.items()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(kinds))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind):  # stored as bytes, which need not be UTF-8
+        return pa.array(
+            _each(lambda text: text.encode("utf-8", "surrogateescape"), values), pa.binary()
+        ).view(kind)
+    if pa.types.is_decimal(kind):
+        return pa.array(_each(lambda stored: _decimal(stored, kind), values), kind)
+    if pa.types.is_temporal(kind):
+        return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+    return pa.array(values, kind)
+
+
+def _each(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+    return [None if value is None else function(value) for value in values]
+
+
+def _decimal(stored: bytes, kind: pa.DataType) -> Decimal | None:
+    """Return a decimal, or None if it has more digits than its type."""
+    whole = int.from_bytes(stored, "big", signed=True)
+    digits = str(abs(whole)) if abs(whole) < 10**kind.precision else ""
+    return Decimal((int(whole < 0), tuple(map(int, digits)), -kind.scale)) if digits else None
