@@ -3,14 +3,16 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from json.encoder import encode_basestring
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from core.grouping import pack, unpack
 from transforms.key_labels import LONGEST, UNITS, Truncate
 from transforms.list_files import File, InputError, short
 
@@ -40,6 +42,9 @@ class GroupKeys:
     columns: tuple[str, ...]
     truncate: tuple[Truncate | None, ...]
     labels: tuple[str, ...] | None = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.columns, self.truncate, pack(self.labels))
 
     @cached_property
     def _numbers(self) -> dict[bytes, int]:
@@ -80,6 +85,14 @@ class GroupKeys:
         if len(labels):
             groups[~missing] = number_of.astype(np.int64)[codes[~missing]]
         return groups, kept
+
+
+@lru_cache(maxsize=4)
+def _unpickled(
+    columns: tuple[str, ...], truncate: tuple[Truncate | None, ...], text: str | None
+) -> GroupKeys:
+    """Return the keys of one text. A process has one copy of many keys, and numbers them once."""
+    return GroupKeys(columns, truncate, unpack(text))
 
 
 def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Schema]) -> None:

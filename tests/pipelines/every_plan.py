@@ -344,6 +344,8 @@ def joint_plans() -> dict[str, tuple[QuestionsJob, JointPlan]]:
                 raw = joint_job(asked, relation, JOINT_MORE.get(name, {}))
                 if relation == "replace_one" and name in JOINT_POLICIES:
                     raw["privacy"]["policy"] = JOINT_POLICIES[name]
+                    for question in raw["questions"].values():
+                        question["checks"] = 0.0
                 job = check_several(raw)
                 salts = {question: SALT[:-1] + bytes([i]) for i, question in enumerate(job.jobs)}
                 found[f"{name}-{relation}"] = job, make_joint_plan(job, salts)

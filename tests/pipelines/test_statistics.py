@@ -186,7 +186,7 @@ def test_sums_that_are_clamped_for_each_unit(bench):
     release = released(bench, **given)
     assert release["contributions"] == {"groups": 2, "rows": 50, "clamp": "unit"}
     sums = table_of(bench).column("sum").to_numpy()
-    assert np.abs(sums - 1.0).max() < 1.0 and table_of(bench).num_rows == 4
+    assert np.abs(sums - [1, 1, 1, 0]).max() < 1.0  # no row has the last city
     page = (bench.folder / "out" / "report.html").read_text()
     assert "sums clamped for each unit" in page
 

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.grouping import Grouping
 from transforms import public_keys
 from transforms.group_keys import GroupKeys, without_long
 from transforms.key_labels import LONGEST, label_of, product_of
@@ -192,3 +194,15 @@ def test_combinations():
     assert product_of([["a", "b"], [1, 2]], 4) == ['["a",1]', '["a",2]', '["b",1]', '["b",2]']
     with pytest.raises(ValueError, match="10,000 combinations: there may be at most 99"):
         product_of([range(100), range(100)], 99)
+
+
+@pytest.mark.parametrize("labels", [None, (), ('["a\\nb"]', '["c"]'), ('["x"]',)])
+def test_pickles_share_their_labels(labels):
+    """Steps of a run are pickled several times each, and a process reads all of them."""
+    grouping = Grouping(("city",), labels, (None,))
+    keys = GroupKeys(("city",), (None,), labels)
+    one, other, first, second = (
+        pickle.loads(pickle.dumps(each)) for each in (grouping, grouping, keys, keys)
+    )
+    assert one == other == grouping and first == keys
+    assert one.labels is other.labels is first.labels and first is second

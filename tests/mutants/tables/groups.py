@@ -62,7 +62,7 @@ COSTS = (
         7,
         _CORE,
         "a unit has the budget in each of its groups, half of the noise, and nothing looks at the sum",
-        'each, part, spent = together.plans["0"], together.budgets["0"], together.spend',
+        'each, part, spent = planned(together.budgets["0"]), together.budgets["0"], together.spend',
         "each, part, spent = planned(one), one, None",
         _SPENT,
     ),
