@@ -23,6 +23,7 @@ from pipelines.job.job import Job
 from pipelines.job.prepared import described, notes_of
 from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
 from pipelines.tasks import TASKS
+from pipelines.tried_bounds import describe_bounds, show_bounds
 
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
 _KEPT = {
@@ -128,6 +129,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "params": job_values["params"],
         **describe_noise(job, plan),
         "alternatives": {name: _written(job, values) for name, values in plan.alternatives.items()},
+        **describe_bounds(job, plan, lambda other: make_plan(other, bytes(16))),
         "notes": notes(job, plan),
     }
 
@@ -344,6 +346,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     if plan["comparison"]:
         console.print("Methods", style="bold")
         console.print(_methods(plan))
+    show_bounds(plan, console)
     if accuracy["smallest_target"]:
         console.print(
             f"From a target of {accuracy['smallest_target']:,} on, at least half of the target is promised."

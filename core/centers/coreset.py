@@ -20,7 +20,7 @@ from core.task import Accuracy, Method
 FEW_COLUMNS = 3  # up to so many columns, cells are cut along the grid's own axes
 _SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
 _FINER = 0.7  # a level's rho over that of the level before: fine cells matter only where records are many
-_COUNT = 0.08  # part of an average's rho that is spent on the counts; the weights get the same part
+_COUNT = 0.12  # part of an average's rho that is spent on the counts; the weights get the same part
 _MEAN = 0.15  # part of the moments' rho that is spent on the sum and count
 
 

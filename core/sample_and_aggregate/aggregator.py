@@ -229,7 +229,7 @@ class Aggregator(Method[SampleAndAggregate]):
     def _blocks_for_radius(self) -> int:
         """Smallest number of blocks with which a radius is released, but for rounding."""
         stable = 2 / _MOST_MISSED * (self._whole_rank_error / RADIUS_SHARE + 1)
-        return math.ceil(stable / self.setting.params.stable_fraction)
+        return math.floor(stable / self.setting.params.stable_fraction) + 1
 
     @property
     def _radius_failure(self) -> float:

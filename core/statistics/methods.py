@@ -312,7 +312,7 @@ class ReleaseTotals(Method[Statistics]):
         return (
             f"A unit counts{where} with at most {change.rows:,} of its rows{' in each' if grouped else ''}, "
             f"chosen at random. Of these bounds, {'; '.join(costs)}. What the bounds leave out is not in the "
-            "errors."
+            "errors; with contributions.guess, a plan estimates it."
         )
 
 

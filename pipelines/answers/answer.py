@@ -6,10 +6,10 @@ from dataclasses import dataclass, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from core.errors import InvalidValue
+from pipelines.answers.picture import Picture
 from pipelines.dates import Instant, Span, TimeColumn, as_steps, grid_of, times_of
 from pipelines.errors import JobError, quoted
 
@@ -39,11 +39,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as inline SVG, its caption, and its width relative to the other figures."""
+    """A picture and its caption."""
 
-    svg: Markup
+    picture: Picture
     caption: str
-    width: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Answer:
         headline: the answer in one sentence without a full stop.
         lead: what the answer means.
         facts: its figures, which are also the lines on a terminal.
-        figures: its drawings.
+        figures: its pictures.
         tables: its tables.
         advice: if nothing was found: what may help, each as a phrase and a sentence.
     """

@@ -1,5 +1,9 @@
 """Answers of cdf: a distribution."""
 
+from typing import Any
+
+import numpy as np
+
 from core.cdf.found import CountedRange, Promises, Result
 from pipelines.answers.answer import (
     Answer,
@@ -13,10 +17,13 @@ from pipelines.answers.answer import (
     result_of,
     steps_of,
 )
-from pipelines.answers.plots import draw_curve
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import Picture, Row, Strip, curve, listed, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, plain
 
 _TITLE = "Ranges, both ends included"
+_MOST_RANGES = 24
+"""Ranges in the picture."""
 
 
 def promises(release: Release) -> list[str]:
@@ -52,11 +59,6 @@ def answer(release: Release, rows: Rows) -> Answer:
         )
         for each in result.ranges
     ]
-    figures: tuple[Figure, ...] = ()
-    if rows is not None:
-        values = steps_of(release, rows["value"], 0)
-        curve = draw_curve(values, rows["count"].astype(float), column, "cumulative count")
-        figures = (Figure(curve, "The released cumulative histogram"),)
     return Answer(
         headline=f"The distribution of {column}, within {number(distance.data, 3)} everywhere{records.by}",
         lead=(
@@ -73,10 +75,43 @@ def answer(release: Release, rows: Rows) -> Answer:
                 f"to the data, with probability {confidence(release)}",
             ),
         ),
-        figures=figures,
+        figures=_figures(release, rows, result.ranges),
         tables=(Table(_TITLE, (column, "grid points", records.many, "standard error"), ranges),)
         if ranges
         else (),
+    )
+
+
+def _figures(release: Release, rows: Rows, ranges: tuple[CountedRange, ...]) -> tuple[Figure, ...]:
+    promised, many, figures = promises_of(Promises, release), counted(release).many, []
+    if rows is not None:
+        caption = "The released cumulative histogram; the true one is in the band with probability "
+        figures.append(Figure(_cumulative(release, rows, many), caption + confidence(release)))
+    if ranges:
+        some = ranges[:_MOST_RANGES]
+        names = [f"{plain(each.low)} to {plain(each.high)}" for each in some]
+        names, what = listed(names, domain_of(release)["columns"][0])
+        shown = [
+            Row.within(name, each.count, promised.range_error, least=0)
+            for name, each in zip(names, some, strict=True)
+        ]
+        strip = Strip.around(many, shown, what, whole=True)
+        drawn = strips("Counts of ranges", [strip], "released count", "where the true count is")
+        figures.append(Figure(drawn, f"Counts of ranges, right with probability {confidence(release)}"))
+    return tuple(figures)
+
+
+def _cumulative(release: Release, rows: Any, many: str) -> Picture:
+    values, counts = steps_of(release, rows["value"], 0), rows["count"].astype(np.float64)
+    off, most = promises_of(Promises, release).kolmogorov_records, max(1.0, float(counts.max()))
+    column = domain_of(release)["columns"][0]
+    return curve(
+        f"Number of {many} with at most each value of {column}",
+        Axis.of(column, values[0], values[-1]),
+        Axis.of(f"{many} up to there", 0, most + min(off, most), whole=True),
+        (values, counts, f"released number of {many} with at most this value"),
+        (values, np.maximum(0, counts - off), counts + off, "where the true number is"),
+        steps=True,
     )
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from core.centers.found import Promises, Result
+from pipelines.answers import maps
 from pipelines.answers.answer import (
     Answer,
     Fact,
@@ -15,7 +16,8 @@ from pipelines.answers.answer import (
     promises_of,
     result_of,
 )
-from pipelines.answers.drawing import draw_centers, draw_profiles
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import Row, Strip, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
 _FEW_CENTERS, _FEW_COLUMNS = 8, 4
@@ -64,12 +66,12 @@ def answer(release: Release, rows: Rows) -> Answer:
     few = len(centers) <= _FEW_CENTERS and len(columns) <= _FEW_COLUMNS
     error, sure = promises_of(Promises, release).count_error, f"with probability {confidence(release)}"
     within = "" if error is None else f"each count within {number(error)}, {sure}"
-    noise = None if result.noise is None else [_noise(result.noise[i]) for i in order]
+    noise = None if result.noise is None else [result.noise[i] for i in order]
     table = [
         (
             str(i + 1),
             f"{count:,}",
-            *((noise[i],) if noise else ()),
+            *((_noise(noise[i]),) if noise else ()),
             *(on_grid(value, step) for value in center[:_MOST_COLUMNS]),
         )
         for i, (center, count) in enumerate(zip(centers, counts, strict=True))
@@ -94,7 +96,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
             *(_facts(columns, step, centers, counts, records.many) if few else ()),
         ),
-        figures=_figures(release, centers, counts),
+        figures=_figures(release, centers, counts, noise),
         tables=(Table(title, (*headers, *columns[:_MOST_COLUMNS]), table),),
     )  # fmt: skip
 
@@ -120,15 +122,26 @@ def _facts(
     ]
 
 
-def _figures(release: Release, centers: list[tuple[float, ...]], counts: list[int]) -> tuple[Figure, ...]:
-    domain = domain_of(release)
-    if len(domain["columns"]) == 2:
-        drawn = draw_centers(domain, centers, counts)
-        caption = f"The centers in the whole domain; larger circles have more {counted(release).many}"
-        return (Figure(drawn, caption),)
-    drawn = draw_profiles(domain, centers)
-    return (
-        Figure(
-            drawn, "Each line is one center: its value in every column, from the lower to the upper bound"
-        ),
-    )
+def _figures(
+    release: Release, centers: list[tuple[float, ...]], counts: list[int], noise: list[float] | None
+) -> tuple[Figure, ...]:
+    domain, many = domain_of(release), counted(release).many
+    columns = domain["columns"]
+    if len(columns) == 1:
+        off = [0.0 if noise is None or not math.isfinite(noise[i]) else noise[i] for i in range(len(centers))]
+        rows = [
+            Row(f"{i}", at, *((at - error, at + error) if error else (None, None)))
+            for i, ((at,), error) in enumerate(zip(centers, off, strict=True), 1)
+        ]
+        strip = Strip(Axis.of(columns[0], domain["lower"][0], domain["upper"][0]), rows, "center")
+        drawn = strips("The centers", [strip], "center", "standard deviation of its noise to each side")
+        return (Figure(drawn, "The centers in the whole domain"),)
+    if len(columns) == 2:
+        drawn = maps.centers(maps.Plane.of(domain), centers, counts, noise, many)
+        return (Figure(drawn, "The centers in the whole domain"),)
+    names = [f"center {i}: about {count:,} {many}" for i, count in enumerate(counts, 1)]
+    figures = [Figure(maps.profiles(domain, centers, names), "The value of every center in each column")]
+    if maps.of_colors(columns):
+        error = promises_of(Promises, release).count_error
+        figures.insert(0, Figure(maps.colors(domain, centers, counts, error, many), "The centers as colors"))
+    return tuple(figures)

@@ -1,8 +1,10 @@
 """Answers of triangles and mst_cost: one figure of a graph."""
 
 from core.graphs.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Release, Rows, promises_of, result_of
-from pipelines.answers.text import nothing_found, number
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, promises_of, result_of
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import Row, Strip, strips
+from pipelines.answers.text import confidence, nothing_found, number
 
 _NAMES = {"mst_cost": "The cost of a minimum spanning tree", "triangles": "The number of triangles"}
 _NOISE = {
@@ -35,4 +37,17 @@ def answer(release: Release, rows: Rows) -> Answer:
         headline=f"{_NAMES[release['task']]} is about {value}",
         lead=_NOISE[release["method"]],
         facts=(Fact("value", (value,), note),),
+        figures=(_figure(release, result),),
     )
+
+
+def _figure(release: Release, result: Result) -> Figure:
+    error = promises_of(Promises, release).error
+    off, interval = error, f"where the true value is, with probability {confidence(release)}"
+    if off is None:
+        off, interval = result.scale, "one scale of the noise to each side"
+    name = _NAMES[release["task"]]
+    row = Row.within("", result.value, off, least=0)
+    axis = Axis.around(name.removeprefix("The "), row.shown if off is not None else [0.0, result.value])
+    drawn = strips(name, [Strip(axis, [row])], "the released value", interval)
+    return Figure(drawn, f"{name} and its noise" if off is not None else name)

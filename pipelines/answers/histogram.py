@@ -1,5 +1,6 @@
 """Answers of histogram: counts of cells."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,11 +20,15 @@ from pipelines.answers.answer import (
     result_of,
     steps_of,
 )
-from pipelines.answers.plots import draw_bars, draw_map
+from pipelines.answers.axis import Axis
+from pipelines.answers.maps import Plane, heat
+from pipelines.answers.picture import Row, Strip, bars, listed, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
 
 _LARGEST = 12
 """Number of cells in the table of the report."""
+
+_MOST_BARS = 60
 
 
 def promises(release: Release) -> list[str]:
@@ -86,21 +91,56 @@ def _figures(
     release: Release, shape: tuple[int, ...], rows: Rows, many: str, in_parts: bool
 ) -> tuple[Figure, ...]:
     columns = domain_of(release)["columns"]
-    if rows is None or in_parts or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
+    if rows is None:
         return ()
+    if in_parts or len(columns) > 2 or np.prod(shape, dtype=object) > 1 << 22:
+        return (_cells(release, rows, many),)
     edges = []
     for axis, cells in enumerate(shape):
         low, high = (steps_of(release, rows[f"{end}_{axis}"], axis) for end in ("lower", "upper"))
         width = (high - low)[0] if (high > low).any() else 1.0
         first = low[0] - rows[f"cell_{axis}"][0] * width
         edges.append(first + width * np.arange(cells + 1))
-    counts = np.zeros(shape, dtype=np.int64)
+    counts = np.zeros(shape)
     counts[tuple(rows[f"cell_{axis}"] for axis in range(len(shape)))] = rows["count"]
     if len(columns) == 1:
-        bars = draw_bars(edges[0], counts.astype(np.float64), columns[0], many)
-        return (Figure(bars, "Released counts; noise can make one negative"),)
-    heat = draw_map(edges[0], edges[1], counts, columns[0], columns[1])
-    return (Figure(heat, "Darker cells have larger released counts"),)
+        return (_bars(release, edges[0], counts, many),)
+    ends = zip(*((float(edge[0]), float(edge[-1])) for edge in edges), strict=True)
+    plane = Plane.of({"columns": columns} | dict(zip(("lower", "upper"), ends, strict=True)))
+    drawn = heat(f"{many} by {columns[0]} and {columns[1]}", plane, edges, counts, f"{many} in a cell")
+    return (Figure(drawn, "Darker cells have larger released counts"),)
+
+
+def _bars(release: Release, edges: NDArray[Any], counts: NDArray[np.float64], many: str) -> Figure:
+    """Return bars with their errors; neighboring cells are merged if there are too many."""
+    starts = np.arange(0, len(counts), math.ceil(len(counts) / _MOST_BARS))
+    heights, error = np.add.reduceat(counts, starts), promises_of(Promises, release).cell_error
+    alone, column = len(starts) == len(counts), domain_of(release)["columns"][0]
+    off = error if error is not None and alone else None
+    ends = [0.0, *(heights - (off or 0)), *(heights + (off or 0))]
+    drawn = bars(
+        f"{many} by {column}",
+        (Axis.of(column, edges[0], edges[-1]), Axis.around(many, ends, whole=True)),
+        np.append(edges[starts], edges[-1]),
+        heights,
+        "released count" if alone else "sum of neighboring released counts",
+        None if off is None else (off, f"where the true count is, with probability {confidence(release)}"),
+    )
+    return Figure(drawn, "Released counts; noise can make one negative")
+
+
+def _cells(release: Release, rows: Mapping[str, NDArray[Any]], many: str) -> Figure:
+    """Return the largest cells with their errors."""
+    columns, error = domain_of(release)["columns"], promises_of(Promises, release).cell_error
+    shown = []
+    order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
+    names = ["; ".join(_span(rows, axis, i) for axis in range(len(columns))) for i in order]
+    names, what = listed(names, "; ".join(columns))
+    for name, i in zip(names, order, strict=True):
+        shown.append(Row.within(name, float(rows["count"][i]), error, least=0))
+    strip = Strip.around(many, shown, what, whole=True)
+    sure = f"where the true count is, with probability {confidence(release)}"
+    return Figure(strips("The largest cells", [strip], "released count", sure), "The largest cells")
 
 
 def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str, place: str) -> Table:

@@ -1,7 +1,9 @@
 """Answers of interior_point: a point between the smallest and the largest row."""
 
 from core.interior_point.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import Row, Strip, strips
 from pipelines.answers.text import counted, nothing_found, on_grid
 
 
@@ -34,4 +36,13 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         lead=f"With at least {needed:,} {records.many} this is true with the promised probability.",
         facts=(Fact("point", (point,)),),
+        figures=(_figure(release, result),),
     )
+
+
+def _figure(release: Release, result: Result) -> Figure:
+    domain, many = domain_of(release), counted(release).many
+    axis = Axis.of(domain["columns"][0], domain["lower"][0], domain["upper"][0])
+    says = f"some {many} are at or below it, some at or above"
+    drawn = strips("The released point in the domain", [Strip(axis, [Row("", result.point)])], says, "")
+    return Figure(drawn, "The released point in the whole domain")

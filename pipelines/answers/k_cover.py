@@ -5,7 +5,7 @@ from typing import Any
 
 from core.k_cover.found import Promises, Result
 from core.one_cluster.found import Result as BallResult
-from pipelines.answers import one_cluster
+from pipelines.answers import maps, one_cluster
 from pipelines.answers.answer import (
     Answer,
     Fact,
@@ -17,7 +17,7 @@ from pipelines.answers.answer import (
     promises_of,
     result_of,
 )
-from pipelines.answers.drawing import LEFT, TOP, WIDTH, Axis, Window, axes, frame, svg, tag
+from pipelines.answers.maps import Plane
 from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid
 
 _ADVICE = (
@@ -165,35 +165,7 @@ def _table(release: Release, balls: Sequence[BallResult], note: str, records: Co
 def _figures(release: Release, balls: Sequence[BallResult]) -> tuple[Figure, ...]:
     domain = domain_of(release)
     if len(domain["columns"]) != 2:
-        return ()
-    placed = [(one_cluster.horizontal_and_vertical(axes(domain, ball.center)), ball.radius) for ball in balls]
-    (x, y), _ = placed[0]
-    return (
-        Figure(
-            _draw(placed),
-            "The balls in the whole domain, at their true size",
-            one_cluster.relative_width(x, y),
-        ),
-    )
-
-
-def _draw(placed: Sequence[tuple[tuple[Axis, Axis], float]]) -> Any:
-    """Draw numbered balls in the whole domain. Tiny balls are marked with a ring."""
-    (x, y), _ = placed[0]
-    width = WIDTH - LEFT - 14
-    height = width * min(1.0, max(0.4, (y.high - y.low) / (x.high - x.low)))
-    window = Window((x.low, x.high), (y.low, y.high), width, height)
-    inside = tag("rect", "inside", x=LEFT, y=TOP, width=width, height=height)
-    parts = [f'<clipPath id="domain">{inside}</clipPath>', frame(window, x.name, y.name)]
-    parts.append('<g clip-path="url(#domain)">')
-    for i, ((x, y), radius) in enumerate(placed, 1):
-        (rx, ry), at = window.pixels(radius), (window.across(x.center), window.down(y.center))
-        parts.append(tag("ellipse", "ball", cx=at[0], cy=at[1], rx=max(rx, 1.2), ry=max(ry, 1.2)))
-        if max(rx, ry) < 9:
-            parts.append(tag("circle", "ring", cx=at[0], cy=at[1], r=13))
-        parts.append(
-            f'<text class="strong" x="{at[0]:.1f}" y="{max(TOP + 12, at[1] - max(ry, 13) - 4):.1f}" '
-            f'text-anchor="middle">{i}</text>'
-        )
-    parts.append("</g>")
-    return svg(f"The balls in the whole domain, {x.name} to the right and {y.name} upwards", parts, window)
+        return (Figure(one_cluster.ranges(balls, domain), "The range of each ball in each column"),)
+    says = "a ball, at its true size; numbered as found" if len(balls) > 1 else "the ball, at its true size"
+    drawn = maps.balls(Plane.of(domain), [(ball.center, ball.radius) for ball in balls], says)
+    return (Figure(drawn, "The balls in the whole domain"),)

@@ -1,10 +1,13 @@
 """Answers of one_cluster: a small ball, or none."""
 
-import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from core.one_cluster.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
-from pipelines.answers.drawing import Axis, axes, draw_close_up, draw_intervals, draw_overview
+from pipelines.answers.axis import Axis
+from pipelines.answers.maps import Plane, balls, close_up
+from pipelines.answers.picture import MOST_STRIPS, Picture, Row, Strip, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
 _ADVICE = (
@@ -86,10 +89,10 @@ def answer(release: Release, rows: Rows) -> Answer:
             advice=tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
     step, radius = domain_of(release)["step"], result.radius
-    columns = axes(domain_of(release), result.center)
+    columns = domain_of(release)["columns"]
     error = promises_of(Promises, release).count_error
     within = "" if error is None else f"within {error:,} of the truth, with probability {confidence(release)}"
-    lines = tuple(f"{axis.name} {on_grid(axis.center, step)}" for axis in columns)
+    lines = tuple(f"{name} {on_grid(at, step)}" for name, at in zip(columns, result.center, strict=True))
     few = len(columns) <= _FEW_AXES
     return Answer(
         headline=(
@@ -107,7 +110,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact("count", (f"{result.count:,}",), within),
             *certified(result, release),
         ),
-        figures=_figures(columns, radius, step),
+        figures=_figures(release, result),
     )
 
 
@@ -122,35 +125,35 @@ def certified(result: Result, release: Release) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _figures(columns: list[Axis], radius: float, step: float) -> tuple[Figure, ...]:
-    if len(columns) != 2:
-        drawn = draw_intervals(columns, radius, step)
-        return (Figure(drawn, "The range of the ball in each column, and its center"),)
-    x, y = horizontal_and_vertical(columns)
-    outside = "; the shaded area is outside the domain" if _exceeds_domain(x, y, radius) else ""
+def _figures(release: Release, result: Result) -> tuple[Figure, ...]:
+    domain, center, radius = domain_of(release), result.center, result.radius
+    step = domain["step"]
+    if len(center) != 2:
+        drawn = ranges([result], domain)
+        return (Figure(drawn, "The range of the ball in the domain of each column"),)
+    plane = Plane.of(domain)
     return (
         Figure(
-            draw_overview(x, y, radius),
-            "The ball in the whole domain, at its true size",
-            relative_width(x, y),
+            balls(plane, [(center, radius)], "the ball, at its true size"), "The ball in the whole domain"
         ),
-        Figure(
-            draw_close_up(x, y, radius, step), f"The ball close up; both axes have the same scale{outside}"
-        ),
+        Figure(close_up(plane, center, radius, step), "The ball close up; both axes have the same scale"),
     )
 
 
-def horizontal_and_vertical(columns: list[Axis]) -> tuple[Axis, Axis]:
-    """Return the horizontal and the vertical axis. On maps, longitude is horizontal."""
-    first, second = columns
-    is_map = first.name.lower().startswith("lat") and second.name.lower().startswith(("lon", "lng"))
-    return (second, first) if is_map else (first, second)
-
-
-def _exceeds_domain(x: Axis, y: Axis, radius: float) -> bool:
-    return any(axis.center - radius < axis.low or axis.center + radius > axis.high for axis in (x, y))
-
-
-def relative_width(x: Axis, y: Axis) -> float:
-    """Return the width of a map of the domain relative to a square figure."""
-    return min(1.6, max(1.0, math.sqrt((x.high - x.low) / (y.high - y.low))))
+def ranges(found: Sequence[Result], domain: Mapping[str, Any]) -> Picture:
+    """Return the ranges of balls in each of the first columns of their domain."""
+    parts = []
+    columns = list(zip(domain["columns"], domain["lower"], domain["upper"], strict=True))
+    for number_of, (name, low, high) in enumerate(columns[:MOST_STRIPS]):
+        rows = [
+            Row(
+                str(i) if len(found) > 1 else "",
+                ball.center[number_of],
+                max(low, ball.center[number_of] - ball.radius),
+                min(high, ball.center[number_of] + ball.radius),
+            )
+            for i, ball in enumerate(found, 1)
+        ]
+        parts.append(Strip(Axis.of(name, low, high), rows, "ball" if len(found) > 1 else ""))
+    what = "center of a ball" if len(found) > 1 else "center of the ball"
+    return strips("The range in each column", parts, what, "from the center by the radius to both sides")

@@ -1,9 +1,12 @@
 """Answers of median and minimum: one quantile or extreme."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.quantiles.found import ColumnsResult, Promises, ValueResult
-from pipelines.answers.answer import Answer, Fact, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import MOST_STRIPS, Row, Strip, strips
 from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
 _NOISE = {
@@ -57,13 +60,17 @@ def answer(release: Release, rows: Rows) -> Answer:
                 replace(_fact(release, column, each, each.rank_error), of_column=True)
                 for column, each in pairs
             ),
+            figures=(_figure(release, several.columns),),
         )
     result = result_of(ValueResult, release)
     if result is None:
         return nothing_found("value")
     fact = _fact(release, "value", result)
     return Answer(
-        headline=f"{name} of {columns[0]} is about {fact.lines[0]}{records.by}", lead=lead, facts=(fact,)
+        headline=f"{name} of {columns[0]} is about {fact.lines[0]}{records.by}",
+        lead=lead,
+        facts=(fact,),
+        figures=(_figure(release, (result,)),),
     )
 
 
@@ -84,3 +91,19 @@ def _name(task: str, params: Release) -> str:
     if task == "median":
         return f"The quantile {params['quantile']:g}" if params["quantile"] != 0.5 else "The median"
     return "The largest value" if params["largest"] else "The smallest value"
+
+
+def _figure(release: Release, found: Sequence[ValueResult]) -> Figure:
+    """Return a picture of the values, each on the axis of its column."""
+    domain, name = domain_of(release), _name(release["task"], release["params"])
+    parts, interval = [], f"where the true one is, with probability {confidence(release)}"
+    sides = zip(domain["columns"], domain["lower"], domain["upper"], strict=True)
+    for (column, low, high), each in list(zip(sides, found, strict=True))[:MOST_STRIPS]:
+        row = Row("", each.value, each.low, each.high)
+        if row.low is None and each.scale is not None:
+            row, interval = Row.within("", each.value, each.scale), "one scale of the noise to each side"
+        alone = row.low is None
+        parts.append(Strip(Axis.of(column, low, high), [row]) if alone else Strip.around(column, [row]))
+    says = f"the released value: {name[:1].lower()}{name[1:]}"
+    drawn = strips(f"{name}, with intervals", parts, says, interval)
+    return Figure(drawn, f"{name} of each column" if len(found) > 1 else name)

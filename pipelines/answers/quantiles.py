@@ -14,10 +14,13 @@ from pipelines.answers.answer import (
     promises_of,
     result_of,
 )
-from pipelines.answers.plots import draw_curve
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import Picture, Row, Strip, curve, strips
 from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
 
 _MOST_FACTS = 9
+_CURVE = 3
+"""From so many quantiles on, they are drawn as a curve."""
 
 
 def promises(release: Release) -> list[str]:
@@ -54,11 +57,6 @@ def answer(release: Release, rows: Rows) -> Answer:
         "" if low is None or high is None else f"{on_grid(low, step)} to {on_grid(high, step)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
-    figures: tuple[Figure, ...] = ()
-    if len(pairs) > 2:
-        values, shares = np.array(result.values, dtype=float), np.array(result.probabilities)
-        drawn = draw_curve(values, shares, column, f"share of {records.many}")
-        figures = (Figure(drawn, "The released quantiles"),)
     facts = tuple(
         Fact(f"quantile {p}", (value,), interval)
         for (p, value), interval in list(zip(pairs, intervals, strict=True))[:_MOST_FACTS]
@@ -74,11 +72,11 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{several} of {column}{records.by}",
         lead=(
-            f"About the given share of the {records.many} lies below each value.{error}{sure} Values are "
-            f"points of the grid. They were not taken from any {records.one}."
+            f"About the given share of the {records.many} lies at or below each value.{error}{sure} Values "
+            f"are points of the grid. They were not taken from any {records.one}."
         ),
         facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),)),),
-        figures=figures,
+        figures=(Figure(_picture(release, result), "The released quantiles"),),
         tables=() if len(pairs) <= _MOST_FACTS else (_table(column, pairs, intervals),),
     )
 
@@ -92,3 +90,25 @@ def _table(column: str, pairs: list[tuple[str, str]], intervals: list[str]) -> T
 
 def _middle(pairs: list[tuple[str, str]]) -> str:
     return min(pairs, key=lambda pair: abs(float(pair[0]) - 0.5))[1]
+
+
+def _picture(release: Release, result: Result) -> Picture:
+    """Return the quantiles as a curve with a band, or two and fewer as dots with intervals."""
+    column, many = domain_of(release)["columns"][0], counted(release).many
+    lows, highs = result.lows or (), result.highs or ()
+    sure = f"where the true one is, with probability {confidence(release)}"
+    if len(result.values) < _CURVE:
+        empty = (None,) * len(result.values)
+        figures = zip(result.probabilities, result.values, lows or empty, highs or empty, strict=True)
+        shown = [Row(f"{p:g}", value, low, high) for p, value, low, high in figures]
+        return strips("Quantiles", [Strip.around(column, shown, "quantile")], "released quantile", sure)
+    values, shares = np.array(result.values, dtype=float), np.array(result.probabilities)
+    band = (shares, np.array(lows, dtype=float), np.array(highs, dtype=float), sure) if lows else None
+    return curve(
+        f"Quantiles of {column}",
+        Axis.around(column, (*result.values, *lows, *highs)),
+        Axis.of(f"share of {many} below", 0, 1),
+        (values, shares, "released quantiles"),
+        band,
+        across=True,
+    )

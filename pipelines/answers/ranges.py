@@ -1,10 +1,9 @@
 """Answers of ranges: counts of rectangles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from core.ranges.found import Promises, Rectangle, Result
@@ -20,10 +19,12 @@ from pipelines.answers.answer import (
     result_of,
     steps_of,
 )
-from pipelines.answers.plots import draw_map
+from pipelines.answers.maps import Plane, heat
+from pipelines.answers.picture import Picture, Row, Spec, Strip, layer, listed, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
 
-_SIDE = 80  # fields of the map on each axis
+_MOST_RECTANGLES = 24  # in the picture
+_SIDE = 56  # fields of the map on each axis
 _MOST_FACTS = 5
 _AT_ONCE = 1 << 14  # cells that are spread over the map at once
 
@@ -52,9 +53,6 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found("rectangle")
     columns = domain_of(release)["columns"]
-    figures: tuple[Figure, ...] = ()
-    if rows is not None and len(columns) == 2:
-        figures = (Figure(_map(rows, release), "Darker places have larger released counts"),)
     many = records.many
     lead = (
         f"The number of {many} in any rectangle follows from the {result.cells:,} cells in "
@@ -71,7 +69,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             Fact("cells", (f"{result.cells:,}",), f"in {result.boxes:,} boxes"),
             *(_fact(each, many, confidence(release)) for each in result.ranges[:_MOST_FACTS]),
         ),
-        figures=figures,
+        figures=_figures(release, rows, result.ranges),
         tables=(Table("Rectangles, sides included", headers, [_line(each) for each in result.ranges]),)
         if result.ranges
         else (),
@@ -98,12 +96,27 @@ def _line(asked: Rectangle) -> tuple[str, ...]:
     )
 
 
-def _map(rows: Mapping[str, NDArray[Any]], release: Release) -> Markup:
-    """Draw a heat map; each cell is spread over the fields that it covers."""
-    domain = domain_of(release)
+def _figures(release: Release, rows: Rows, ranges: tuple[Rectangle, ...]) -> tuple[Figure, ...]:
+    many, figures = counted(release).many, []
+    if rows is not None:
+        figures.append(Figure(_map(rows, release, ranges), "Darker places have larger released counts"))
+    if ranges:
+        some = ranges[:_MOST_RECTANGLES]
+        names, what = listed([_sides(each) for each in some], "rectangle")
+        shown = [Row(name, each.count, each.low, each.high) for name, each in zip(names, some, strict=True)]
+        strip = Strip.around(many, shown, what, whole=True)
+        sure = f"where the true count is, with probability {confidence(release)}"
+        figures.append(Figure(strips("Counts of rectangles", [strip], "released count", sure), "Rectangles"))
+    return tuple(figures)
+
+
+def _map(rows: Mapping[str, NDArray[Any]], release: Release, asked: Sequence[Rectangle]) -> Picture:
+    """Return a heat map of the first two columns; each cell is spread over the fields that it covers."""
+    domain, many = domain_of(release), counted(release).many
+    columns = domain["columns"][:2]
     edges = [
         np.linspace(low, high + domain["step"], _SIDE + 1)
-        for low, high in zip(domain["lower"], domain["upper"], strict=True)
+        for low, high in list(zip(domain["lower"], domain["upper"], strict=True))[:2]
     ]
     counts = np.zeros((_SIDE, _SIDE))
     for start in range(0, len(rows["count"]), _AT_ONCE):
@@ -115,5 +128,14 @@ def _map(rows: Mapping[str, NDArray[Any]], release: Release) -> Markup:
             inside = np.minimum(last, ends[1:]) - np.maximum(first, ends[:-1])
             parts.append(np.maximum(inside, 0) / (last - first))
         counts += (parts[0] * rows["count"][here, None]).T @ parts[1]
-    columns = domain["columns"]
-    return draw_map(edges[0], edges[1], np.rint(counts).astype(np.int64), columns[0], columns[1])
+    plane = Plane.of({key: domain[key][:2] for key in ("columns", "lower", "upper")})
+    outlines = [
+        {**plane.place(each.lower), **{f"{key}2": at for key, at in plane.place(each.upper).items()}}
+        for each in asked
+    ]
+    over = []
+    if outlines and len(domain["columns"]) == 2:
+        encoding = {**plane.encoding, "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+        style: Spec = {"filled": False, "strokeWidth": 1.5, "clip": True}
+        over.append(layer("rect", "a rectangle that was asked for", outlines, encoding, "sun", **style))
+    return heat(f"{many} by {' and '.join(columns)}", plane, edges, counts, f"{many} in a field", over)

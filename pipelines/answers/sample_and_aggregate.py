@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from core.sample_and_aggregate.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, Table, promises_of, result_of
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import MOST_STRIPS, Row, Strip, strips
 from pipelines.answers.text import confidence, nothing_found, number, on_grid
 
 _FEW = 6
@@ -99,8 +101,27 @@ def answer(release: Release, rows: Rows) -> Answer:
             *_failed(result, promised),
             Fact("blocks", (f"{params['blocks']:,}",)),
         ),
+        figures=(_figure(release, result),),
         tables=() if few else (table,),
     )
+
+
+def _figure(release: Release, result: Result) -> Figure:
+    """Return a picture of the value, each output on its own axis."""
+    domain, parts, interval = release["domain"], [], ""
+    errors: Sequence[float | None] = (None,) * len(result.value)
+    if result.errors is not None:
+        what = "mean" if release["method"] == "average" else "median"
+        errors = result.errors
+        interval = f"where the {what} of the answers is, with probability {confidence(release)}"
+    elif result.radius is not None:
+        errors, interval = (result.radius,) * len(result.value), "the released radius about the value"
+    outputs = zip(domain["columns"], domain["lower"], domain["upper"], result.value, errors, strict=True)
+    for column, low, high, value, error in list(outputs)[:MOST_STRIPS]:
+        row = Row.within("", value, error)
+        whole = Strip(Axis.of(column, low, high), [row])
+        parts.append(whole if error is None else Strip.around(column, [row]))
+    return Figure(strips("The released value", parts, "the released value", interval), "The released value")
 
 
 def _stable(release: Release) -> int:

@@ -1,15 +1,19 @@
 """Answers of statistics: counts, sums, means, variances and ranks, of all records or of groups."""
 
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.statistics.found import Promises, Result, Value
 from core.statistics.params import quantile_name
 from pipelines.answers.answer import (
     Answer,
     Fact,
+    Figure,
     Release,
     Rows,
     Table,
@@ -19,8 +23,10 @@ from pipelines.answers.answer import (
     result_of,
     steps_of,
 )
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import Counted, counted, key_text, nothing_found, number, place_of_table, plain
-from pipelines.dates import Span, times_of
+from pipelines.dates import Span, TimeColumn, times_of
 
 _LEAD = "Each number has its standard error beside it, in the table of the release."
 _OF_RANKS = (
@@ -31,23 +37,28 @@ _OF_RANKS = (
 _SHOWN = 12
 """Groups in the table of the report."""
 
+_STANDARD_ERROR = "one standard error to each side"
+_MOST_MEASURES = 6
+"""Measures of groups with a picture."""
+
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised, records = promises_of(Promises, release), _records(release)
     groups = _grouped(release)
     each, sentences = " of each group" if groups else "", []
+    truth = (
+        "the truth" if release.get("contributions") is None else "that of the rows that contributions keeps"
+    )
     if promised.count_error is not None:
-        sentences.append(
-            f"The number of {records.many}{each} is within {promised.count_error:,} of the truth."
-        )
+        sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
-        sentences.append(f"The number of units{each} is within {promised.units_error:,} of the truth.")
+        sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for column, low, high in columns:
         if promised.sum_error is not None:
             most = promised.sum_error * max(abs(low), abs(high))
-            sentences.append(f"The sum of {column}{each} is within {number(most)} of the truth.")
+            sentences.append(f"The sum of {column}{each} is within {number(most)} of {truth}.")
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2)
             sentences.append(
@@ -57,7 +68,7 @@ def promises(release: Release) -> list[str]:
     if promised.rank_error is not None:
         sentences.append(
             f"Each quantile{each} is within {promised.rank_error:,} {records.many} of its rank, and its "
-            "interval holds the true quantile."
+            f"interval holds {truth.replace('the truth', 'the true quantile')}."
         )
     if promised.extreme_error is not None:
         sentences.append(
@@ -99,6 +110,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead=_LEAD + (_OF_RANKS if ranks else ""),
             facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}"),),
+            figures=() if rows is None else _of_groups(release, rows, named, records.many),
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
@@ -110,6 +122,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         headline=f"The {_name(first, columns)} is {_shown(first, records.many, release)}{records.by}",
         lead="Each number has noise; its standard error is given.",
         facts=facts,
+        figures=_of_all(release, result.values, records.many),
     )
 
 
@@ -183,10 +196,7 @@ def _measures(measures: list[str], columns: int) -> list[str]:
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     """Return the groups with the largest first measure."""
-    keys = release["group_by"]["columns"]
-    first = steps_of(release, rows[named[0]], _axis(release, named[0]))
-    values = np.nan_to_num(np.asarray(first, dtype=np.float64), nan=-math.inf)
-    order = np.argsort(-values, kind="stable")[:_SHOWN]
+    keys, order = release["group_by"]["columns"], _order(release, rows, named)
     shown = []
     for i in order:
         key = key_text(rows[name][i] for name in keys)
@@ -194,6 +204,81 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     many = f"{len(shown)} groups" if len(shown) != 1 else "group"
     title = f"The {many} with the largest {named[0]}; all groups are in {place_of_table(release)}"
     return Table(title, (", ".join(keys), *named), shown)
+
+
+def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
+    first = steps_of(release, rows[named[0]], _axis(release, named[0]))
+    values = np.nan_to_num(np.asarray(first, dtype=np.float64), nan=-math.inf)
+    return np.argsort(-values, kind="stable")[:_SHOWN]
+
+
+def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figure, ...]:
+    """Return a picture of the measures of all records, each on its own axis."""
+    columns, parts, ranks = domain_of(release)["columns"], [], False
+    for each in values:
+        if each.value is not None:
+            row = Row("", each.value, each.low, each.high)
+            if not _of_rank(each.measure):
+                row = Row.within("", each.value, each.error)
+            ranks = ranks or _of_rank(each.measure)
+            column = None if each.column is None else columns[each.column]
+            parts.append(Strip(_axis_of(each.measure, column, many, row.shown), [row]))
+    interval = "± standard error, or where the true quantile is" if ranks else _STANDARD_ERROR
+    drawn = strips("The measures", parts[:MOST_STRIPS], "the released value", interval)
+    return (Figure(drawn, "The measures, each on its own axis"),) if parts else ()
+
+
+def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tuple[Figure, ...]:
+    """Return a picture of each of the first measures, of the groups in the table of the report."""
+    columns, keys = domain_of(release)["columns"], release["group_by"]["columns"]
+    order, figures = _order(release, rows, named), []
+    for name in named[:_MOST_MEASURES]:
+        at, ranks = _axis(release, name), _of_rank(name)
+        values, lows, highs = _with_ends(release, rows, name, at)
+        known = [i for i in order if values[i] == values[i]]  # NaN where its records are not above 0
+        groups = short([key_text(rows[key][i] for key in keys) for i in known])
+        shown = [
+            Row(group, *(_known(each[i]) for each in (values, lows, highs)))
+            for group, i in zip(groups, known, strict=True)
+        ]
+        if not shown:
+            continue
+        measure = name.removesuffix(f"_{at}") if len(columns) > 1 else name
+        column = None if measure in ("count", "units") else columns[at]
+        axis = _axis_of(measure, column, many, [value for row in shown for value in row.shown])
+        interval = "where the true one is" if ranks else _STANDARD_ERROR
+        strip = Strip(axis, shown, ", ".join(keys))
+        drawn = strips(axis.title, [strip], "the released value", interval)
+        some = f", of the groups with the largest {named[0]}" if len(values) > len(order) else ""
+        figures.append(Figure(drawn, f"{axis.title}{some}"))
+    return tuple(figures)
+
+
+def _with_ends(release: Release, rows: Any, name: str, axis: int) -> tuple[NDArray[Any], ...]:
+    """Return a measure of all groups, and the ends of its intervals, as positions; NaN for none."""
+    values, times = steps_of(release, rows[name], axis), times_of(release["domain"])
+    if f"{name}_low" in rows:
+        low, high = (steps_of(release, rows[f"{name}_{end}"], axis) for end in ("low", "high"))
+        return values, low, high
+    off = rows[f"{name}_error"] * (math.nan if _of_rank(name) else 1.0)
+    if rows[name].dtype.kind == "M" and times is not None:
+        off = off / times.amount  # it is in the unit in which the step is written
+    return values, values - off, values + off
+
+
+def _known(value: Any) -> Any:
+    return float(value) if value == value else None
+
+
+def _axis_of(measure: str, column: str | None, many: str, shown: Iterable[float]) -> Axis:
+    """Return the axis of a measure. It shows dates where the measure is one."""
+    if column is None:
+        return Axis.around(f"number of {'units' if measure == 'units' else many}", shown, whole=True)
+    of = measure.replace("_", " ")
+    if not isinstance(column, TimeColumn) or measure in ("sum", "variance"):
+        return Axis.around(f"{of} of {column}", shown)
+    axis = Axis.around(column, shown)
+    return replace(axis, title=f"{of} of {axis.title}")
 
 
 def _axis(release: Release, name: str) -> int:

@@ -1,7 +1,9 @@
 """Answers of threshold: a learned threshold."""
 
 from core.threshold.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.axis import Axis
+from pipelines.answers.picture import Row, Strip, layer, strips
 from pipelines.answers.text import counted, nothing_found, number, on_grid
 
 
@@ -36,4 +38,25 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"mistakes more than the best threshold for these {records.many}."
         ),
         facts=(Fact("threshold", (threshold,)),),
+        figures=(_figure(release, result),),
     )
+
+
+def _figure(release: Release, result: Result) -> Figure:
+    domain, at = domain_of(release), result.threshold
+    low, high = domain["lower"][0], domain["upper"][0]
+    axis = Axis.of(domain["columns"][0], low, max(high, at))
+    sides = [
+        layer(
+            "rect",
+            f"labeled {label}",
+            [{"x": axis.place(start), "x2": axis.place(stop)}],
+            {"x": axis.encoded("x"), "x2": {"field": "x2"}},
+            color,
+            opacity=0.3,
+        )
+        for label, start, stop, color in ((0, low, at, "s6"), (1, at, axis.high, "s1"))
+    ]
+    strip = Strip(axis, [Row("", at)], below=tuple(sides))
+    drawn = strips("The threshold in the domain", [strip], "the released threshold", "")
+    return Figure(drawn, "The threshold in the whole domain")

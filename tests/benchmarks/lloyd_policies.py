@@ -29,8 +29,8 @@ from core.noise import Noise
 from core.policy import Distance, Partition, Policy
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise, secret_salt
-from pipelines.answers.drawing import LEFT, TOP, Window, frame
 from tests.benchmarks.centers import columns, cost
+from tests.benchmarks.lines import draw_lines
 from tests.core.seeded import SeededNoise
 
 K = 4
@@ -138,29 +138,12 @@ def measure(
 
 def draw(title: str, curves: Mapping[str, Sequence[Point]]) -> str:
     """Draw the median ratio over epsilon, and the quartiles as bars."""
-    colors = ["#222222", "#2166ac", "#1a9850", "#d7301f"]
-    most = max(point.high for points in curves.values() for point in points)
-    window = Window((0.05, 1.05), (1.0, 1.02 * most), 470.0, 300.0)
-    parts = [frame(window, "epsilon", "cost / best known")]
-    for number, (color, (name, points)) in enumerate(zip(colors, curves.items(), strict=True)):
-        path = "L".join(f"{window.across(p.epsilon):.1f} {window.down(p.median):.1f}" for p in points)
-        bars = "".join(
-            f"M{window.across(p.epsilon + 0.006 * (number - 1.5)):.1f} {window.down(p.low):.1f}"
-            f"V{window.down(p.high):.1f}"
-            for p in points
-        )
-        at = TOP + 18 * (number + 1)
-        parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="1.8"/>')
-        parts.append(f'<path d="{bars}" stroke="{color}" stroke-width="1" opacity="0.6"/>')
-        parts.append(
-            f'<text x="{LEFT + window.width - 8}" y="{at}" text-anchor="end" fill="{color}">{name}</text>'
-        )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -28 {LEFT + 490} {TOP + 350}" '
-        'font-family="sans-serif" font-size="12">'
-        "<style>.frame{fill:none;stroke:#888}.grid{stroke:#ddd}</style>"
-        f'<text x="{LEFT}" y="-8" font-size="15">{title}</text>{"".join(parts)}</svg>\n'
-    )
+    rows = [
+        {"policy": policy, "epsilon": p.epsilon, "cost / best known": p.median, "low": p.low, "high": p.high}
+        for policy, points in curves.items()
+        for p in points
+    ]
+    return draw_lines(title, rows, "epsilon", "cost / best known", band=True)
 
 
 def excess(points: Sequence[Point]) -> float:

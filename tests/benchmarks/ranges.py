@@ -28,7 +28,7 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.plan import Plan
 from core.policy import Distance, Policy
-from pipelines.answers.drawing import ticks
+from tests.benchmarks.lines import draw_lines
 from tests.core.seeded import SeededNoise
 
 THETAS = [None, 1000, 500, 100, 50, 10, 1]
@@ -138,43 +138,15 @@ def label(theta: int | None) -> str:
 
 
 def draw(title: str, curves: dict[int | None, Sequence[Point]]) -> str:
-    """Draw error after inference (solid) and Equation 13 (dashed) over epsilon, both axes logarithmic."""
-    width, height, left, top = 620.0, 400.0, 70.0, 40.0
-    colors = ["#7b3294", "#2166ac", "#1a9850", "#a6761d", "#e6550d", "#d7301f", "#444444"]
-    values = [y for points in curves.values() for p in points for y in (p.after, p.expected)]
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-
-    def across(epsilon: float) -> float:
-        return left + (math.log10(epsilon) + 1) * width
-
-    def down(error: float) -> float:
-        return top + (high - math.log10(error)) / (high - low) * height
-
-    parts = [
-        f'<text x="{left}" y="22" font-size="15">{title}</text>',
-        f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#888"/>',
-        f'<text x="{left + width / 2}" y="{top + height + 38}" text-anchor="middle">epsilon</text>',
-        f'<text transform="translate(16 {top + height / 2}) rotate(-90)" text-anchor="middle">'
-        "mean squared error of a range</text>",
+    """Draw error after inference and Equation 13 over epsilon, both axes logarithmic."""
+    name = "mean squared error of a range"
+    rows = [
+        {"policy": label(theta), "kind": kind, "epsilon": p.epsilon, name: error}
+        for theta, points in curves.items()
+        for p in points
+        for kind, error in (("after inference", p.after), ("Equation 13, before", p.expected))
     ]
-    for tick in ticks(low, high, most=9):
-        y = down(10**tick)
-        parts.append(f'<path d="M{left} {y:.1f}h{width}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">1e{tick:.0f}</text>')
-    for epsilon in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0):
-        x = across(epsilon)
-        parts.append(f'<text x="{x:.1f}" y="{top + height + 18}" text-anchor="middle">{epsilon}</text>')
-    for color, (theta, points) in zip(colors, curves.items(), strict=True):
-        for style, of in (("", "after"), ('stroke-dasharray="5 4" ', "expected")):
-            line = "L".join(f"{across(p.epsilon):.1f} {down(getattr(p, of)):.1f}" for p in points)
-            parts.append(f'<path d="M{line}" fill="none" stroke="{color}" stroke-width="1.6" {style}/>')
-        y = down(points[-1].after) + 4
-        name = "full" if theta is None else f"&#952; = {theta:,}"
-        parts.append(f'<text x="{left + width + 6}" y="{y:.1f}" fill="{color}">{name}</text>')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 90} {top + height + 50}" '
-        f'font-family="sans-serif" font-size="12">{"".join(parts)}</svg>\n'
-    )
+    return draw_lines(title, rows, "epsilon", name, log=True)
 
 
 def report(column: Column, curves: dict[int | None, Sequence[Point]]) -> Table:
@@ -246,7 +218,7 @@ def main() -> None:
         }
         console.print(report(column, curves))
         file = args.output / f"ranges_{column.name}.svg"
-        file.write_text(draw(f"{column.name}: dashed before inference (Equation 13), solid after", curves))
+        file.write_text(draw(f"{column.name}: errors by theta", curves))
         console.print(f"Drawn in {file}.")
         missed += misses(column, curves)
     console.print("\n".join(missed) or "Every target is met.")

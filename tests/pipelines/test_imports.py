@@ -16,7 +16,10 @@ from tests.pipelines.conftest import write_rows
 from tests.pipelines.every_plan import changed_job
 from tests.pipelines.jobs import LINE, changes
 
-HEAVY = {"apache_beam", "google", "httplib2", "jinja2", "opendp", "pandas", "polars", "pyarrow", "sklearn"}
+HEAVY = {
+    *("apache_beam", "google", "httplib2", "jinja2", "opendp", "pandas", "polars", "pyarrow", "sklearn"),
+    "vl_convert",
+}
 """What no plan needs."""
 
 ACCOUNTING = {"dp_accounting", "scipy"}

@@ -359,7 +359,7 @@ def test_a_cover_is_said_drawn_and_listed(tmp_path):
     assert "30% of the rows" in lines
     assert "ball 1" in lines
     assert f"{balls[0]['count']:,}" in report
-    assert report.count('class="ball"') == len(balls)
+    assert "a ball, at its true size" in report or "the ball, at its true size" in report
     assert "The balls, in the order in which they were found" in report
 
 
@@ -385,7 +385,8 @@ def test_many_columns_are_listed_in_part():
     assert answer.headline == "One ball contains about 1,000 rows"
     assert answer.tables[0].headers == ("ball", "rows", "radius", *columns[:8])
     assert "the first 8 of 12 columns" in answer.tables[0].title
-    assert answer.figures == ()
+    (figure,) = answer.figures  # a range on each column's own axis
+    assert len(figure.picture.plots) == 12
 
 
 @pytest.mark.parametrize(
