@@ -17,6 +17,22 @@ _LEARNED = Selection(("tests/core/threshold/test_exponential.py",), "promise")
 
 ROUNDS = (
     Mutant(
+        12,
+        "core/cdf/largest_errors.py",
+        "half of the simulations exceed what is promised of them",
+        "smaller = 1 - failure + _DOUBT",
+        "smaller = 0.5",
+        Selection(("tests/core/cdf/test_largest_errors.py",), "both_bounds"),
+    ),
+    Mutant(
+        12,
+        "core/cdf/found.py",
+        "a distance leaves out that the total is noisy",
+        "(error if self.total_public else range_error)",
+        "error",
+        Selection(("tests/core/cdf/test_found.py",), "kolmogorov_distances"),
+    ),
+    Mutant(
         1,
         _CDF,
         "counts are made to end at the exact number of records where that is private",
