@@ -117,7 +117,7 @@ def plan_groups(plan_one: PlanOne, budget: Budget, changes: int, copies: int) ->
     else:
         planned = cache(plan_one)  # all copies have one budget, and so one plan
         together = plan_together({str(i): (1.0, planned) for i in range(copies)}, one)
-        each, part, spent = together.plans["0"], together.budgets["0"], together.spend
+        each, part, spent = planned(together.budgets["0"]), together.budgets["0"], together.spend
     spent = each.spend if spent is None else spent
     draft = GroupedPlan(each, part, changes, copies, spent)
     if changes == 1:

@@ -14,6 +14,7 @@ from core.errors import InvalidValue
 from core.marks import Mark
 from core.policy import Policy
 from core.rounds import State
+from core.tightness import Tightness
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -94,6 +95,7 @@ class Plan:
         alternatives: the other methods and what they promise.
         chosen: why the plan has this method.
         notes: sentences for the person who reads the plan.
+        tightness: how near errors come to each promised bound, by its name.
         hides: what the release hides, in words, if that is less than the neighbor relation says; else None.
         policy: the policy whose secret pairs are all that the release hides; None where it hides every pair
             of values, whatever policy was asked for.
@@ -109,6 +111,7 @@ class Plan:
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     chosen: Chosen | None = None
     notes: tuple[str, ...] = ()
+    tightness: Mapping[str, Tightness] = field(default_factory=dict)
     hides: str | None = None
     policy: Policy | None = None
 

@@ -15,9 +15,18 @@ Why the joint spend holds. Fix two neighbors. Each question makes its own record
 - In a question with contributions a unit has several records, in several groups, as many as its bounds allow;
   see `transforms.contributions.Contributing`. These, too, are a function of the unit's own rows. All draws of
   such a question are made for a change of all of them.
+- A question about each of several groups by itself is many runs on disjoint records. A neighbor changes the
+  records of some of them, and the draws of the others have the same distribution for both neighbors, whatever
+  was drawn before. So only the draws of the changed groups compose with those of other questions. These are
+  `core.groups.GroupedPlan.mechanisms`.
 - Under `replace_one` the number of records is public: of each question its own, but for those with groups or
   contributions, whose draws are made for any replacement. Neighbors are databases that differ in one row (or
   unit) and have the same number of records in every question in which it is public.
+- Under a policy a question has its own universe, and so its own secret pairs of points. Two rows are a secret
+  pair of the job if in every question their points are equal or a secret pair of that question. Neighbors
+  differ in one row, replaced by another that forms a secret pair of the job with it. In a question that makes
+  no use of the policy any replacement costs what its plan says, so this one does, too. Known counts are
+  refused, because under them neighbors of one question may differ in several records.
 
 So neighbors of the job are neighbors of, or equal for, every question, and each draw of a question costs what
 its plan says. The rounds of a question use the answers of its own earlier draws, and no answer of another
@@ -34,12 +43,14 @@ each question gets a salt of its own.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from core.budget import Accountant, Budget, Mechanism, Spend, spend
-from core.draws import charged
+from core.draws import Charged
 from core.errors import InvalidValue
-from core.plan import Plan
+from core.policy import Policy
 from core.privacy_filter import at_most
+from core.rounds import State
 
 _MOST = 64.0  # a factor above it is not looked for
 _WORTH = 1.01  # what planning again must be able to gain
@@ -48,7 +59,36 @@ _EXACT = 1e-3  # relative precision of an estimated factor
 _TRIES = 6  # most plans of each question
 _WHOLE = 1 - 1e-12  # so that parts of delta never add up to more than delta
 
-PlanOne = Callable[[Budget], Plan]
+
+class Planned(Protocol):
+    """The plan of a question: a `core.plan.Plan`, or that of each of several groups."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Every draw of its rounds that may tell neighbors apart."""
+
+    @property
+    def rounds(self) -> tuple[Charged, ...]:
+        """The rounds of the question, or of each group."""
+
+    @property
+    def start(self) -> State:
+        """The state before the first round."""
+
+    @property
+    def method(self) -> str:
+        """The method that will run."""
+
+    @property
+    def hides(self) -> str | None:
+        """What the answer hides, in words, if that is less than the neighbor relation says; else None."""
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that the promise needs; None where every pair of values is hidden."""
+
+
+PlanOne = Callable[[Budget], Planned]
 """Plans one question with a budget."""
 
 
@@ -64,14 +104,14 @@ class JointPlan:
         spend: what all draws of all questions spend together.
     """
 
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, Planned]
     budgets: Mapping[str, Budget]
     factor: float
     spend: Spend
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Every draw of noise that the rounds of all questions hold."""
+        """Every draw of all questions that may tell neighbors apart."""
         return tuple(draw for plan in self.plans.values() for draw in plan.mechanisms)
 
     @property
@@ -86,13 +126,16 @@ class JointPlan:
         return "; and ".join(less) or None
 
     @property
-    def policy(self) -> None:
-        """The policy that the promise needs: none, because questions take no policy."""
-        return None
+    def policy(self) -> Policy | None:
+        """A policy that the promise needs, that of the first question whose noise needs it; None without any.
+
+        It is of that question's universe, so it says no more than whether the promise is weaker.
+        """
+        return next((plan.policy for plan in self.plans.values() if plan.policy is not None), None)
 
     def recomputed(self, delta: float) -> Spend:
         """Return what the draws spend that the rounds really hold."""
-        draws = [charged(plan.rounds) for plan in self.plans.values()]
+        draws = [plan.mechanisms for plan in self.plans.values()]
         return _joint(draws, [budget.delta for budget in self.budgets.values()], delta)
 
 

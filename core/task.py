@@ -19,6 +19,7 @@ from core.neighbors import Neighbors
 from core.plan import Chosen, Plan
 from core.policy import Policy
 from core.rounds import State
+from core.tightness import Tightness
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -69,12 +70,14 @@ class Accuracy:
             smallest wins. It is infinite where the method promises nothing.
         notes: sentences for the person who reads the plan.
         smallest_target: smallest `target` that the budget serves, or None.
+        tightness: of every promised bound, by its name. See `Tightness`.
     """
 
     promises: "DataclassInstance"
     error: float
     notes: tuple[str, ...] = ()
     smallest_target: int | None = None
+    tightness: Mapping[str, Tightness] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -295,6 +298,7 @@ def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
         failure=method.setting.params.failure,
         smallest_target=accuracy.smallest_target,
         notes=(*accuracy.notes, *memory(rounds)),
+        tightness=accuracy.tightness,
         hides=method.hides(),
         policy=_policy_of(method, share, rounds),
     )

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -14,11 +14,6 @@ from pipelines.console.exit import exit_after
 from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
 from pipelines.ledger.commands import ledger
-
-if TYPE_CHECKING:
-    from core.groups import AnyPlan
-    from pipelines.job.job import Job
-    from pipelines.job.questions import QuestionsJob
 
 app = typer.Typer(
     name="shoal",
@@ -63,6 +58,7 @@ def run(
     events = Events(sys.stderr if json_logs else None, now)
     with exit_codes(events), closing(Progress(not (json_logs or dry_run))) as progress:
         from pipelines.job.job import load_job
+        from pipelines.looks import look_at_ledger
 
         checked = load_job(job, overrides or [])
         events = events.of(run_id=checked.run_id, task=checked.task)
@@ -77,7 +73,8 @@ def run(
                 print_lines(
                     f"Run {checked.run_id} would start. No row was read; nothing was spent or written."
                 )
-                print_lines(*(left["says"] for left in _look_at_ledger(checked, prepared.plan).values()))
+                left = look_at_ledger(checked, prepared.plan)
+                print_lines(*(each["says"] for each in left.values()))
             else:
 
                 def on_stored() -> None:
@@ -104,17 +101,11 @@ def plan(
     Reads no rows. What would keep a run from starting here is told on standard error.
     """
     with exit_codes():
-        from pipelines.console.printable import as_json, error_text, finite, printable, terminal
+        from pipelines.console.printable import as_json, finite, printable, terminal
         from pipelines.job.job import load_job
-        from pipelines.joint_plan import planned_as
+        from pipelines.looks import look_at_plan
 
-        checked = load_job(job, overrides or [])
-        (planned, described, show), refusals = planned_as(checked), []
-        for look in (_look_at_ledger, _look_at_function):
-            try:
-                described |= look(checked, planned)
-            except ShoalError as error:  # the plan is the same where a run can start
-                refusals.append(error_text(error))
+        described, show, refusals = look_at_plan(load_job(job, overrides or []))
         if json:
             typer.echo(as_json(finite(described), indent=2))
         else:
@@ -231,30 +222,6 @@ def demo(
             checked = load_job(write_demo(out))
             release = _with_beam("run").run_job(checked, progress=progress)
         _summarize(release, checked.output)
-
-
-def _look_at_ledger(job: "Job | QuestionsJob", plan: "AnyPlan") -> dict[str, Any]:
-    """Return what is left of the ledger of a job, by the key of a plan; nothing without a ledger."""
-    if job.privacy.ledger is None:
-        return {}
-    from dataclasses import asdict
-
-    from pipelines.ledger.left import left_for
-
-    left = left_for(job.privacy.ledger, job, plan)
-    return {"ledger": {**asdict(left), "says": left.sentence()}}
-
-
-def _look_at_function(job: "Job | QuestionsJob", plan: "AnyPlan") -> dict[str, Any]:
-    """Import the function of a job, if it has one; nothing is added to the plan."""
-    from pipelines.job.questions import QuestionsJob
-    from pipelines.tasks import TASKS
-
-    if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
-        from pipelines.run.import_function import import_function
-
-        import_function(job.task_params.untrusted())
-    return {}
 
 
 def _with_beam(module: str) -> Any:

@@ -15,6 +15,7 @@ from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
 from pipelines.plan import check_part, describe, describe_groups, make_plan, notes, show
+from pipelines.tried_bounds import describe_bounds
 
 
 def plan_job(job: Job, salt: bytes) -> Plan | GroupedPlan:
@@ -112,7 +113,9 @@ def _says(job: GroupsJob, plan: GroupedPlan) -> str:
 
 def describe_grouped(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
     """Return the plan as JSON values: that of each group, with the privacy of all of them."""
-    return of_all_groups(describe(job.of_each(plan.budget), plan.each), job, plan)
+    each = describe(job.of_each(plan.budget), plan.each)
+    bounds = describe_bounds(job, plan.each, lambda other: make_grouped_plan(other, bytes(16)).each)
+    return of_all_groups({**each, **bounds}, job, plan)
 
 
 def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:

@@ -60,6 +60,18 @@ def write_grouped_release(
         draft: see `GroupedDraft`.
         states: the number of each group and its last state, in any order.
     """
+    answer, columns = gathered_groups(draft, states)
+    head = {key: draft.whole[key] for key in ("schema", "task", "run_id")}
+    store_release(folder, encode_release({**head, **answer}), columns)
+
+
+def gathered_groups(
+    draft: GroupedDraft, states: Sequence[tuple[int, Finding | Checked]]
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the answers of all groups as JSON values, and the columns of their table.
+
+    The columns are empty where nothing was found, and None where the answer of a group is no table.
+    """
     labels, groups = draft.grouping.labels or (), []
     tables: list[Mapping[str, Any]] | None = None
     for number, state in sorted(states, key=lambda pair: pair[0]):
@@ -73,10 +85,8 @@ def write_grouped_release(
             tables = [*(tables or []), table]
         groups.append(group)
     found = any(group["result"] is not None for group in groups)
-    head = {key: draft.whole[key] for key in ("schema", "task", "run_id")}
-    release = {**head, "outcome": "released" if found else "not_found", **draft.whole, "groups": groups}
-    columns = None if tables is None else _joined(draft.grouping, tables)
-    store_release(folder, encode_release(release), columns)
+    answer = {"outcome": "released" if found else "not_found", **draft.whole, "groups": groups}
+    return answer, None if tables is None else _joined(draft.grouping, tables)
 
 
 def _joined(grouping: Grouping, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.text import Text
 
 from core.budget import Budget
 from core.errors import InvalidValue
-from core.groups import AnyPlan
+from core.groups import AnyPlan, GroupedPlan
 from core.plan import Plan
 from core.privacy_filter import at_most
-from core.questions import JointPlan, plan_together
+from core.questions import JointPlan, Planned, plan_together
 from core.rounds import parts_of
-from pipelines.answers.text import hides, number
+from pipelines.answers.text import SECRET_PAIRS_OF_ALL, hides, number
 from pipelines.errors import JobError, place_of
-from pipelines.grouped_plan import describe_grouped, make_grouped_plan, show_grouped
-from pipelines.job.groups import GroupsJob
+from pipelines.grouped_plan import describe_grouped, plan_job, show_grouped
+from pipelines.job.groups import MOST_GROUPS, GroupsJob
 from pipelines.job.job import Job
 from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
-from pipelines.plan import check_part, describe, make_plan, show
+from pipelines.plan import check_part, describe, show
 
 
 def make_joint_plan(job: QuestionsJob, salts: Mapping[str, bytes]) -> JointPlan:
@@ -35,6 +35,7 @@ def make_joint_plan(job: QuestionsJob, salts: Mapping[str, bytes]) -> JointPlan:
         JobError: a task doesn't support what its question asks for.
     """
     budget = job.privacy.budget()
+    _check_groups(job)
     asked = {
         name: (job.shares[name], partial(_plan_one, name, question, salts[name]))
         for name, question in job.jobs.items()
@@ -47,7 +48,22 @@ def make_joint_plan(job: QuestionsJob, salts: Mapping[str, bytes]) -> JointPlan:
     return plan
 
 
-def _plan_one(name: str, question: Job, salt: bytes, part: Budget) -> Plan:
+def _check_groups(job: QuestionsJob) -> None:
+    """Check how many groups the questions are asked about one by one, all together.
+
+    Raises:
+        JobError: they are too many.
+    """
+    keys = (each.group_keys for each in job.jobs.values() if each.apart)
+    groups = sum(len(own.labels or ()) for own in keys if own is not None)
+    if groups > MOST_GROUPS:
+        raise JobError(
+            f"{QUESTIONS} ask about {groups:,} groups one by one: together they may be at most "
+            f"{MOST_GROUPS:,}, because each has rounds of its own; statistics takes more."
+        )
+
+
+def _plan_one(name: str, question: Job, salt: bytes, part: Budget) -> Plan | GroupedPlan:
     """Plan one question with its part of the budget.
 
     Raises:
@@ -56,7 +72,7 @@ def _plan_one(name: str, question: Job, salt: bytes, part: Budget) -> Plan:
     where = f"{QUESTIONS}.{name}"
     check_part(part, f"{where}.share gives it")
     try:
-        plan = make_plan(with_budget(question, part), salt)
+        plan = plan_job(with_budget(question, part), salt)
     except JobError as error:
         sentences = [in_question(name, str(sentence)) for sentence in error.args]
         raise JobError(*(each if where in each else f"{where}: {each}" for each in sentences)) from None
@@ -71,7 +87,7 @@ def with_budget(question: Job, part: Budget) -> Job:
     return question.model_copy(update={"privacy": own})
 
 
-def questions_of(job: QuestionsJob, plan: JointPlan) -> dict[str, tuple[Job, Plan]]:
+def questions_of(job: QuestionsJob, plan: JointPlan) -> dict[str, tuple[Job, Planned]]:
     """Return each question as a job of its own with its part of the budget, and its plan."""
     return {
         name: (with_budget(question, plan.budgets[name]), plan.plans[name])
@@ -101,12 +117,23 @@ def describe_joint_privacy(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]
         "delta": job.privacy.delta,
         "neighbors": job.privacy.neighbors,
         "unit": job.unit,
-        "policy": None,
-        "hides": plan.hides or hides(job.privacy.neighbors, job.unit),
+        "policy": _policy(job),
+        "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
         "accountant": plan.spend.accountant,
         "factor": plan.factor,
     }
+
+
+def _policy(job: QuestionsJob) -> dict[str, Any] | None:
+    policy = job.privacy.policy
+    return None if policy is None else policy.model_dump(mode="json")
+
+
+def _hides(job: QuestionsJob, plan: JointPlan) -> str:
+    if plan.policy is not None:
+        return SECRET_PAIRS_OF_ALL
+    return plan.hides or hides(job.privacy.neighbors, job.unit)
 
 
 def describe_joint(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:
@@ -117,10 +144,17 @@ def describe_joint(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:
         "output": job.output,
         "privacy": {**describe_joint_privacy(job, plan), "ledger": job.privacy.ledger},
         QUESTIONS: {
-            name: {**describe(own, its), "share": job.shares[name]}
+            name: {**_described(own, its), "share": job.shares[name]}
             for name, (own, its) in questions_of(job, plan).items()
         },
     }
+
+
+def _described(job: Job, plan: Planned) -> dict[str, Any]:
+    """Return the plan of one question as JSON values."""
+    if isinstance(plan, GroupedPlan):
+        return describe_grouped(cast(GroupsJob, job), plan)
+    return describe(job, cast(Plan, plan))
 
 
 def planned_as(
@@ -130,11 +164,8 @@ def planned_as(
     if isinstance(job, QuestionsJob):
         joint = make_joint_plan(job, {name: bytes(16) for name in job.jobs})
         return joint, describe_joint(job, joint), show_joint
-    if isinstance(job, GroupsJob) and job.apart:
-        grouped = make_grouped_plan(job, bytes(16))
-        return grouped, describe_grouped(job, grouped), show_grouped
-    plan = make_plan(job, bytes(16))
-    return plan, describe(job, plan), show
+    plan = plan_job(job, bytes(16))
+    return plan, _described(job, plan), _show_one
 
 
 def budget_sentence(privacy: Mapping[str, Any], count: int) -> str:
@@ -161,4 +192,8 @@ def show_joint(plan: Mapping[str, Any], console: Console) -> None:
     for name, described in questions.items():
         console.print()
         console.rule(Text(name, "bold"), align="left")
-        show(described, console)
+        _show_one(described, console)
+
+
+def _show_one(plan: Mapping[str, Any], console: Console) -> None:
+    (show_grouped if "each_group" in plan else show)(plan, console)

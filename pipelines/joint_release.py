@@ -9,27 +9,31 @@ keeps these files, and draws noise for the other questions alone: what it drew f
 discarded. So at most one draw of each question is ever shown, some of one attempt and some of another. That
 costs no more than one attempt does: questions compose in sequence, each with a charge of its own, so it makes
 no difference whether two questions were answered by one attempt or by two, or even from two versions of the
-input. (The parts of one table compose in parallel, and that needs the same records; see
-`pipelines.table.Attempt`.) It does need the same noise: a table of an attempt that planned other noise is
-refused.
+input. The parts of one table, and the groups of one question, compose in parallel, and that needs the same
+records. So all groups are in one file; for parts see `pipelines.table.Attempt`. It does need the same noise:
+a table of an attempt that planned other noise is refused.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.domain import Grid
+from core.grouping import Grouping
+from core.groups import GroupedPlan
 from core.input_checks import Checked
-from core.plan import Finding
+from core.plan import Finding, Plan
 from core.questions import JointPlan
 from pipelines.answers.answer import Rows
 from pipelines.console.printable import finite
 from pipelines.errors import JobError
+from pipelines.grouped_release import GroupedDraft, draft_grouped_release, gathered_groups
+from pipelines.job.groups import GroupsJob
 from pipelines.job.questions import QUESTIONS, QuestionsJob, table_name
 from pipelines.joint_plan import describe_joint_privacy, questions_of
 from pipelines.release import (
@@ -48,6 +52,10 @@ _OF_THE_WHOLE = ("schema", "run_id", "job", "software")
 """Keys of a release that all answers of a job share."""
 
 
+Ended = Finding | Checked | Sequence[tuple[int, Finding | Checked]]
+"""The last state of a question, or the numbers of its groups with the last state of each."""
+
+
 @dataclass(frozen=True)
 class JointDraft:
     """What is known of a release before data is read.
@@ -56,11 +64,13 @@ class JointDraft:
         whole: the release without its answers and its outcome.
         answers: of each question by name: its answer without outcome and result.
         grids: of each question.
+        groupings: of each question that is asked about each of its groups by itself.
     """
 
     whole: Mapping[str, Any]
     answers: Mapping[str, Mapping[str, Any]]
     grids: Mapping[str, Grid]
+    groupings: Mapping[str, Grouping]
 
 
 def draft_joint_release(job: QuestionsJob, plan: JointPlan) -> JointDraft:
@@ -73,16 +83,22 @@ def draft_joint_release(job: QuestionsJob, plan: JointPlan) -> JointDraft:
         "privacy": describe_joint_privacy(job, plan),
         "software": software(),
     }
-    own = questions_of(job, plan)
-    drafts = {name: draft_release(question, its) for name, (question, its) in own.items()}
+    drafts, groupings = {}, {}
+    for name, (question, its) in questions_of(job, plan).items():
+        if isinstance(its, GroupedPlan):
+            grouped = draft_grouped_release(cast(GroupsJob, question), its)
+            drafts[name], groupings[name] = grouped.whole, grouped.grouping
+        else:
+            drafts[name] = draft_release(question, cast(Plan, its))
     answers = {
         name: {key: value for key, value in draft.items() if key not in _OF_THE_WHOLE}
         for name, draft in drafts.items()
     }
-    return JointDraft(whole, answers, {name: question.grid for name, question in job.jobs.items()})
+    grids = {name: question.grid for name, question in job.jobs.items()}
+    return JointDraft(whole, answers, grids, groupings)
 
 
-def write_answer(folder: Folder, draft: JointDraft, name: str, state: Finding | Checked) -> dict[str, Any]:
+def write_answer(folder: Folder, draft: JointDraft, name: str, ended: Ended) -> dict[str, Any]:
     """Return the answer of a question as JSON values; where it is a table, write that unless it is there.
 
     Then the answer is that of the stored table, whoever wrote it.
@@ -90,10 +106,7 @@ def write_answer(folder: Folder, draft: JointDraft, name: str, state: Finding | 
     Raises:
         JobError: the stored table is of another job, or of an attempt with other noise.
     """
-    own, finding = with_checks(draft.answers[name], state)
-    grid = draft.grids[name]
-    answer = {"task": own["task"], **own, **answered(finding, grid)}
-    table = made_table(finding, grid)
+    answer, table = _answer_of(draft, name, ended)
     if table is None:
         return finite(answer)
     file = table_name(name)
@@ -104,6 +117,18 @@ def write_answer(folder: Folder, draft: JointDraft, name: str, state: Finding | 
     rows = pq.read_metadata(pa.BufferReader(stored)).num_rows
     listed = [{"name": file, "rows": rows, "sha256": hashlib.sha256(stored).hexdigest()}]
     return {**held, "table": listed}
+
+
+def _answer_of(draft: JointDraft, name: str, ended: Ended) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """Return the answer of a question as JSON values, and its table; None where it is no table."""
+    own, grid, grouping = draft.answers[name], draft.grids[name], draft.groupings.get(name)
+    task = {"task": own["task"]}
+    if grouping is not None:
+        states = cast(Sequence[tuple[int, Finding | Checked]], ended)
+        answer, table = gathered_groups(GroupedDraft(own, grouping, grid), states)
+        return {**task, **answer}, table
+    own, finding = with_checks(own, cast(Finding | Checked, ended))
+    return {**task, **own, **answered(finding, grid)}, made_table(finding, grid)
 
 
 def check_stored(folder: Folder, draft: JointDraft) -> None:
@@ -143,7 +168,7 @@ def write_joint_release(
     """Write release.json of all answers, the tables of which are stored, unless there is one."""
     by_name = dict(answers)
     ordered = {name: by_name[name] for name in draft.answers}
-    found = any(answer["result"] is not None for answer in ordered.values())
+    found = any(answer["outcome"] == "released" for answer in ordered.values())
     head = {key: draft.whole[key] for key in ("schema", "task", "run_id")}
     release = {**head, "outcome": "released" if found else "not_found", **draft.whole, "answers": ordered}
     folder.create(RELEASE, encode_release(release))

@@ -23,12 +23,9 @@ from pipelines.job.job import Job
 from pipelines.job.prepared import described, notes_of
 from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
 from pipelines.tasks import TASKS
+from pipelines.tried_bounds import describe_bounds, show_bounds
 
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
-_ALL_DATA = (
-    "Promises hold on all data, also on the least favorable. They allow for large errors of every choice and "
-    "every noisy count at once, so typical errors may be several times smaller than the promised ones."
-)
 _KEPT = {
     "one": "Where several rows of a unit are about one answer, one of them is kept, chosen uniformly at "
     "random, and all counts and promises are about the kept rows. The choice adds an error that no promise "
@@ -132,6 +129,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "params": job_values["params"],
         **describe_noise(job, plan),
         "alternatives": {name: _written(job, values) for name, values in plan.alternatives.items()},
+        **describe_bounds(job, plan, lambda other: make_plan(other, bytes(16))),
         "notes": notes(job, plan),
     }
 
@@ -228,7 +226,7 @@ def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
         f"The run hides {whole or hidden(job, plan)}.",
         *_last_points(job),
         *map(_records(job).read, plan.notes),
-        *([_ALL_DATA] if any(promised is not None for promised in plan.promises.values()) else []),
+        *map(_records(job).read, dict.fromkeys(each.says for each in plan.tightness.values())),
     ]
 
 
@@ -348,6 +346,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     if plan["comparison"]:
         console.print("Methods", style="bold")
         console.print(_methods(plan))
+    show_bounds(plan, console)
     if accuracy["smallest_target"]:
         console.print(
             f"From a target of {accuracy['smallest_target']:,} on, at least half of the target is promised."

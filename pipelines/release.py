@@ -281,6 +281,6 @@ def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
     if release.get("job") != job:
         raise JobError(
             f"output: {folder.locate('')} already holds a release of another job (run "
-            f"{release.get('run_id')}); give another run_id or another folder."
+            f"{release.get('run_id')}); give another folder, such as one with {{run_id}} in its name."
         )
     return release

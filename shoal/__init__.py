@@ -1,1 +1,23 @@
-"""Differentially private answers about personal data."""
+"""Differentially private answers about personal data, from Python: `run` a job, or see its `plan`.
+
+Names are imported when they are first used, because every worker and every process of a function imports this
+package.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from core.errors import ShoalError
+    from shoal.calls import plan, run
+    from shoal.shown import Plan, Release
+
+__all__ = ["Plan", "Release", "ShoalError", "plan", "run"]
+
+_PLACES = {"Plan": "shown", "Release": "shown", "ShoalError": "shown", "plan": "calls", "run": "calls"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -83,6 +83,17 @@ def test_the_function_of_the_docs_works(tmp_path: Path) -> None:
     assert "works on ordinary rows" in ran.stdout
 
 
+def test_the_page_on_python_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code runs from top to bottom where `people` is a table."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "python.md").read_text(), re.M | re.S)
+    assert len([line for line in blocks[0].splitlines() if line]) == 3
+    names = {"people": pa.table({"age": np.random.default_rng(1).integers(20, 61, 5000)})}
+    monkeypatch.chdir(tmp_path)
+    exec("".join(blocks), names)
+    assert abs(names["release"].result["value"] - 40) <= 2
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "task", "params", "method"),

@@ -104,8 +104,7 @@ def give_types(
 
     Raises:
         InputError: the job gives a type to a column that is not there or has one, or gives none where it
-        must,
-            or two questions need two types.
+            must, or two questions need two types.
     """
     files, schemas, pieces = opened
     typed = [

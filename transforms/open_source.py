@@ -76,8 +76,7 @@ def open_files(path: str) -> Opened:
 
     Raises:
         InputError: see `list_files`; or a file is not of the format of its name, truncated or damaged, or has
-        a
-            column that its folders give, too.
+            a column that its folders give, too.
     """
     with ThreadPoolExecutor(16) as threads:
         files, schemas, row_groups = zip(*threads.map(_opened, list_files(path)), strict=True)

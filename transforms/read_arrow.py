@@ -32,8 +32,7 @@ def read_arrow(
     """Yield the columns of a record batch.
 
     Raises:
-        pa.ArrowException: the file is damaged. Offsets and indices are checked: the file has them as they
-        are.
+        pa.ArrowException: the file is damaged. Its offsets and indices are checked.
     """
     schema = pa.ipc.open_file(opened).schema
     used = [schema.get_field_index(name) for name in columns]

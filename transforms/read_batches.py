@@ -222,9 +222,7 @@ def _read_other(file: File, piece: int, names: Sequence[str], most: int) -> Iter
 def _with_folders(
     file: File, names: Sequence[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the columns `names` of batches, some of which the folders of a file give, the same for all
-    rows.
-    """
+    """Yield the columns `names` of batches. Folders of the file give some of them, the same for all rows."""
     types = dict(file.types)
     given = {name: parse_text(value, types[name]) for name, value in file.folders if name in names}
     for batch in batches:

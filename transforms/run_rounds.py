@@ -34,6 +34,11 @@ SHARDS = 16
 """Number of shards in which a large sparse aggregate is merged."""
 
 
+def shards_of(groups: int) -> int:
+    """Return in how many shards an aggregate is merged where each of some groups has one."""
+    return max(1, SHARDS // max(1, groups))
+
+
 @dataclass(frozen=True)
 class Step:
     """What a strand does in one pass.
@@ -154,10 +159,10 @@ class RunRounds(beam.PTransform):
         in_parts = parts_of(last) > 1
         strand = Strand(tuple(others if in_parts else self.rounds), self.start)
         passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards)
-        kept = [ended for ended, _ in passes.run(elements, list(_names_of_rounds(strand)))]
+        ended = [passed for passed, _ in passes.run(elements, list(_names_of_rounds(strand)))]
         if not in_parts:
-            return kept[0] | "Last" >> beam.Map(lambda pair: pair[1].drawn.state)
-        drawn = kept[0] | "Drawn" >> beam.Map(lambda pair: pair[1].drawn) if others else Drawn(self.start)
+            return ended[0] | "Last" >> beam.Map(lambda pair: pair[1].drawn.state)
+        drawn = ended[0] | "Drawn" >> beam.Map(lambda pair: pair[1].drawn) if others else Drawn(self.start)
         part = cast(RoundInParts, last)
         return elements | last.name >> DrawParts(part, drawn, self.noise, self.reader, self.keep_part)
 
@@ -189,7 +194,7 @@ class RunStrands(beam.PTransform):
             passes = _Passes(strands, self.noise, self.records, self.shards)
             last += passes.run(elements, _names_of_passes(self.strands, group))
         if len(last) == 1:
-            (ended, _), *_ = last
+            ((ended, _),) = last
             return ended | "Last" >> beam.Map(lambda pair: (pair[0], pair[1].drawn.state))
         # Flink refuses a Flatten of filtered collections that are also side inputs of the next pass.
         numbers = [numbers for _, numbers in last]

@@ -1,6 +1,6 @@
 """Split blocks of records by their groups, of which each is a strand of rounds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from core.rounds import Block
 from core.sampling import siphash
-from transforms.records import Records
+from transforms.records import OneQuestion, Records, RecordsOfQuestions
 
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block, as in `transforms.read_blocks`."""
@@ -22,13 +22,10 @@ bits. No other choice uses it."""
 
 
 @dataclass(frozen=True)
-class ReaderOfGroups:
-    """How elements become the records of groups; see `transforms.records.RecordsOfQuestions`.
-
-    An element is read once for all groups. Every record is in the blocks of its own group alone.
+class GroupSplit:
+    """How the records of a question are split into those of its groups.
 
     Args:
-        reader: reads records with the public groups that they are in.
         groups: number of groups. The number of a group is its place among the public keys.
         dimension: number of columns.
         salt: where a unit may have records in several groups, 16 secret bytes that give each of them an
@@ -38,36 +35,19 @@ class ReaderOfGroups:
             neighbors each has a row in one group.
     """
 
-    reader: Records
     groups: int
     dimension: int
     salt: bytes | None = field(default=None, repr=False)
 
-    def blocks_of(self, element: object, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
-        """See `RecordsOfQuestions.blocks_of`. A group without records has an empty block."""
-        wanted = set(due)
-        empty = dict.fromkeys(due)
-        for blocks in self._together(element):
-            for number, block in self._split(blocks):
-                if number in wanted:
-                    empty.pop(number, None)
-                    yield number, block
-        for number in empty:
-            yield number, Block(np.empty((0, self.dimension), np.int64), np.empty(0, np.uint64))
+    def is_full(self, blocks: Sequence[Block]) -> bool:
+        """Return whether no further block is to be split together with these."""
+        return sum(each.points.size for each in blocks) >= min(_MOST_HELD, _BLOCK_VALUES * self.groups)
 
-    def _together(self, element: object) -> Iterator[list[Block]]:
-        """Yield the blocks of an element, as many at once as are split together; at least one block."""
-        most = min(_MOST_HELD, _BLOCK_VALUES * self.groups)
-        held: list[Block] = []
-        for block in self.reader.blocks(element):
-            held.append(block)
-            if sum(each.points.size for each in held) >= most:
-                yield held
-                held = []
-        if held:
-            yield held
+    def nothing(self) -> Block:
+        """Return a block without records."""
+        return Block(np.empty((0, self.dimension), np.int64), np.empty(0, np.uint64))
 
-    def _split(self, blocks: Sequence[Block]) -> Iterator[tuple[int, Block]]:
+    def split(self, blocks: Sequence[Block]) -> Iterator[tuple[int, Block]]:
         """Yield the records of each group that has some, in blocks that fit the cache."""
         groups = np.concatenate([_groups(block) for block in blocks])
         order = np.argsort(groups.astype(np.uint16), kind="stable")  # numpy uses radix sort for 16 bits
@@ -92,8 +72,75 @@ class ReaderOfGroups:
                 yield number, Block(points, own, counts if first == start else None)
 
 
+@dataclass(frozen=True)
+class ReaderOfGroups:
+    """How elements become the records of strands; see `transforms.records.RecordsOfQuestions`.
+
+    A question has one strand, or one for each of its groups. Strands are numbered in the order of the
+    questions, and those of a question in the order of its groups. An element is read once for all of them.
+    Every record of a question by group is in the blocks of its own group alone.
+
+    Args:
+        records: how elements become the records of the questions, with the public groups that they are in.
+        splits: of each question; None where it is one strand.
+    """
+
+    records: RecordsOfQuestions
+    splits: tuple[GroupSplit | None, ...]
+
+    @classmethod
+    def one(cls, reader: Records, split: GroupSplit) -> "ReaderOfGroups":
+        """Return the reader of one question, which has groups."""
+        return cls(OneQuestion(reader), (split,))
+
+    @property
+    def owners(self) -> list[tuple[int, int]]:
+        """The question of each strand, and the number of its group there, 0 without groups."""
+        groups = [1 if split is None else split.groups for split in self.splits]
+        return [(question, group) for question, count in enumerate(groups) for group in range(count)]
+
+    def blocks_of(self, element: object, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """See `RecordsOfQuestions.blocks_of`. A group without records has an empty block."""
+        wanted = set(due)
+        strands = {owner: strand for strand, owner in enumerate(self.owners) if strand in wanted}
+        asked = list(dict.fromkeys(question for question, _ in strands))
+        held: dict[int, list[Block]] = {}
+        empty: dict[int, Block] = {}
+        for question, block in self.records.blocks_of(element, asked):
+            split = self.splits[question]
+            if split is None:
+                yield strands[question, 0], block
+                continue
+            if question not in held:
+                own = [strand for (of, _), strand in strands.items() if of == question]
+                empty |= dict.fromkeys(own, split.nothing())
+            held.setdefault(question, []).append(block)
+            if split.is_full(held[question]):
+                yield from _filled(split.split(held[question]), question, strands, empty)
+                held[question] = []
+        for question, blocks in held.items():
+            split = self.splits[question]
+            if split is not None and blocks:
+                yield from _filled(split.split(blocks), question, strands, empty)
+        yield from empty.items()
+
+
+def _filled(
+    blocks: Iterable[tuple[int, Block]],
+    question: int,
+    strands: Mapping[tuple[int, int], int],
+    empty: dict[int, Block],
+) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks of groups by the numbers of their strands, which then are empty no more."""
+    for group, block in blocks:
+        strand = strands.get((question, group))
+        if strand is not None:
+            empty.pop(strand, None)
+            yield strand, block
+
+
 def _identities(ids: NDArray[np.uint64], group: int, salt: bytes | None) -> NDArray[np.uint64]:
-    """Return the identities of records in a group; see `ReaderOfGroups`.
+    """Return the identities of records in a group; see `GroupSplit`.
 
     Samples choose by these identities, so a pseudorandom function makes them, another one for each group.
     """

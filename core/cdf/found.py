@@ -109,6 +109,8 @@ class Reading:
         failure: probability with which the bounds may fail.
         error: with probability 1 - failure all counts are within this of the true counts.
         half_error: the same with probability 1 - failure / 2.
+        range_error: at once with `error`, the counts of all ranges are within this of the true ones.
+        half_range_error: the same at once with `half_error`.
         total_public: whether the number of records is public, and the last count exact.
     """
 
@@ -116,18 +118,20 @@ class Reading:
     failure: float
     error: float
     half_error: float
+    range_error: float
+    half_range_error: float
     total_public: bool
 
-    def distance(self, total: int, error: float) -> float:
+    def distance(self, total: int, error: float, range_error: float) -> float:
         """Bound the Kolmogorov distance between released and true distribution of the data.
 
-        All counts are within `error` of the true counts. If the number n of records is public, the distance
-        is at most error / n. Otherwise the total that divides a count is off too. Then the distance is at
-        most 2 error / n, and n is at least the released total minus `error`.
+        If the number n of records is public, the distance is at most `error` / n. Otherwise the released
+        total N that divides a count is off too. Let a part p of the records have at most some value, and let
+        the released count be p n + e. Then the distance there is |p n + e - p N| / N = |e - p (N - n)| / N.
+        That is between the errors e of the records up to the value and e - (N - n) of those above it. Both
+        are ranges, so the distance is at most `range_error` / N.
         """
-        if self.total_public:
-            return min(1.0, error / max(1, total))
-        return min(1.0, 2 * error / max(1.0, total - error))
+        return min(1.0, (error if self.total_public else range_error) / max(1, total))
 
     def sampling_error(self, total: int) -> float:
         """Bound the Kolmogorov distance between data and population, with probability 1 - failure / 2.
@@ -154,10 +158,11 @@ class Cumulative:
     def result(self, grid: Grid) -> Result:
         """Return total, ranges and Kolmogorov distances to the data and to the population."""
         reading, total = self.reading, int(self.counts[-1])
-        from_population = reading.distance(total, reading.half_error) + reading.sampling_error(total)
+        of_data = reading.distance(total, reading.error, reading.range_error)
+        from_population = reading.distance(total, reading.half_error, reading.half_range_error)
         return Result(
             total,
-            Kolmogorov(reading.distance(total, reading.error), min(1.0, from_population)),
+            Kolmogorov(of_data, min(1.0, from_population + reading.sampling_error(total))),
             tuple(self._counted(each, grid) for each in reading.ranges),
         )
 

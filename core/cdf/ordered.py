@@ -9,6 +9,7 @@ import numpy as np
 from core.aggregate import Counts
 from core.budget import Mechanism
 from core.cdf.found import Cumulative, Reading, count_values, cumulate, monotone
+from core.cdf.largest_errors import LargestErrors
 from core.cdf.params import Cdf
 from core.cdf.reading import promised, range_ends, read
 from core.draws import Charged, Draw, Laplace
@@ -17,6 +18,14 @@ from core.mechanisms.tails import largest_of, variance
 from core.noise import Noise
 from core.rounds import Block
 from core.task import Accuracy, Method
+from core.tightness import Tightness
+
+_TIGHTNESS = Tightness(
+    "The errors promised for counts and ranges are reached where every value of the domain has many more "
+    "rows than the noise scale. Where values have few rows or none, their counts are fitted together, and "
+    "errors are many times smaller.",
+    reached=True,
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class Ordered(Method[Cdf]):
         """See `Method.accuracy`."""
         round_ = self._round(share)
         average = 2 * (self.size - 1) / (self.size + 1)  # the empty prefix and the whole one are exact
-        return promised(round_.reading, average * variance(round_.count.scale))
+        return promised(round_.reading, average * variance(round_.count.scale), _TIGHTNESS)
 
     def charges(self, share: float) -> tuple[Mechanism, ...]:
         """See `Method.charges`."""
@@ -105,5 +114,10 @@ class Ordered(Method[Cdf]):
             (0 < start < self.size) + (0 < stop < self.size) if start < stop else 0 for start, stop in ends
         )
         variances = [variance(count.scale) * number for number in noisy]
-        reading = read(setting, variances, lambda part: largest_of(self.size - 1, count.scale, part))
+        reading = read(setting, variances, lambda part: self._largest(count.scale, part))
         return OrderedMechanism(self.size, count, reading)
+
+    def _largest(self, scale: float, failure: float) -> LargestErrors:
+        """Bound the errors: exactly that of a count, and a range has two ends."""
+        count = largest_of(self.size - 1, scale, failure)
+        return LargestErrors(count, 2 * count)

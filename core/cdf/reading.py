@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from core.cdf.found import Promises, Range, Reading
+from core.cdf.largest_errors import LargestErrors
 from core.cdf.params import Cdf
 from core.task import Accuracy, Setting
+from core.tightness import Tightness
 
 
 def range_ends(setting: Setting[Cdf]) -> list[tuple[float, float, int, int]]:
@@ -21,39 +23,45 @@ def range_ends(setting: Setting[Cdf]) -> list[tuple[float, float, int, int]]:
 
 
 def read(
-    setting: Setting[Cdf], variances: Sequence[float], largest_error: Callable[[float], float]
+    setting: Setting[Cdf], variances: Sequence[float], largest: Callable[[float], LargestErrors]
 ) -> Reading:
-    """Return what is computed from a release. Rounding to whole records adds at most half a record of error.
+    """Return what is computed from a release, whose errors are whole numbers.
 
     Args:
         setting: what is asked for.
         variances: variance of each range's noise, before inference.
-        largest_error: takes a failure probability and returns a bound on the largest error of all counts.
+        largest: takes a failure probability and returns bounds on the largest errors.
     """
     failure = setting.params.failure
-    whole, half = (math.floor(largest_error(part) + 0.5) for part in (failure, failure / 2))
+    whole, half = largest(failure), largest(failure / 2)
     asked = zip(range_ends(setting), variances, strict=True)
     return Reading(
         ranges=tuple(Range(*query, math.sqrt(each)) for query, each in asked),
         failure=failure,
-        error=whole,
-        half_error=half,
+        error=math.floor(whole.count),
+        half_error=math.floor(half.count),
+        range_error=math.floor(whole.range),
+        half_range_error=math.floor(half.range),
         total_public=setting.neighbors.name == "replace_one",
     )
 
 
-def promised(reading: Reading, average: float) -> Accuracy:
+def promised(reading: Reading, average: float, tightness: Tightness) -> Accuracy:
     """Return what is promised; methods are compared by the error of a cumulative count.
 
     Args:
         reading: of the release.
         average: mean squared error of a random range.
+        tightness: of the bounds on counts and ranges.
     """
-    distance = "n" if reading.total_public else "n, or twice that as the total is noisy too,"
+    distance = f"{reading.error:,} / n" if reading.total_public else f"{reading.range_error:,} / n"
     note = (
-        f"The distribution is learned to a Kolmogorov distance of {reading.error:,} / {distance} from that "
-        "of the data."
+        f"The distribution is learned to a Kolmogorov distance of {distance} from that of the data, where n "
+        f"is the {'' if reading.total_public else 'released '}number of records."
     )
     return Accuracy(
-        Promises(reading.error, 2 * reading.error, math.sqrt(average)), error=reading.error, notes=(note,)
+        Promises(reading.error, reading.range_error, math.sqrt(average)),
+        error=reading.error,
+        notes=(note,),
+        tightness=dict.fromkeys(("kolmogorov_records", "range_error"), tightness),
     )

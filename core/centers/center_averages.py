@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 WEIGHT_UNIT = 1 << 10
+_KNOWN = 2.5  # a center moves if its noisy count exceeds so many scales of the noise
+_FARTHEST = 2.0  # the spread about a center is at most so many radii: that many if all pulls are shortened
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class CenterAverages:
     sqrt(2) when a record is replaced. The same holds for the weights.
 
     - Means: the step is the sum of pulls divided by the count. The weight is the squared length of the pull
-      divided by r^2. The weights give the spread of the center's records, and so the next radius.
+      divided by r^2. The weights give the spread of the center's records, and so the next radius. If most
+      pulls are shortened, they say that records are farther than r, but not how far. Then the radius grows.
     - Medians: r is a fraction of the spread, and the weight is min(1, r / |x - c|). The step is the sum of
       pulls divided by the sum of weights. Where the step is zero, the gradient of the Huber loss is zero.
       This loss is the sum of distances, except for records within r. The radius shrinks with the typical
@@ -116,20 +119,37 @@ class CenterAverages:
         longest = np.maximum(np.linalg.norm(moves, axis=1), 1.0)
         moves *= np.minimum(1.0, (radii if self.power == 2 else 3 * radii) / longest)[:, None]
         # where the count may be noise alone, the center stays
-        known = over > 5 * max(self.counts.scale, self.weights.scale)
+        known = over > _KNOWN * max(self.counts.scale, self.weights.scale)
         moves[~known] = 0.0
+        deviation = self.sums.deviation * radii / np.maximum(over, 1.0)
         reach, mean_weight = radii.astype(np.float64), weights / np.maximum(counts, 1)
         if self.power == 2:
-            squares = mean_weight * reach**2 - (moves**2).sum(axis=1)
-            spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, reach**2))
+            error = self.space.grid.dimension * deviation**2
+            full = np.clip(2 * (1 - mean_weight), 1 / 16, 1.0)  # below 1 if most pulls are shortened
+            squares = mean_weight / full * reach**2 + error - (moves**2).sum(axis=1)
+            spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, (_FARTHEST * reach) ** 2))
+            moves *= self._trusted(moves, error)
         else:  # the harmonic mean of max(distance, radius), at most twice the spread before
             spread = np.minimum(reach / np.clip(mean_weight, 1e-9, 1), 2 * state.spread)
         spread = np.where(known, spread, state.spread)
-        deviation = np.where(known, self.sums.deviation * reach / np.maximum(over, 1.0), np.inf)
         return Centers(
             space=self.space,
             positions=self.space.inside(state.positions + moves),
             spread=spread,
             counts=counts,
-            noise=deviation,
+            noise=np.where(known, deviation, np.inf),
         )
+
+    def _trusted(self, moves: Floats, error: Floats) -> Floats:
+        """Part of each move that is made, shape (k, 1): little or none where it may be noise alone.
+
+        The factor is 1 - (d - 2) / d * error / |move|^2, but not below 0 (James and Stein 1961). For d > 2 it
+        lowers the mean squared distance of the moves from those without noise.
+
+        Args:
+            moves: shape (k, d), units.
+            error: shape (k,), what noise adds to a move's squared length on average.
+        """
+        d = self.space.grid.dimension
+        lengths = np.maximum((moves**2).sum(axis=1), 1.0)
+        return np.asarray(np.maximum(0.0, 1 - max(0, d - 2) / d * error / lengths)[:, None])

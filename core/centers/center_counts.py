@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import scipy
 
 from core.aggregate import Tally
 from core.centers.found import Centers
@@ -13,9 +14,16 @@ from core.draws import Additive, Draw, Laplace
 from core.mechanisms.tails import largest_of
 from core.noise import Noise
 from core.rounds import Block
+from core.tightness import Tightness
 
 SHARE = 0.025
 """Part of the budget of the other rounds that this round gets in addition. Counts are large."""
+
+
+OF_COUNTS = Tightness(
+    "The promised error of the counts is reached on all rows: their noise does not depend on the rows.",
+    reached=True,
+)
 
 
 @dataclass(frozen=True)
@@ -49,12 +57,15 @@ class CountNearest:
     def error(self, failure: float) -> int:
         """Return the largest error of all counts, but for probability `failure`.
 
-        A Gaussian exceeds t times its deviation with probability at most 2 exp(-t^2 / 2), and k counts share
-        `failure`.
+        Each of k independent counts fails with p = 1 - (1 - failure)^(1 / k). Discrete Gaussian noise exceeds
+        an integer m with at most the probability that continuous noise of its scale is at least m (Canonne,
+        Kamath and Steinke 2020). So m is the scale times the quantile at 1 - p / 2, rounded
+        up.
         """
         if isinstance(self.counts, Laplace):
             return largest_of(self.k, self.counts.scale, failure)
-        return math.ceil(self.counts.deviation * math.sqrt(2 * math.log(2 * self.k / failure)))
+        each = -math.expm1(math.log1p(-failure) / self.k)
+        return math.ceil(self.counts.scale * -float(scipy.special.ndtri(each / 2)))
 
     def summarize(self, block: Block, state: Centers) -> Tally:
         """Count the records nearest to each center."""

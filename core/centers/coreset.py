@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from core.centers.cells import MOST_LEVELS, Frame
 from core.centers.center_averages import CenterAverages
-from core.centers.center_counts import SHARE, CountNearest
+from core.centers.center_counts import OF_COUNTS, SHARE, CountNearest
 from core.centers.counted_cells import CountedCells
 from core.centers.found import Promises
 from core.centers.moments import MAX_DIMENSION, Moments, random_frame
@@ -20,7 +20,7 @@ from core.task import Accuracy, Method
 FEW_COLUMNS = 3  # up to so many columns, cells are cut along the grid's own axes
 _SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
 _FINER = 0.7  # a level's rho over that of the level before: fine cells matter only where records are many
-_COUNT = 0.08  # part of an average's rho that is spent on the counts; the weights get the same part
+_COUNT = 0.12  # part of an average's rho that is spent on the counts; the weights get the same part
 _MEAN = 0.15  # part of the moments' rho that is spent on the sum and count
 
 
@@ -79,7 +79,8 @@ class Coreset(Method[KCenters]):
                 "less of the data than axes fitted to them."
             )
         promises = Promises(self._count(share).error(setting.params.failure), smallest_group)
-        return Accuracy(promises, self._space.length(self._space.reach / 3), tuple(notes))
+        error, tightness = self._space.length(self._space.reach / 3), {"count_error": OF_COUNTS}
+        return Accuracy(promises, error, tuple(notes), tightness=tightness)
 
     @cached_property
     def _space(self) -> Space:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.aggregate import Counts
 from core.centers.cells import Frame
 from core.centers.found import Centers
+from core.centers.iteration import scattered
 from core.centers.solver import Solver, squared_distances
 from core.draws import Draw, Gaussian
 from core.noise import Noise
@@ -22,6 +23,7 @@ _CLEAR = 2.0  # a cell is kept if its noisy count exceeds so many standard devia
 _GROWN = 512  # at most so many cells of a level are divided further (or 4 per center, if that is more)
 _HIDDEN = 0.1  # records that are spread over the box, per standard deviation of the first level's noise
 _EVEN = 6  # they are spread by so many halvings
+_ROUGHLY = 3  # iterations that spread public places over the universe
 _PUBLIC_SEED = 0x5EED5
 
 
@@ -40,6 +42,9 @@ class CountedCells:
     from all clear cells can cost more than all other records together, and the clear cells do not show them.
     So a small public weight is spread evenly over the frame's box, and the solver sees it beside the cells.
     It draws a center away from the clear cells only where that center would gain little among them.
+
+    A box about fitted axes is a small part of the universe, and may miss far records. So where the axes are
+    fitted, a center without a clear cell gets a public place instead. These places cover the universe evenly.
 
     Args:
         frame: public axes and cells, or None where the state before is that frame.
@@ -142,9 +147,13 @@ class CountedCells:
         finest /= 4.0 ** (len(frame.order) / frame.dimension)
         spread = np.sqrt(own + frame.rest + finest)
         spread[total == 0] = math.sqrt(everywhere + frame.rest + float((frame.half.astype(float) ** 2).sum()))
+        positions = frame.lifted(centers)
+        if self.frame is None and (total == 0).any():
+            public = scattered(frame.space, int((total == 0).sum()), _ROUGHLY)
+            positions[total == 0], spread[total == 0] = public.positions, public.spread
         return Centers(
             space=frame.space,
-            positions=frame.lifted(centers),
+            positions=positions,
             spread=spread,
             counts=np.rint(total).astype(np.int64),
         )

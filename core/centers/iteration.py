@@ -244,12 +244,19 @@ def _moved(
     )
 
 
-def scattered(space: Space, k: int) -> Centers:
-    """Public centers that cover the universe evenly: the k-means of random points in it."""
+def scattered(space: Space, k: int, iterations: int = 100) -> Centers:
+    """Public centers that cover the universe evenly: the k-means of random points in it.
+
+    Args:
+        space: the universe.
+        k: how many centers.
+        iterations: most iterations of k-means; few are enough for places that are roughly even.
+    """
     extents = np.asarray(space.grid.extents, dtype=np.float64)
     steps = np.random.default_rng(_PUBLIC_SEED).uniform(size=(max(_SCATTERED, 4 * k), len(extents))) * extents
     points = space.inside((steps - space.middle) * (1 << space.bits))
-    centers = Solver(2, starts=1).centers(points.astype(np.float64), np.ones(len(points)), k)
+    solver = Solver(2, starts=1, iterations=iterations)
+    centers = solver.centers(points.astype(np.float64), np.ones(len(points)), k)
     return Centers(
         space=space,
         positions=space.inside(centers),

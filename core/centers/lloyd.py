@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from core.budget import Mechanism
-from core.centers.center_counts import SHARE, CountNearest
+from core.centers.center_counts import OF_COUNTS, SHARE, CountNearest
 from core.centers.found import Centers, Promises
 from core.centers.iteration import Iteration, scattered
 from core.centers.params import KCenters
@@ -76,7 +76,9 @@ class Lloyd(Method[KCenters]):
             )
             return Accuracy(Promises(count_error=None), self._space.length(self._parts.diameter), (note,))
         error = self._count(share).error(self.setting.params.failure)
-        return Accuracy(Promises(error), self._space.length(self._space.reach))
+        return Accuracy(
+            Promises(error), self._space.length(self._space.reach), tightness={"count_error": OF_COUNTS}
+        )
 
     @cached_property
     def _space(self) -> Space:

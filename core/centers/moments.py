@@ -108,7 +108,10 @@ class Moments:
         # a symmetric Gaussian matrix has norm about scale sqrt(2 d): smaller eigenvalues may be noise alone
         clear = int((values > self.squares.scale * b * b * math.sqrt(2 * d) / count).sum())
         q = min(d, _MOST_AXES, max(2, clear))
-        rest = max(0.0, float(values[q:].sum()))
+        # noise in the center is a distance from the records, and noise in the squares may hide one
+        unsure = 2 * (1 - q / d) * blurred + self.squares.scale * b * b * math.sqrt(d) / count
+        rest = max(0.0, float(values[q:].sum())) + unsure if q < d else 0.0
+        rest = min(rest, (self.space.reach * self.shrink) ** 2)
         spans = np.sqrt(np.maximum(values[:q], 1.0)) * _SPANS / self.shrink
         spans[clear:] = np.minimum(spans[clear:], public_half(self.space))
         return Frame(

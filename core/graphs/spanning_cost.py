@@ -10,6 +10,7 @@ from core.graphs.edges import WeightedEdges
 from core.graphs.found import Promises, Released
 from core.graphs.params import MstCost
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,14 @@ class SpanningCost:
         return Released(kept * step + edges * self.grid.lower[2], None if scale is None else scale * step)
 
 
+_TIGHTNESS = Tightness(
+    "The promised error is reached on all rows whose cost is far from the smallest and the largest possible "
+    "one: the noise does not depend on them. Near these two, released costs are clipped, and errors are "
+    "smaller.",
+    reached=True,
+)
+
+
 class SpanningMethod(Method[MstCost]):
     """What both methods share: one round, in which one worker finds the tree among the merged edges.
 
@@ -120,4 +129,5 @@ class SpanningMethod(Method[MstCost]):
                 "missing edge weighs the upper bound."
             )
         notes = (means, memory)
-        return Accuracy(Promises(error), math.inf if error is None else error, notes)
+        tightness = {} if error is None else {"error": _TIGHTNESS}
+        return Accuracy(Promises(error), math.inf if error is None else error, notes, tightness=tightness)

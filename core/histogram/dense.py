@@ -16,8 +16,21 @@ from core.histogram.method import CountCells
 from core.noise import Noise
 from core.rounds import Block
 from core.task import Accuracy
+from core.tightness import Tightness
 
 _MOST = 1 << 22  # most cells that are all given noise
+
+
+_REACHED = Tightness(
+    "The promised error of the cells is reached on all rows: the noise does not depend on them.",
+    reached=True,
+)
+_CONSISTENT = Tightness(
+    "The promised error of the cells is twice that of the noise, because the counts are moved to keep the "
+    "known ones. They rarely move in the direction of the largest noise by as much as that noise, so errors "
+    "are usually about half of what is promised.",
+    reached=False,
+)
 
 
 @dataclass(frozen=True)
@@ -87,4 +100,7 @@ class Dense(CountCells):
         error: int | None = self.error
         if self.consistency is not None:
             error = 2 * self.error + 1 if self.consistency.disjoint else None
-        return self.promised(error, None, math.inf if error is None else error)
+        if error is None:
+            return self.promised(None, None, math.inf, {})
+        tightness = _REACHED if self.consistency is None else _CONSISTENT
+        return self.promised(error, None, error, {"cell_error": tightness})

@@ -1,6 +1,7 @@
 """What both methods of the histogram have in common: cells, sensitivity, error and notes."""
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from core.histogram.found import Promises
 from core.histogram.params import Histogram
 from core.mechanisms.tails import largest_of, variance
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 
 class CountCells(Method[Histogram]):
@@ -50,7 +52,12 @@ class CountCells(Method[Histogram]):
         return Consistency.of(known, self.cells.cuts, self.setting.grid.extents) if known else None
 
     def promised(
-        self, cell_error: int | None, released_from: int | None, error: float, *notes: str
+        self,
+        cell_error: int | None,
+        released_from: int | None,
+        error: float,
+        tightness: Mapping[str, Tightness],
+        *notes: str,
     ) -> Accuracy:
         """Return what is promised; see `Promises` and `Accuracy`."""
         promises = Promises(cell_error, released_from, math.sqrt(variance(self.scale)))
@@ -59,7 +66,7 @@ class CountCells(Method[Histogram]):
             if self.sensitivity
             else ("No secret pair of the policy lies in two cells: the counts are exact and cost nothing.",)
         )
-        return Accuracy(promises, error, (*free, *notes, *self._constraint_notes()))
+        return Accuracy(promises, error, (*free, *notes, *self._constraint_notes()), tightness=tightness)
 
     def _constraint_notes(self) -> tuple[str, ...]:
         policy = self.setting.neighbors.policy

@@ -14,6 +14,19 @@ from core.mechanisms.stability import StabilityHistogram
 from core.noise import Noise
 from core.rounds import Block
 from core.task import Accuracy
+from core.tightness import Tightness
+
+_CELLS = Tightness(
+    "The promised error of released counts is reached where every cell holds many rows. Where few cells hold "
+    "any, few counts are released, and the largest of their errors is smaller.",
+    reached=True,
+)
+_RELEASED = Tightness(
+    "The number from which on a cell is surely released is nearly reached where every cell holds about so "
+    "many rows. It allows for the largest noise of all cells, so where few cells hold rows, cells with fewer "
+    "rows are released too.",
+    reached=True,
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,13 @@ class Sparse(CountCells):
             f"A cell with fewer records than promised may be missing; {holds} every cell with more than "
             f"{floor} records."
         )
-        return self.promised(self.error, released_from, max(self.error, released_from - 1), note)
+        return self.promised(
+            self.error,
+            released_from,
+            max(self.error, released_from - 1),
+            {"cell_error": _CELLS, "released_from": _RELEASED},
+            note,
+        )
 
     @cached_property
     def _count(self) -> StabilityHistogram:

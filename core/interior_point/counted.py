@@ -1,6 +1,7 @@
 """What the methods that look at the counts of all records share."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from core.draws import Charged
 from core.interior_point.params import InteriorPoint
@@ -11,6 +12,9 @@ from core.task import Accuracy, Method
 
 class CountsMethod(Method[InteriorPoint]):
     """A method whose finder gets the counts of all records."""
+
+    tightness: ClassVar[str]
+    """See `Tightness.says`."""
 
     @abstractmethod
     def finder(self, share: float) -> Finder:
@@ -25,5 +29,6 @@ class CountsMethod(Method[InteriorPoint]):
         return promised(
             self.name,
             self.finder(share).records_needed(self.setting.params.failure),
+            self.tightness,
             "The counts of the distinct grid points are merged and sorted on one machine.",
         )

@@ -95,6 +95,10 @@ class ExponentialMethod(Method[InteriorPoint]):
     """The exponential mechanism, under both neighbor relations and with any delta."""
 
     name: ClassVar[str] = "exponential"
+    tightness: ClassVar[str] = (
+        "Hardly fewer rows suffice where half of them have one value and half the next: all other values "
+        "then are as far from the median as they can be. Where rows spread, fewer suffice."
+    )
 
     def rounds(self, share: float) -> tuple[FindNearMedian]:
         """See `Method.rounds`."""
@@ -103,7 +107,7 @@ class ExponentialMethod(Method[InteriorPoint]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
         needed = self._finder(share).records_needed(self.setting.params.failure)
-        return promised(self.name, needed)
+        return promised(self.name, needed, self.tightness)
 
     def _finder(self, share: float) -> ExponentialFinder:
         """Return the algorithm, with the draw that `share` of the budget pays for."""

@@ -164,6 +164,10 @@ class HeavyPathsMethod(SampledMethod):
     """HeavyPaths on a random subset of the records."""
 
     name: ClassVar[str] = "heavy_paths"
+    tightness: ClassVar[str] = (
+        "About half of the promised rows usually suffice: the promise adds up what the path, the splits "
+        "and the way back up can each lose in every tree, and rows rarely make them lose it all at once."
+    )
 
     def finder(self, share: float) -> HeavyPaths:
         """See `SampledMethod.finder`; half of delta is left for composition."""

@@ -102,6 +102,10 @@ class OneClusterMethod(SampledMethod):
     """
 
     name: ClassVar[str] = "one_cluster"
+    tightness: ClassVar[str] = (
+        "Hardly fewer rows suffice, on any data: the target of the 1-cluster follows from their number, "
+        "and with fewer it finds nothing."
+    )
     calibrated: ClassVar[bool] = False
 
     def refusal(self) -> InvalidValue | None:

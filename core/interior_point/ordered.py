@@ -43,6 +43,10 @@ class OrderedMethod(CountsMethod):
     """A search for the median over noisy counts of the records below points."""
 
     name: ClassVar[str] = "ordered"
+    tightness: ClassVar[str] = (
+        "About so many rows are needed where they have two neighboring values, half of them each, and "
+        "every noisy count may mislead the search. Where rows spread, few counts can, and fewer suffice."
+    )
     uses_policy: ClassVar[bool] = True
 
     def refusal(self) -> InvalidValue | None:

@@ -1,6 +1,7 @@
 """What the methods that look at a random subset of the records share."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from core.draws import Charged
 from core.errors import InvalidValue
@@ -8,10 +9,14 @@ from core.interior_point.found import Promises
 from core.interior_point.params import InteriorPoint
 from core.interior_point.rounds import Finder, FindInSample
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 
 class SampledMethod(Method[InteriorPoint]):
     """A method whose finder knows the number of records, and gets a random subset of as many as it needs."""
+
+    tightness: ClassVar[str]
+    """See `Tightness.says`."""
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""
@@ -50,17 +55,26 @@ class SampledMethod(Method[InteriorPoint]):
         """See `Method.accuracy`."""
         records = self.finder(share).records_needed(self.setting.params.failure)
         return promised(
-            self.name, records, f"It uses {records:,} records, chosen at random: one machine holds no more."
+            self.name,
+            records,
+            self.tightness,
+            f"It uses {records:,} records, chosen at random: one machine holds no more.",
         )
 
 
-def promised(method: str, records: int, *memory: str) -> Accuracy:
+def promised(method: str, records: int, tightness: str, *memory: str) -> Accuracy:
     """Return what is promised; methods are compared by the number of records that they need.
 
     Args:
         method: its name.
         records: from so many records on, the released point is an interior point.
+        tightness: see `Tightness.says`.
         memory: a sentence on what one machine holds, where the plan does not say it for the rounds.
     """
     needs = f"{method} needs {records:,} records for an interior point."
-    return Accuracy(Promises(records), error=records, notes=(needs, *memory))
+    return Accuracy(
+        Promises(records),
+        error=records,
+        notes=(needs, *memory),
+        tightness={"records_needed": Tightness(tightness, reached=False)},
+    )

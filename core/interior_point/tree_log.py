@@ -118,6 +118,7 @@ class TreeLogMethod(SampledMethod):
     """TreeLog on a random subset of the records."""
 
     name: ClassVar[str] = "tree_log"
+    tightness: ClassVar[str] = "No fewer rows suffice, on any data: with fewer the method gives no answer."
 
     def finder(self, share: float) -> TreeLog:
         """See `SampledMethod.finder`; half of delta is left for composition."""

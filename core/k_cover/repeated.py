@@ -14,9 +14,10 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.budget_split import BudgetSplit, Draws
 from core.one_cluster.practical.guarantee import guarantee, serves, smallest_target
 from core.one_cluster.practical.locate import FindRadius, FindRegion
-from core.one_cluster.practical.method import PracticalRound, rounds_of
+from core.one_cluster.practical.method import PracticalRound, rounds_of, tightness
 from core.one_cluster.practical.refine import FitRadius
 from core.task import Accuracy, Method, Setting
+from core.tightness import Tightness
 
 _NOMINAL = 1000
 """Target for which noise is planned where the true target is computed from a count.
@@ -26,6 +27,12 @@ It is so small that the plan samples no round: every rate is 1.
 
 _RATIO = 1.02  # of neighboring candidate radii: fine, because records outside of the cover are outliers
 _LARGER = 2  # factor by which samples are larger where the target is computed from a count
+
+_ROWS = Tightness(
+    "The error of the number of all rows gets an equal part of the failure probability as each ball does. "
+    "So it is within the promised error more often than promised.",
+    reached=False,
+)
 
 _COUNT = 0.03  # part of epsilon that is spent on counting all records, where they are counted
 
@@ -136,7 +143,10 @@ class Repeated(Method[KCover]):
         smallest = smallest_target(lambda target: self._serves(share, target))
         promises = self._promises(share)
         error = math.inf if smallest is None else float(smallest)
-        return Accuracy(promises, error, self._notes(promises, smallest), smallest)
+        found = tightness(promises, self.setting.params.k + self._counts)
+        if promises.rows_error is not None:
+            found["rows_error"] = _ROWS
+        return Accuracy(promises, error, self._notes(promises, smallest), smallest, found)
 
     @property
     def _counts(self) -> bool:

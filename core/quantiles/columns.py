@@ -27,6 +27,7 @@ from core.quantiles.params import OneValue
 from core.quantiles.smooth import Smooth
 from core.rounds import Block
 from core.task import Accuracy, Method, Setting
+from core.tightness import Tightness
 
 Ints = NDArray[np.int64]
 N = TypeVar("N", int, float)
@@ -132,6 +133,13 @@ class FocusedColumns(EachColumn, Focused):
         return Counts.of(places) if self.focus is None else self.focus.count(places)
 
 
+_TIGHTNESS = Tightness(
+    "The columns share the failure probability equally, and the promised rank error is that of the worst "
+    "column. It is nearly reached there, as it is for one column: see its plan.",
+    reached=False,
+)
+
+
 class _Columns(Method[OneValue]):
     """A method of one column, for each of several.
 
@@ -166,6 +174,7 @@ class _Columns(Method[OneValue]):
                 "Every promise holds for all columns at once. What each column promises is beside its value.",
                 *notes,
             ),
+            tightness={} if rank_error is None else {"rank_error": _TIGHTNESS},
         )
 
     @cached_property

@@ -16,6 +16,7 @@ from core.noise import Noise
 from core.quantiles.found import FoundQuantiles, FoundValue, Promises
 from core.quantiles.params import OneValue
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 UNIT = 1 << 28
 """Ranks and probabilities are whole multiples of 1 / UNIT. Up to `MOST_RECORDS` records fit into int64."""
@@ -144,13 +145,26 @@ def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
     return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
 
 
-def hardest(aim: Aim, bound: float) -> str:
-    """Return a sentence for the plan that says on which rows the bound of `distance_bound` is attained."""
+def hardest(aim: Aim, bound: float) -> Tightness:
+    """Return on which rows the bound of `distance_bound` is attained."""
     rows = math.ceil(bound / aim.probability)
-    return (
+    return Tightness(
         "Hardly a smaller rank error can be promised. Where all of some "
         f"{rows:,} rows have the highest value of the domain, every other value is that far from the "
-        "wanted rank. Together the others are released with nearly the probability that a promise may fail."
+        "wanted rank. Together the others are released with nearly the probability that a promise may fail. "
+        "On spread values, errors are several times smaller.",
+        reached=True,
+    )
+
+
+def hardest_extreme(error: int) -> Tightness:
+    """Return on which rows the promise about an extreme is attained; see `ExponentialByRank`, 6."""
+    return Tightness(
+        "Hardly a smaller rank error can be promised. The value is sought inside of the rows by about "
+        f"half of it. Where all of some {error:,} rows have one value at the end of the domain, all other "
+        "values are as far from that rank on its other side, and together they are released with nearly the "
+        "probability that a promise may fail. On spread values, errors are about half of what is promised.",
+        reached=True,
     )
 
 
@@ -349,8 +363,8 @@ class ExponentialByRank(Method[OneValue]):
                 if part
                 else "No interval of values is released beside the value, because interval_share is 0."
             )
-            notes = (note, hardest(aim, bound))
-            return Accuracy(Promises(math.ceil(bound), typical), error=bound, notes=notes)
+            promises, tightness = Promises(math.ceil(bound), typical), {"rank_error": hardest(aim, bound)}
+            return Accuracy(promises, error=bound, notes=(note,), tightness=tightness)
         error = aim.inside + math.floor(bound)
         note = (
             f"The value is sought {aim.inside:,} records inside of the extreme, because all values beyond "
@@ -358,7 +372,11 @@ class ExponentialByRank(Method[OneValue]):
             "beyond them; among fewer it is sought in their middle. No interval of values is released, "
             "because one row may lie anywhere beyond the others."
         )
-        return Accuracy(Promises(error, math.hypot(aim.inside, typical)), error=error, notes=(note,))
+        promises, tightness = (
+            Promises(error, math.hypot(aim.inside, typical)),
+            {"rank_error": hardest_extreme(error)},
+        )
+        return Accuracy(promises, error=error, notes=(note,), tightness=tightness)
 
     @property
     def _size(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from core.domain import Grid
 from core.marks import Length, Mark, Position
 from core.task import Accuracy
+from core.tightness import Tightness
 
 ALL_VALUES = (
     "The counts of the distinct grid points are merged and sorted on one machine: 16 bytes for each in "
@@ -192,13 +193,15 @@ def in_order(
     return FoundQuantiles(probabilities, tuple(steps), tuple(wide))
 
 
-def promised(worst: float, typical: float, error: float, *notes: str) -> Accuracy:
+def promised(worst: float, typical: float, error: float, tightness: Tightness, *notes: str) -> Accuracy:
     """Return what a method of several quantiles promises.
 
     Args:
         worst: largest error of a rank, in records.
         typical: see `Promises`.
         error: the figure by which methods are compared.
+        tightness: of the promised rank error.
         notes: sentences for the person who reads the plan.
     """
-    return Accuracy(Promises(math.ceil(worst), typical), error=error, notes=notes)
+    promises = Promises(math.ceil(worst), typical)
+    return Accuracy(promises, error=error, notes=notes, tightness={"rank_error": tightness})

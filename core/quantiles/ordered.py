@@ -16,6 +16,7 @@ from core.quantiles.found import ALL_VALUES, FoundQuantiles, FoundValue, Promise
 from core.quantiles.params import OneValue, Quantiles
 from core.rounds import Block
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,13 @@ class SearchValue:
 P = TypeVar("P", Quantiles, OneValue)
 
 
+_TIGHTNESS = Tightness(
+    "The promised rank error allows for every noisy count of a search to mislead it. Where many rows lie on "
+    "each value, only the few counts near the wanted rank can, and errors are several times smaller.",
+    reached=False,
+)
+
+
 class _Ordered(Method[P]):
     """A method that searches points of some ranks."""
 
@@ -114,7 +122,7 @@ class OrderedQuantiles(_Ordered[Quantiles]):
         params, ranks = self.setting.params, len(self.setting.params.probabilities)
         search = self._search(share, ranks)
         worst = search.largest_error(ranks, params.failure)
-        return promised(worst, search.typical_error, search.typical_error, ALL_VALUES)
+        return promised(worst, search.typical_error, search.typical_error, _TIGHTNESS, ALL_VALUES)
 
 
 class OrderedValue(_Ordered[OneValue]):
@@ -134,12 +142,12 @@ class OrderedValue(_Ordered[OneValue]):
         error = inside + search.largest_error(1, self.setting.params.failure)
         promises = Promises(error, math.hypot(inside, search.typical_error))
         if not inside:
-            return Accuracy(promises, error=error)
+            return Accuracy(promises, error=error, tightness={"rank_error": _TIGHTNESS})
         note = (
             f"The value is sought {inside:,} records inside of the extreme. Among at least {2 * inside:,} "
             "records the value is not beyond them; among fewer it is sought in their middle."
         )
-        return Accuracy(promises, error=error, notes=(note,))
+        return Accuracy(promises, error=error, notes=(note,), tightness={"rank_error": _TIGHTNESS})
 
     def _inside(self, share: float) -> int:
         params = self.setting.params

@@ -30,6 +30,7 @@ from core.quantiles.found import ALL_VALUES, promised
 from core.quantiles.params import INTERVAL_SHARE, Quantiles
 from core.quantiles.wide import wide_rounds
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,6 +42,20 @@ _NEXT = 32  # see `_widths`
 _STEPS = 100  # in which the promised error is sought
 _NEVER = 1e-10  # part of the failure probability; see `CellsAndSearches.far`
 _MOST_COUNTS = 1.25  # counts get at most so many times the budget of the searches
+
+
+_OF_COUNTS = Tightness(
+    "The promised rank error adds up the failures of the ranks of all values as if their noise had "
+    "nothing in common. Neighboring ranks share most of it, so errors are usually two to four times smaller.",
+    reached=False,
+)
+_OF_SEARCHES = Tightness(
+    "The promised rank error holds also if all rows lie in so small a part of the domain that as many "
+    "quantiles as possible are sought in one cell and share its budget. That is why it is much larger than "
+    "usual errors: where rows spread over many cells, a cell has few quantiles, and errors are five to "
+    "thirty times smaller. The intervals in the release show how well each quantile is known.",
+    reached=False,
+)
 
 
 def _widths(size: int) -> list[int]:
@@ -133,14 +148,9 @@ class Recursive(Method[Quantiles]):
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
             worst = counts.largest_error(self._size, failure, self._between)
-            return promised(worst, math.sqrt(base), math.sqrt(base), ALL_VALUES)
+            return promised(worst, math.sqrt(base), math.sqrt(base), _OF_COUNTS, ALL_VALUES)
         scale = self._scale(share)
         searched = choice_variance(max(2, self._size), 1) * scale**2
-        note = (
-            "The promised rank error holds also if all rows lie in a small part of the domain and many "
-            "quantiles are sought there at once. The intervals in the release show how well each quantile is "
-            "known."
-        )
         rank = smallest_bound(partial(self._ranks_exceed, share), failure / 2)
         search = smallest_bound(partial(self._searches_exceed, scale), failure / 2)
         step = 1.01 * (rank + search) / _STEPS
@@ -149,7 +159,7 @@ class Recursive(Method[Quantiles]):
             self._ranks_exceed(share, bounds), self._searches_exceed(scale, bounds), failure
         )
         return promised(
-            worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), *self._memory, note
+            worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), _OF_SEARCHES, *self._memory
         )
 
     @property

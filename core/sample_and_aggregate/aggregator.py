@@ -18,6 +18,7 @@ from core.sample_and_aggregate.outputs import CountFailures
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.stable_radius import StableRadius, candidate_radii
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 FAILURES_SHARE = 0.03
 """Part of epsilon that is spent on the number of failed blocks, where there are many blocks."""
@@ -71,6 +72,27 @@ class Expected:
         return math.prod(min(1.0, max(_LEAST, error)) for error in errors) ** (1 / len(errors))
 
 
+_NOTHING = Tightness(
+    "Nothing is promised about the value, so leftover is the width of the widest axis.", reached=False
+)
+_OF_MEANS = Tightness(
+    "The noise of the mean does not depend on the answers. A radius and the number of failed blocks have "
+    "parts of the failure probability, so errors of the mean are usually smaller than promised by up to a "
+    "third.",
+    reached=False,
+)
+_OF_RADIUS = Tightness(
+    "The promise about the radius holds for any distances of the answers. Where they lie evenly about the "
+    "value, the radius holds two to three times nearer the promised number.",
+    reached=False,
+)
+_OF_FAILURES = Tightness(
+    "The error of the number of failed blocks gets a quarter of the failure probability, because the value "
+    "may fail too. So it is usually smaller by a third or more.",
+    reached=False,
+)
+
+
 class Aggregator(Method[SampleAndAggregate]):
     """One round on the answers of all blocks, which are its records.
 
@@ -78,6 +100,8 @@ class Aggregator(Method[SampleAndAggregate]):
     replaced unit may fall into another block than before, so it changes up to two answers.
     """
 
+    of_errors: ClassVar[Tightness]
+    """How near answers come to the promised errors of the value."""
     own_radius: ClassVar[bool] = False
     """Whether the value comes with a radius of its own, so that none is chosen about it."""
 
@@ -205,7 +229,7 @@ class Aggregator(Method[SampleAndAggregate]):
     def _blocks_for_radius(self) -> int:
         """Smallest number of blocks with which a radius is released, but for rounding."""
         stable = 2 / _MOST_MISSED * (self._whole_rank_error / RADIUS_SHARE + 1)
-        return math.ceil(stable / self.setting.params.stable_fraction)
+        return math.floor(stable / self.setting.params.stable_fraction) + 1
 
     @property
     def _radius_failure(self) -> float:
@@ -247,7 +271,18 @@ class Aggregator(Method[SampleAndAggregate]):
         )
         void = parts is None or max(parts) > _WORTH
         error = (1.0 if expected is None else expected.mean) + (VOID if void else 0.0)
-        return Accuracy(promises, error, self._notes(radius, failures))
+        return Accuracy(promises, error, self._notes(radius, failures), tightness=self._tightness(promises))
+
+    def _tightness(self, promises: Promises) -> dict[str, Tightness]:
+        """Return how near errors come to each promise."""
+        each = {
+            "leftover": self.of_errors if promises.errors is not None else _NOTHING,
+            "errors": self.of_errors,
+            "mean_errors": _OF_MEANS,
+            "radius_blocks": _OF_RADIUS,
+            "failed_error": _OF_FAILURES,
+        }
+        return {name: why for name, why in each.items() if getattr(promises, name) is not None}
 
     def _notes(self, radius: StableRadius | None, failures: CountFailures | None) -> tuple[str, ...]:
         notes = []

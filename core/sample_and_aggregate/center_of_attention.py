@@ -17,6 +17,7 @@ from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.median import about_median
 from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy
+from core.tightness import Tightness
 
 Ints = NDArray[np.int64]
 
@@ -135,6 +136,12 @@ class CenterOfAnswers(Aggregator):
     """The center of attention. It stays near the stable answers where these are a clear majority."""
 
     name: ClassVar[str] = "center_of_attention"
+    of_errors: ClassVar[Tightness] = Tightness(
+        "The promised errors allow for a center that moves through the whole universe once the stable "
+        "answers lose their majority. Where the other answers scatter, it stays near, and errors are many "
+        "times smaller.",
+        reached=False,
+    )
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""

@@ -19,6 +19,7 @@ from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.outputs import Aggregation
 from core.sample_and_aggregate.stable_radius import StableRadius
 from core.task import Accuracy
+from core.tightness import Tightness
 
 Ints = NDArray[np.int64]
 
@@ -120,6 +121,11 @@ class MedianOfAnswers(Aggregator):
     """The median of each axis by rank. It is among the stable answers where these are a clear majority."""
 
     name: ClassVar[str] = "median"
+    of_errors: ClassVar[Tightness] = Tightness(
+        "The promised errors are half of a cell, or one step of the grid if that is more. They are reached "
+        "where the stable answers lie at the edge of a cell. Where they lie in its middle, the error is 0.",
+        reached=True,
+    )
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""

@@ -20,6 +20,7 @@ from core.sample_and_aggregate.found import Stable
 from core.sample_and_aggregate.median import MEDIAN, about_median
 from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy
+from core.tightness import Tightness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,13 @@ class SmoothMedianOfAnswers(Aggregator):
     """The median of each axis with noise. It is near the stable answers where these are a clear majority."""
 
     name: ClassVar[str] = "smooth_median"
+    of_errors: ClassVar[Tightness] = Tightness(
+        "The promised errors are one step of the grid, or more where the noise is. The noise is largest "
+        "where all answers that are not stable are at one end of an axis. Also there errors are usually many "
+        "times smaller, because noise grows fast with each change by which the median could leave the stable "
+        "answers, and the promise allows for a few changes fewer than these rows need.",
+        reached=False,
+    )
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""

@@ -20,6 +20,7 @@ from core.sample_and_aggregate.aggregator import Aggregator
 from core.sample_and_aggregate.found import Stable, Unstable
 from core.sample_and_aggregate.outputs import Aggregation
 from core.task import Accuracy, Setting, planned
+from core.tightness import Tightness
 
 # There are few answers, so the rounds that find the cluster get nearly all of epsilon.
 _SHARES = {
@@ -61,6 +62,10 @@ class ClusterOfAnswers(Aggregator):
     """The 1-cluster of the answers. No other aggregator finds a point that only a minority agrees on."""
 
     name: ClassVar[str] = "one_cluster"
+    of_errors: ClassVar[Tightness] = Tightness(
+        "No errors are promised; the radius says how near the value is.",
+        reached=False,
+    )
     calibrated: ClassVar[bool] = False
     own_radius: ClassVar[bool] = True
 
@@ -86,7 +91,11 @@ class ClusterOfAnswers(Aggregator):
         common = self.promised(share, None)
         promises = replace(common.promises, radius_blocks=None if missing is None else int(missing))
         notes = (*common.notes, *self._inner.notes)
-        return replace(common, promises=promises, error=0.0 if minority else common.error, notes=notes)
+        tightness = dict(common.tightness)
+        if missing is not None:
+            tightness["radius_blocks"] = self._inner.tightness["missing"]
+        error = 0.0 if minority else common.error
+        return replace(common, promises=promises, error=error, notes=notes, tightness=tightness)
 
     @cached_property
     def _inner(self) -> Plan:

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from core.statistics.quantities import Change, Quantity
 from core.statistics.ranks import Ranks, Sought
 from core.statistics.shares import Weighted, best_centers, constants, split, weigh
 from core.task import Accuracy, Method
+from core.tightness import Tightness
 
 _MOST_GROUPS = 1 << 40
 """Groups of private keys, at most: draws of disjoint groups are charged once, however many there are."""
@@ -223,7 +224,34 @@ class ReleaseTotals(Method[Statistics]):
         square = sum(each.weight * deviation**2 for each, deviation in variances)
         square += sum(len(each.sought.names) * each.off**2 for each in ranks)
         error = math.sqrt(square / len(round_.reading.names()))
-        return Accuracy(promises, max(error, 0 if found is None else found - 1), self._notes(promises))
+        error = max(error, 0 if found is None else found - 1)
+        return Accuracy(promises, error, self._notes(promises), tightness=self._tightness(promises))
+
+    def _tightness(self, promises: Promises) -> dict[str, Tightness]:
+        """Return how near errors come to each promise."""
+        together = (
+            "All promises of the plan share the failure probability equally, and each covers all groups and "
+            "columns at once"
+        )
+        of_noise = Tightness(
+            f"{together}. The noise does not depend on the rows. So the errors of one measure are usually "
+            "smaller than promised by up to a third.",
+            reached=False,
+        )
+        of_ranks = Tightness(
+            f"{together}. The promised error of a quantile holds also if all rows of a group lie in a small "
+            "part of the domain, and that of a minimum or maximum if they all have one value. On spread "
+            "values errors of quantiles are ten times smaller or more, and those of extremes by a third.",
+            reached=False,
+        )
+        found = Tightness(
+            "The number of units from which on a group is surely released allows for the largest noise of "
+            "one group. Groups of fewer units are often released too.",
+            reached=False,
+        )
+        why = {"found_from": found, "rank_error": of_ranks, "extreme_error": of_ranks}
+        named = (each.name for each in fields(promises))
+        return {name: why.get(name, of_noise) for name in named if getattr(promises, name) is not None}
 
     def _count_bound(self, scale: float) -> int:
         if self.gaussian:
@@ -284,7 +312,7 @@ class ReleaseTotals(Method[Statistics]):
         return (
             f"A unit counts{where} with at most {change.rows:,} of its rows{' in each' if grouped else ''}, "
             f"chosen at random. Of these bounds, {'; '.join(costs)}. What the bounds leave out is not in the "
-            "errors."
+            "errors; with contributions.guess, a plan estimates it."
         )
 
 

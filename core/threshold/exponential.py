@@ -12,6 +12,7 @@ from core.task import Accuracy
 from core.threshold.examples import Examples
 from core.threshold.found import Promises
 from core.threshold.learner import LearnerMethod
+from core.tightness import Tightness
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,12 @@ class ExponentialMethod(LearnerMethod):
         learner, params = self.learner(share), self.setting.params
         needed = learner.examples_needed(params.alpha, params.failure)
         promises = Promises(params.alpha, needed, learner.errors(params.failure))
-        note = (
+        tightness = Tightness(
             f"No smaller number of errors than {promises.errors:,} can be promised. Where so many rows of "
             "one value are labeled 0, and as many of the next are labeled 1, every threshold but one "
             "mislabels so many, and one of these is released too often. On spread values, the released "
-            f"threshold mislabels about {learner.choice.scale:.3g} more than the best."
+            f"threshold mislabels about {learner.choice.scale:.3g} more than the best.",
+            reached=True,
         )
-        return Accuracy(promises, error=needed, notes=(*self.notes, note))
+        names = ("alpha", "records_needed", "errors")
+        return Accuracy(promises, error=needed, notes=self.notes, tightness=dict.fromkeys(names, tightness))

@@ -9,12 +9,14 @@ import numpy as np
 from core.draws import Draw, Laplace
 from core.interior_point.exponential import ExponentialFinder
 from core.mechanisms.exponential import Exponential
+from core.mechanisms.tails import largest_sum_of_two
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.task import Accuracy
 from core.threshold.examples import Examples, ranked
 from core.threshold.found import Promises
 from core.threshold.learner import LearnerMethod
+from core.tightness import Tightness
 
 MOST_RANKS = 1 << 18
 """Most ranks that are tried: the choice among them takes a fraction of a second."""
@@ -102,14 +104,18 @@ class InteriorPointLearner:
         """Bound the errors above those of the best threshold, but for probability `failure`.
 
         The bound holds for up to `examples_covered` examples. It adds what the choice of the rank loses, half
-        a step, the window, and what the choice of the candidate loses. A union bound joins both choices.
+        a step, the window, and what the choice of the candidate loses.
+
+        A choice of scale s among K others that are no better than the best loses s ln(K) + x or more with
+        probability at most e^(-x / s). That holds for the choice of the candidate whatever the rank is. So
+        what both choices lose beyond s ln(K) is at most the sum of two independent exponential variables.
         """
         return self._before_steps(failure) + (self.step + 1) // 2
 
     def _before_steps(self, failure: float) -> int:
-        log = math.log(2 / failure)
-        rank = self.rank.scale * (math.log(MOST_RANKS + 1) + log)
-        return math.ceil(rank) + self.window + math.ceil(self.choice.scale * (math.log(4) + log))
+        ranks, candidates = self.rank.scale * math.log(MOST_RANKS), self.choice.scale * math.log(3)
+        both = largest_sum_of_two(self.rank.scale, self.choice.scale, failure)
+        return math.ceil(ranks + candidates + both) + self.window
 
     def examples_needed(self, alpha: float, failure: float) -> int:
         """Return the number of examples from which on the errors are at most a part `alpha` of them.
@@ -177,6 +183,19 @@ class InteriorPointMethod(LearnerMethod):
         )  # the other half is for the number of examples and the finder
         needed = learner.examples_needed(alpha, failure)
         covered = f"The promised number of errors is for at most {learner.examples_covered:,} examples."
+        errors = learner.errors(failure)
+        tightness = Tightness(
+            f"Of the {errors:,} errors, {learner.rank.scale * math.log(MOST_RANKS):,.0f} allow for a choice "
+            f"among {MOST_RANKS:,} ranks that all but one are equally bad, and {learner.window:,} for a "
+            "window around the rank in which all labels are wrong. No rows are known that have both. Where "
+            "labels change once, few ranks are nearly as good as the best, and errors are ten times smaller "
+            "or more.",
+            reached=False,
+        )
+        names = ("alpha", "records_needed", "errors")
         return Accuracy(
-            Promises(alpha, needed, learner.errors(failure)), error=needed, notes=(*self.notes, covered)
+            Promises(alpha, needed, errors),
+            error=needed,
+            notes=(*self.notes, covered),
+            tightness=dict.fromkeys(names, tightness),
         )

@@ -72,8 +72,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{several} of {column}{records.by}",
         lead=(
-            f"About the given share of the {records.many} lies below each value.{error}{sure} Values are "
-            f"points of the grid. They were not taken from any {records.one}."
+            f"About the given share of the {records.many} lies at or below each value.{error}{sure} Values "
+            f"are points of the grid. They were not taken from any {records.one}."
         ),
         facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),)),),
         figures=(Figure(_picture(release, result), "The released quantiles"),),

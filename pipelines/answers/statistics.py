@@ -47,17 +47,18 @@ def promises(release: Release) -> list[str]:
     promised, records = promises_of(Promises, release), _records(release)
     groups = _grouped(release)
     each, sentences = " of each group" if groups else "", []
+    truth = (
+        "the truth" if release.get("contributions") is None else "that of the rows that contributions keeps"
+    )
     if promised.count_error is not None:
-        sentences.append(
-            f"The number of {records.many}{each} is within {promised.count_error:,} of the truth."
-        )
+        sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
-        sentences.append(f"The number of units{each} is within {promised.units_error:,} of the truth.")
+        sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for column, low, high in columns:
         if promised.sum_error is not None:
             most = promised.sum_error * max(abs(low), abs(high))
-            sentences.append(f"The sum of {column}{each} is within {number(most)} of the truth.")
+            sentences.append(f"The sum of {column}{each} is within {number(most)} of {truth}.")
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2)
             sentences.append(
@@ -67,7 +68,7 @@ def promises(release: Release) -> list[str]:
     if promised.rank_error is not None:
         sentences.append(
             f"Each quantile{each} is within {promised.rank_error:,} {records.many} of its rank, and its "
-            "interval holds the true quantile."
+            f"interval holds {truth.replace('the truth', 'the true quantile')}."
         )
     if promised.extreme_error is not None:
         sentences.append(

@@ -23,6 +23,12 @@ SECRET_PAIRS = (
 )
 """What a policy hides, where the noise needs the policy."""
 
+SECRET_PAIRS_OF_ALL = (
+    "one row replaced by another that in every question has an equal value or forms a secret pair with it "
+    "under the policy; other changes may be distinguishable"
+)
+"""What a policy hides in a job of several questions, where the noise of one of them needs the policy."""
+
 DENSE = "Where few {many} share a value and values have no large gaps"
 """When the typical error of a rank holds."""
 

@@ -2,13 +2,14 @@
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from core.budget import Budget
 from core.grouping import MOST_KEYS, Contributions, Grouping
 from pipelines.errors import JobError, quoted
+from pipelines.job.contributions import UnitContributions
 from pipelines.job.job import RowsJob
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
@@ -163,23 +164,6 @@ def _checked(labels: list[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-class UnitContributions(JobPart):
-    """What one unit may contribute. Which groups and rows it keeps is chosen by a secret hash."""
-
-    groups: int = Field(default=1, description="Most groups that a unit is in.")
-    rows: int = Field(default=1, description="Most rows of a unit in each of its groups, or in all.")
-    clamp: Literal["row", "unit"] = Field(
-        default="row",
-        exclude_if=lambda clamp: clamp == "row",
-        description="unit: the sum of a unit's rows in a group is clamped to the domain once more, so that "
-        "the noise of sums does not grow with `rows`. row: only rows are clamped.",
-    )
-
-    def build(self) -> Contributions:
-        """Return the bounds as core knows them."""
-        return Contributions(self.groups, self.rows, self.clamp)
-
-
 class GroupedJob(RowsJob):
     """A job whose rows may have groups."""
 
@@ -252,6 +236,12 @@ class GroupedJob(RowsJob):
                 "records, so leave out one of them."
             )
         bounds.build()
+        guess = bounds.guess
+        if self.group_by is None and guess is not None and guess.groups > 1:
+            raise ValueError(
+                f"contributions.guess.groups is {guess.groups}, but there is no group_by: leave it out, or "
+                "give group_by."
+            )
         if self.group_by is None and bounds.groups > 1:
             raise ValueError(
                 f"contributions.groups is {bounds.groups}, but there is no group_by: leave it out, or give "

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
 from pipelines.tasks import Keep
-from transforms.parse_expression import ExpressionError, Node, parse_expression
+from transforms.parse_expression import ExpressionError, Node, columns_of, parse_expression
 
 if TYPE_CHECKING:
     from transforms.preparation import Preparation
@@ -98,6 +98,15 @@ class Input(JobPart):
         where = None if self.where is None else _parse("input.where", self.where)
         derive = {} if self.derive is None else self.derive
         return where, tuple((name, _parse(f"input.derive.{name}", text)) for name, text in derive.items())
+
+    def uses(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns that each expression sees, by the field of the expression."""
+        where, derive = self._parsed()
+        fields = [("input.where", where)] if where is not None else []
+        return {
+            field: tuple(columns_of(node))
+            for field, node in (*fields, *((f"input.derive.{name}", node) for name, node in derive))
+        }
 
     def preparation(self) -> "Preparation":
         """Return how rows are prepared. The joined table is checked.

@@ -219,7 +219,8 @@ class RowsJob(Job):
         self._check_times()
         self._check_unit()
         self._check_order()
-        check_count(self.input.count, self.unit, self.privacy)
+        groups = getattr(self, "group_by", None)
+        check_count(self.input, () if groups is None else groups.columns, self.privacy)
         public_edges = getattr(self.params, "change", None) == "weight"
         check_prepared(self.input, self.privacy, self.unit, False, public_edges)
         if not 0 <= self.checks <= _MOST_CHECKS:
@@ -330,7 +331,11 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
     Raises:
         JobError: the job is invalid; one sentence per problem.
     """
-    raw = read_job_text(path, overrides)
+    return check_raw(read_job_text(path, overrides))
+
+
+def check_raw(raw: dict[str, Any]) -> Any:
+    """Check a job given as a mapping, of one question or of several; see `load_job`."""
     return check_several(raw) if QUESTIONS in raw else check_job(raw)
 
 

@@ -1,8 +1,9 @@
 """What the preparation of rows must not be combined with, and what a plan says of it."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from pipelines.job.inputs import Input
+from pipelines.job.inputs import Input, RowsInput
 from pipelines.job.privacy import Privacy
 
 
@@ -39,25 +40,26 @@ def check_prepared(
             "be public, but it may change where a row is replaced, by a condition or a null; use "
             "add_or_remove_one."
         )
-    made = set(given.derive or ()) | set(_joined(given))
-    if privacy.ledger is not None and unit is not None and (unit in made or _may_be_joined(given)):
+    derived = unit in _made(given) or _may_be_joined(given)
+    if privacy.ledger is not None and unit is not None and derived:
         raise ValueError(
             f"input.unit is {unit} and privacy.ledger is given: a ledger hides units of a column of the "
             "files, so leave out the ledger, or give input.join.columns and a unit that is in the files."
         )
 
 
-def check_count(count: str | None, unit: str | None, privacy: Privacy) -> None:
-    """Check that rows may stand for several records.
+def check_count(given: RowsInput, keys: Sequence[str], privacy: Privacy) -> None:
+    """Check that rows may stand for several records, and that one record more is one record more.
 
     Args:
-        count: column of how many, or None.
-        unit: column of the privacy unit.
+        given: the input.
+        keys: the key columns of groups.
         privacy: the budget and the neighbors.
 
     Raises:
         ValueError: one sentence that names the field.
     """
+    count, unit = given.count, given.unit
     if count is None:
         return
     if not count:
@@ -67,17 +69,46 @@ def check_count(count: str | None, unit: str | None, privacy: Privacy) -> None:
             f"input.count is {count} and input.unit is {unit}: the records of a row are one person each, so "
             "leave out one of them."
         )
+    _check_unused(given, count, keys)
     if privacy.policy is not None or privacy.neighbors == "replace_one":
         what = "privacy.policy is given" if privacy.policy else "privacy.neighbors is replace_one"
         raise ValueError(
             f"input.count is {count} and {what}: the number of records would be public, but the largest "
             "counts are cut, so use add_or_remove_one without a policy."
         )
-    if privacy.ledger is not None:
+    if privacy.ledger is not None and (count in _made(given) or _may_be_joined(given)):
         raise ValueError(
-            f"input.count is {count} and privacy.ledger is given: a ledger hides a whole row, but here each "
-            "of its records is hidden by itself, so leave out one of them."
+            f"input.count is {count} and privacy.ledger is given: a ledger hides records that a column of "
+            "the files counts, so leave out the ledger, or give input.join.columns and a count of the files."
         )
+
+
+def _check_unused(given: RowsInput, count: str, keys: Sequence[str]) -> None:
+    """Check that nothing but the count follows from the columns that the count is made of.
+
+    A record more changes these columns of its row. If anything else of the row followed from them, all
+    records of the row would change with it.
+
+    Raises:
+        ValueError: one sentence that names the field.
+    """
+    uses = given.uses()
+    made_of = {count, *uses.pop(f"input.derive.{count}", ())}
+    places = {"input.columns": given.columns, **uses, "group_by.columns": tuple(keys)}
+    if given.join is not None:
+        places["input.join.on"] = (given.join.on,)
+    for place, names in places.items():
+        used = next((name for name in names if name in made_of), None)
+        if used is not None:
+            raise ValueError(
+                f"{place} has {used}, of which input.count is made: with one record more it would change all "
+                "records of the row, so use it for the count alone."
+            )
+
+
+def _made(given: Input) -> set[str]:
+    """Return the columns that are in no file, as far as the job names them."""
+    return {*(given.derive or ()), *_joined(given)}
 
 
 def _joined(given: Input) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 
@@ -28,9 +28,10 @@ _OF_INPUT = ("columns", "keep", "order", "checks")
 _NEEDED = ("task", "columns", "domain", "params")
 _KEYS = (*_NEEDED, "share", "keep", "order", "checks")
 _OF_SOME = ("group_by", "contributions")
-"""Keys of questions by the one task that counts all groups in one round."""
+"""Keys of questions whose task may be asked about groups."""
 
-_WITH_GROUPS = "statistics"
+_OF_ITS_DOMAIN = re.compile(r"privacy\.policy( and group_by|\.\w+ has .* for \d+ ax)")
+"""Sentences on what does not suit the domain or the groups of one question."""
 
 _MOST = 100
 """Questions of a job."""
@@ -70,6 +71,11 @@ class QuestionsJob:
         return cast("str | None", self._any.unit)
 
     @property
+    def count(self) -> str | None:
+        """Column of how many records a row stands for; None where each row is one."""
+        return cast("str | None", self._any.count)
+
+    @property
     def output(self) -> str:
         """The folder of the release."""
         return cast(str, self._any.output)
@@ -106,6 +112,8 @@ def table_name(question: str) -> str:
 
 def in_question(name: str, sentence: str) -> str:
     """Return a sentence about a question's own job, with its fields as they are in the job of all."""
+    if _OF_ITS_DOMAIN.match(sentence):
+        return f"{QUESTIONS}.{name}: {sentence}"
     of_input = "|".join(_OF_INPUT)
     there = re.sub(rf"(?<![\w.])input\.({of_input})\b", rf"{QUESTIONS}.{name}.\1", sentence)
     own = "domain|params|" + "|".join(_OF_SOME)
@@ -193,11 +201,6 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
         raise JobError(f"{where}.task is {task}, which needs a job of its own: leave it out of {QUESTIONS}.")
     keys = (*_KEYS, *_of_task(models[task]))
     unknown = [key for key in question if key not in keys]
-    if unknown and unknown[0] in _OF_SOME:
-        raise JobError(
-            f"{where}.{unknown[0]} is given: only {_WITH_GROUPS} has groups beside other questions; "
-            "answers of another task for each group need a job of their own."
-        )
     if unknown:
         raise JobError(f"{where}.{unknown[0]} is not a known key: the keys of {where} are {', '.join(keys)}.")
     needed = [key for key in _NEEDED if key != "params" or models[task].model_fields[key].is_required()]
@@ -208,20 +211,18 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
 
 def _of_task(model: type[BaseModel]) -> list[str]:
     """Return the keys that a question has because of its task; see `_OF_SOME`."""
-    return list(_OF_SOME) if _task_of(model) == _WITH_GROUPS else []
-
-
-def _task_of(model: type[BaseModel]) -> str:
-    return str(get_args(model.model_fields["task"].annotation)[0])
+    return [key for key in _OF_SOME if key in model.model_fields]
 
 
 def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question as a job file of its own."""
     privacy = raw.get("privacy")
-    if isinstance(privacy, dict) and privacy.get("policy") is not None:
+    policy = privacy.get("policy") if isinstance(privacy, dict) else None
+    own_points = [key for key in ("graph", "constraints") if isinstance(policy, dict) and policy.get(key)]
+    if own_points:
         raise JobError(
-            f"privacy.policy is given beside {QUESTIONS}: a policy is about one domain, so give the question "
-            "a job of its own."
+            f"privacy.policy.{own_points[0]} is given beside {QUESTIONS}: it is about points of one domain, "
+            "but each question has its own, so give the question a job of its own."
         )
     own = {key: question[key] for key in _OF_INPUT if key in question}
     others = {key: question[key] for key in ("task", "domain", "params", *_OF_SOME) if key in question}

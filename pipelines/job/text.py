@@ -101,13 +101,23 @@ def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         JobError: the file is missing, too large or not valid YAML, or an override is malformed.
     """
-    job = _parse(_read(path), f"The job file {path}")
-    if not isinstance(job, dict):
-        raise JobError(
-            f"The job file {path} is not a mapping: its first line should be like `task: one_cluster`."
-        )
+    job = parse_job(_read(path), f"The job file {path}")
     for override in overrides:
         _override(job, override)
+    return job
+
+
+def parse_job(text: str, where: str) -> dict[str, Any]:
+    """Return the mapping in the text of a job file; `where` names it in errors.
+
+    Raises:
+        JobError: the text is too long, or not valid YAML, or not a mapping.
+    """
+    if len(text) > _MOST_BYTES:
+        raise JobError(f"{where} has {len(text):,} characters: it may have at most {_MOST_BYTES:,}.")
+    job = _parse(text, where)
+    if not isinstance(job, dict):
+        raise JobError(f"{where} is not a mapping: its first line should be like `task: one_cluster`.")
     return job
 
 

@@ -28,6 +28,13 @@ def create(
     unit: Annotated[
         str | None, typer.Option(help="The column of the privacy unit. Without it, the unit is one row.")
     ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says how many records a row stands for (input.count). The promise is then "
+            "for one record."
+        ),
+    ] = None,
     accountant: Annotated[
         str,
         typer.Option(
@@ -53,6 +60,8 @@ def create(
 
         relation = neighbors or ("add_or_remove_one" if policy is None else "replace_one")
         fields: dict[str, Any] = {"neighbors": relation, "unit": unit, "epsilon": epsilon, "delta": delta}
+        if count is not None:
+            fields["count"] = count
         if policy is not None:
             fields["policy"] = LedgerPolicy.of(load_job(policy))
         create_ledger(absolute(path), new_ledger(fields, accountant))

@@ -64,6 +64,11 @@ class Ledger(_Part):
     of rows. A guarantee for units does protect a row, but at up to twice the cost: adding a row changes the
     record of its unit, which amounts to removing one unit and adding another.
 
+    With a `count` the promise is for one of the records that a row stands for: a value of that column that is
+    higher or lower by one. Every charge must have the same count. Then all runs have the same neighbors, and
+    their costs add up as those of any runs do. A run that takes whole rows for records may see a row whose
+    count is higher by one as another row, which is a removal and an addition, so it is not admitted.
+
     `order` is None where runs are composed by adding up their epsilons and deltas. Otherwise it is the order
     of the Rényi filter that composes their draws. It is fixed when the ledger is created, so that the promise
     holds even if earlier answers decide which runs follow; see `core.privacy_filter`.
@@ -75,6 +80,7 @@ class Ledger(_Part):
     id: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
     neighbors: Name = "add_or_remove_one"
     unit: str | None = None
+    count: str | None = None
     epsilon: float
     delta: float
     order: float | None = Field(default=None, gt=1)
@@ -89,6 +95,13 @@ class Ledger(_Part):
             raise ValueError("charges contains a run twice: a run is charged once.")
         if self.unit == "":
             raise ValueError("unit is empty: give the name of a column, or leave it out.")
+        if self.count == "":
+            raise ValueError("count is empty: give the name of a column, or leave it out.")
+        if self.count is not None and (self.unit is not None or self.policy is not None):
+            raise ValueError(
+                f"count is {self.count}: it says which records a row stands for, but a unit or a policy is "
+                "about whole rows, so leave one of both out."
+            )
         if self.policy is not None and self.neighbors != "replace_one":
             raise ValueError(
                 f"neighbors is {self.neighbors}: a policy refines replace_one, so it must be that."
@@ -118,5 +131,6 @@ class Ledger(_Part):
 
     def bytes(self) -> bytes:
         """Return the file's content."""
-        absent = {"policy"} if self.policy is None else None  # then earlier versions can read the file, too
+        # Without them earlier versions can read the file, too.
+        absent = {name for name in ("policy", "count") if getattr(self, name) is None}
         return (self.model_dump_json(by_alias=True, indent=1, exclude=absent) + "\n").encode()

@@ -257,7 +257,7 @@ def check_promise(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyP
     Raises:
         LedgerRefusal: the promises differ.
     """
-    differs = why_not(ledger.neighbors, ledger.unit, ledger.policy, job, plan)
+    differs = why_not(ledger.neighbors, ledger.unit, ledger.count, ledger.policy, job, plan)
     if differs is not None:
         raise LedgerRefusal(f"privacy.ledger {path} {differs}")
 

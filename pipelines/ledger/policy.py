@@ -50,6 +50,7 @@ class LedgerPolicy(BaseModel):
 def why_not(
     neighbors: Name,
     unit: str | None,
+    count: str | None,
     policy: LedgerPolicy | None,
     job: Job | QuestionsJob,
     plan: AnyPlan,
@@ -62,6 +63,7 @@ def why_not(
     Args:
         neighbors: of the ledger.
         unit: of the ledger.
+        count: of the ledger.
         policy: of the ledger.
         job: the job.
         plan: the plan of the job.
@@ -77,10 +79,22 @@ def why_not(
             f"promises to hide {theirs}, but the job hides {ours}: charge it to a ledger for {ours}, or set "
             "input.unit as in the ledger."
         )
+    if job.count != count:
+        theirs, ours = _records(count), _records(job.count)
+        return (
+            f"promises to hide {theirs}, but the job hides {ours}: charge it to a ledger "
+            f"{'without --count' if job.count is None else f'made with --count {job.count}'}, or set "
+            "input.count as in the ledger."
+        )
     if plan.hides is not None:
         return (
             f"promises to hide {job.privacy.neighbors} of whole rows, but the job hides less: {plan.hides}. "
             "Run it without a ledger."
+        )
+    if plan.policy is not None and isinstance(job, QuestionsJob):
+        return (
+            "promises one neighbor relation, but under privacy.policy each question of the job has secret "
+            "pairs of its own: run it without a ledger, or give the questions jobs of their own."
         )
     if plan.policy is None:
         if policy is None or not policy.policy.constraints:
@@ -107,6 +121,10 @@ def _difference(theirs: LedgerPolicy, ours: LedgerPolicy) -> str | None:
                 "ledger that is made with --policy for it."
             )
     return None
+
+
+def _records(count: str | None) -> str:
+    return "whole rows" if count is None else f"one of the records of a row, which {count} counts"
 
 
 def _whose(unit: str | None) -> str:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from pipelines.answers.answer import Rows, domain_of
 from pipelines.answers.checks import check_facts
 from pipelines.answers.text import confidence, counted, hides, number
+from pipelines.grouped_release import answers_by_group
 from pipelines.joint_plan import budget_sentence
 from pipelines.plan import cost, figure, grouped
 from pipelines.report.draw import draw
@@ -60,10 +61,15 @@ def render_questions(
         rows: the columns of the table of each question, if it has one.
     """
     environment, privacy = _environment(), release["privacy"]
-    shown = {name: _shown(answer, rows[name]) for name, answer in answers.items()}
-    for one in shown.values():
-        bodies = [environment.get_template(part).render(one) for part in ("answer.html", "settings.html")]
+    shown = {}
+    for name, answer in answers.items():
+        by_group = "groups" in answer
+        part = "by_group.html" if by_group else "answer.html"
+        one = _shown_groups(answer, answers_by_group(answer, rows[name]), name) if by_group else None
+        one = _shown(answer, rows[name]) if one is None else one
+        bodies = [environment.get_template(each).render(one) for each in (part, "settings.html")]
         one["body"] = Markup("\n".join(bodies))  # both escape what they show
+        shown[name] = one
     settings = [
         ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
         ("Privacy unit", privacy["unit"] or "none: each row counts as one person"),
@@ -82,21 +88,40 @@ def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mappin
         release: a value as in release.json.
         groups: of each group its name, its answer as a release of its own, and its columns of the table.
     """
+    return str(_environment().get_template("groups.html").render(_shown_groups(release, groups)))
+
+
+def _shown_groups(
+    release: Mapping[str, Any], groups: Sequence[tuple[str, Mapping[str, Any], Rows]], question: str = ""
+) -> dict[str, Any]:
+    """Return what the templates show of all groups; see `render_groups`.
+
+    Args:
+        release: a value as in release.json, or the answer of a question as one.
+        groups: see `render_groups`.
+        question: name of the question, if it is one of several.
+    """
     environment, answers = _environment(), TASKS[release["task"]].answers
     found = [_shown(one, rows, f"Group {name}") for name, one, rows in groups[:_MOST_PARTS]]
     others = [answers.answer(one, rows) for _, one, rows in groups[_MOST_PARTS:]]
     briefs = [answer.brief for answer in (*(shown["answer"] for shown in found), *others)]
     template = environment.get_template("found.html")
-    whole = {
+    title = f"{len(groups)} group{'s' if len(groups) > 1 else ''} by {' and '.join(_keys(release))}"
+    return {
         **found[0],
         **_guarantee(release),
+        "title": title,
+        "anchor": f"{question}-group" if question else "group",
         "index": [{"name": name, "answer": briefs[i]} for i, (name, _, _) in enumerate(groups)],
         "parts": [Markup(template.render(shown)) for shown in found],  # it escapes what it shows
         "each": groups[0][1]["privacy"],
         "release": release,
         "settings": _settings(release),
     }
-    return str(environment.get_template("groups.html").render(whole))
+
+
+def _keys(release: Mapping[str, Any]) -> list[str]:
+    return list(map(str, release["group_by"]["columns"]))
 
 
 def _environment() -> Any:
@@ -124,6 +149,7 @@ def _shown(release: Mapping[str, Any], rows: Rows, of: str | None = None) -> dic
         "release": release,
         "domain": release["domain"],
         "answer": answers.answer(release, rows),
+        "title": None,
         "checks": check_facts(release),
         "confidence": confidence(release),
         "promises": answers.promises(release),

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.answers.answer import Answer, Fact, Rows, Table
 from pipelines.answers.checks import check_facts
-from pipelines.answers.text import number
+from pipelines.answers.text import counted, number
 from pipelines.console.printable import printable
 from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
@@ -41,7 +41,8 @@ def summary_of(folder: Folder, release: Mapping[str, Any]) -> list[str]:
         return _of_one(release, None if release.get("table") else read_rows(folder, release))
     lines, tables = [], read_answer_rows(folder, release)
     for name, one in answers_of(release).items():
-        lines += [f"{name}:", *(f"  {line}" for line in _of_one(one, tables[name])), ""]
+        own = _of_groups(one) if "groups" in one else _of_one(one, tables[name])
+        lines += [f"{name}:", *(f"  {line}".rstrip() for line in own), ""]
     privacy = release["privacy"]
     return [
         *lines,
@@ -64,6 +65,7 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
         *lines,
         *([f"... and {more:,} more groups"] if more else []),
         "",
+        *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in _kept(release)),
         f"All groups together spent epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, "
         f"{privacy['neighbors']}.",
     ]
@@ -75,9 +77,10 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     spent = f"epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, {privacy['neighbors']}"
     if release["result"] is None:
         lines = [f"{answer.headline}. This outcome is protected like any other and uses the same budget."]
-        facts: tuple[Fact, ...] = (*check_facts(release), Fact("spent", (spent,)))
+        found: tuple[Fact, ...] = ()
     else:
-        lines, facts = [], (*answer.facts, *check_facts(release), Fact("spent", (spent,)))
+        lines, found = [], answer.facts
+    facts = (*found, *_kept(release), *check_facts(release), Fact("spent", (spent,)))
     width = max(len(fact.name) for fact in facts) + 2
     lines += [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
@@ -86,6 +89,18 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     for table in answer.tables:
         lines += ["", *_lines(table)]
     return lines
+
+
+def _kept(release: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Return what a unit has in the answer: its rows beyond that are in no error bar."""
+    if release["privacy"].get("unit") is None:
+        return ()
+    bounds = release.get("contributions")
+    if bounds is None:
+        return (Fact("kept", (counted(release).by.removeprefix(", by "),)),)
+    return (
+        Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {bounds['rows']:,} rows in each",)),
+    )
 
 
 def _lines(table: Table) -> list[str]:

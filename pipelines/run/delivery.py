@@ -14,6 +14,7 @@ from pipelines.grouped_release import GroupedDraft, write_grouped_release
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.joint_release import (
+    Ended,
     JointDraft,
     tables_of,
     write_answer,
@@ -157,14 +158,14 @@ def write_table(parts: list[Part], delivery: Delivery) -> None:
 
 @no_annotations
 def write_one_answer(
-    last: tuple[int, Finding | Checked], draft: JointDraft, delivery: Delivery
+    last: tuple[int, Ended], draft: JointDraft, delivery: Delivery
 ) -> tuple[str, dict[str, Any]]:
     """Write the table of a question unless it is there, like `write_whole`; return its name and answer."""
-    number, state = last
+    number, ended = last
     with plain_errors("Write"):
         _check_place(delivery)
         name = list(draft.answers)[number]
-        return name, write_answer(delivery.folder, draft, name, state)
+        return name, write_answer(delivery.folder, draft, name, ended)
 
 
 @no_annotations

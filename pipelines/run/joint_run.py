@@ -1,13 +1,15 @@
 """The pipeline of a job of several questions: one read of the rows for all that is due, one release."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.typehints.decorators import no_annotations
 
 from core.questions import JointPlan
 from core.rounds import Strand
@@ -33,8 +35,8 @@ from transforms.list_files import InputError
 from transforms.open_source import Source, open_files, open_source
 from transforms.preparation import Preparation
 from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, check_axes
-from transforms.records import RecordsOfQuestions
-from transforms.run_rounds import RunStrands, passes_of
+from transforms.run_rounds import RunStrands, passes_of, shards_of
+from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,28 @@ class PreparedQuestions:
     salt: bytes = field(repr=False)
 
     @property
+    def groups(self) -> list[int]:
+        """Of each question the number of its groups, where it is asked about each by itself; else 0."""
+        keys = (self.sources[name].groups for name in self.job.jobs)
+        asked = zip(self.job.jobs.values(), keys, strict=True)
+        return [len(own.labels or ()) if own is not None and job.apart else 0 for job, own in asked]
+
+    @property
     def strands(self) -> list[Strand]:
-        """The rounds of each question, in the order of the job."""
-        return [Strand(plan.rounds, plan.start) for plan in self.plan.plans.values()]
+        """The rounds of each question, or of each of its groups, in the order of the job."""
+        return self.strands_of([plan.rounds for plan in self.plan.plans.values()])
+
+    def strands_of(self, rounds: Iterable[Sequence[Any]]) -> list[Strand]:
+        """Return the strands of the given rounds of each question."""
+        asked = zip(rounds, self.plan.plans.values(), self.groups, strict=True)
+        return [Strand(tuple(own), plan.start) for own, plan, many in asked for _ in range(max(1, many))]
+
+    @property
+    def splits(self) -> tuple[GroupSplit | None, ...]:
+        """How the records of each question are split by its groups; None where they are not."""
+        salt = None if self.job.unit is None else self.salt
+        asked = zip(self.job.jobs.values(), self.groups, strict=True)
+        return tuple(GroupSplit(many, job.grid.dimension, salt) if many else None for job, many in asked)
 
     @property
     def bounding(self) -> BoundingOfQuestions | None:
@@ -134,11 +155,14 @@ def steps_of_questions(prepared: PreparedQuestions) -> list[Step]:
 @contextmanager
 def announced_questions(prepared: PreparedQuestions, events: Events) -> Iterator[list[Strand]]:
     """Yield the strands of a run, whose rounds report their releases to `events`; see `announced`."""
+    asked = zip(prepared.plan.plans.items(), prepared.groups, strict=True)
     with ExitStack() as stack:
-        yield [
-            Strand(tuple(stack.enter_context(announced(plan.rounds, events.of(question=name)))), plan.start)
-            for name, plan in prepared.plan.plans.items()
-        ]
+        yield prepared.strands_of(
+            [
+                stack.enter_context(announced(plan.rounds, events.of(question=name), max(1, many)))
+                for (name, plan), many in asked
+            ]
+        )
 
 
 def build_joint_pipeline(
@@ -148,7 +172,10 @@ def build_joint_pipeline(
     pipeline = open_pipeline(prepared.options)
     elements, records = read_records(prepared, pipeline)
     draft: Any = draft_joint_release(prepared.job, prepared.plan)
-    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records)
+    shards = shards_of(max(prepared.groups))
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
+    if any(prepared.groups):
+        last = last | "Questions" >> _GatherGroups(records.owners, prepared.groups)
     answers = last | "WriteAnswers" >> beam.Map(write_one_answer, draft, delivery)
     _ = answers | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_answers, draft, delivery)
     return pipeline
@@ -156,12 +183,54 @@ def build_joint_pipeline(
 
 def read_records(
     prepared: PreparedQuestions, pipeline: beam.Pipeline
-) -> tuple[beam.PCollection, RecordsOfQuestions]:
-    """Return what every pass reads, and how it becomes the records of the questions."""
+) -> tuple[beam.PCollection, ReaderOfGroups]:
+    """Return what every pass reads, and how it becomes the records of the strands."""
     job, sources = prepared.job, prepared.sources
     elements = pipeline | "Read" >> ReadBlocks(next(iter(sources.values())))
     if prepared.bounding is None:
-        readers = (Reader.of(sources[name], its.grid, its.checks > 0) for name, its in job.jobs.items())
-        return elements, ReaderOfQuestions(tuple(readers))
+        readers = (
+            replace(Reader.of(sources[name], its.grid, its.checks > 0), apart=its.apart)
+            for name, its in job.jobs.items()
+        )
+        return elements, ReaderOfGroups(ReaderOfQuestions(tuple(readers)), prepared.splits)
     bounded = elements | "Units" >> BoundTogether(prepared.bounding)
-    return bounded, prepared.bounding.readers
+    return bounded, ReaderOfGroups(prepared.bounding.readers, prepared.splits)
+
+
+@dataclasses.dataclass
+class _GatherGroups(beam.PTransform):
+    """Gather the last states of all groups of a question.
+
+    Args:
+        owners: the question of each strand, and the number of its group there.
+        groups: of each question the number of its groups; 0 where it is one strand.
+    """
+
+    owners: Sequence[tuple[int, int]]
+    groups: Sequence[int]
+
+    def expand(self, last: beam.PCollection) -> beam.PCollection:
+        """Take the last states of strands; return of each question its number and what it ended with.
+
+        That is a state, or the pairs of the number of a group and its state.
+        """
+        return (
+            last
+            | "Owner" >> beam.Map(_owned, self.owners)
+            | "Gather" >> beam.GroupByKey()
+            | "Ended" >> beam.Map(_ended, self.groups)
+        )
+
+
+@no_annotations
+def _owned(ended: tuple[int, Any], owners: Sequence[tuple[int, int]]) -> tuple[int, tuple[int, Any]]:
+    strand, state = ended
+    question, group = owners[strand]
+    return question, (group, state)
+
+
+@no_annotations
+def _ended(gathered: tuple[int, Iterable[tuple[int, Any]]], groups: Sequence[int]) -> tuple[int, Any]:
+    question, states = gathered
+    found = sorted(states, key=lambda pair: pair[0])
+    return question, found if groups[question] else found[0][1]

@@ -65,8 +65,8 @@ from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
 from transforms.records import Records
 from transforms.run_function import Function
-from transforms.run_rounds import SHARDS, RunRounds, RunStrands, passes_of
-from transforms.split_groups import ReaderOfGroups
+from transforms.run_rounds import RunRounds, RunStrands, passes_of, shards_of
+from transforms.split_groups import GroupSplit, ReaderOfGroups
 from transforms.split_units import Splitting
 
 
@@ -314,10 +314,9 @@ def build_grouped_pipeline(prepared: Prepared, delivery: Delivery, rounds: Seque
     pipeline = open_pipeline(prepared.options)
     elements, records = read_groups(prepared, pipeline)
     draft = draft_grouped_release(cast(GroupsJob, prepared.job), cast(GroupedPlan, prepared.plan))
-    strands = [Strand(tuple(rounds), prepared.plan.start)] * records.groups
-    last = elements | "Rounds" >> RunStrands(
-        strands, SecureNoise(), records, max(1, SHARDS // records.groups)
-    )
+    strands = [Strand(tuple(rounds), prepared.plan.start)] * prepared.groups
+    shards = shards_of(prepared.groups)
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
     _ = last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
     return pipeline
 
@@ -330,7 +329,7 @@ def read_groups(prepared: Prepared, pipeline: beam.Pipeline) -> tuple[beam.PColl
         reader: Records = replace(Reader.of(source, job.grid, job.checks > 0), apart=True)
     else:
         elements, reader, salt = elements | "Units" >> BoundUnits(bounding), bounding.reader, prepared.salt
-    return elements, ReaderOfGroups(reader, prepared.groups, job.grid.dimension, salt)
+    return elements, ReaderOfGroups.one(reader, GroupSplit(prepared.groups, job.grid.dimension, salt))
 
 
 def attempt_of(prepared: Prepared) -> Attempt | None:

@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
@@ -136,12 +137,17 @@ def _build_small(options: PipelineOptions) -> None:
     """
     with scoped_pipeline_options(options):
         pipeline = open_pipeline(options)
-        pairs = pipeline | beam.Impulse() | beam.Map(lambda _: (0, 0)).with_output_types(tuple[Any, Any])
-        _ = pairs | beam.GroupByKey()
-        pipeline.visit(
-            group_by_key_input_visitor(not options.view_as(TypeOptions).allow_non_deterministic_key_coders)
-        )
-        pipeline.to_runner_api()
+        try:
+            pairs = pipeline | beam.Impulse() | beam.Map(lambda _: (0, 0)).with_output_types(tuple[Any, Any])
+            _ = pairs | beam.GroupByKey()
+            pipeline.visit(
+                group_by_key_input_visitor(
+                    not options.view_as(TypeOptions).allow_non_deterministic_key_coders
+                )
+            )
+            pipeline.to_runner_api()
+        finally:
+            shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)  # Beam removes it after a run alone
 
 
 def _check_runner(name: str) -> str:

@@ -131,6 +131,25 @@ def test_the_command_runs(installed: Installed) -> None:
     assert json.loads(installed.run("shoal", "plan", job, "--json").stdout)["task"] == "one_cluster"
 
 
+CALLS = """
+import pyarrow as pa
+import shoal
+job = {
+    "task": "histogram", "input": {"columns": ["x"]}, "params": {"cells": [2]},
+    "domain": {"lower": [0], "upper": [1], "step": 1}, "privacy": {"epsilon": 100.0, "delta": 0},
+}
+print(shoal.plan(job).values["method"])
+release = shoal.run(job, pa.table({"x": [0, 1, 1]}))
+print(release.table.column("count").to_pylist(), len(release._repr_html_()) > 1000)
+"""
+
+
+@pytest.mark.slow
+def test_python_runs_a_job(installed: Installed) -> None:
+    ran = installed.run("python", "-c", CALLS)
+    assert (ran.stdout, ran.stderr) == ("dense\n[1, 2] True\n", "")
+
+
 @pytest.mark.slow
 def test_functions_run_and_cost_is_predicted(installed: Installed) -> None:
     """Both start processes of Python by themselves."""

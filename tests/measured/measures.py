@@ -252,7 +252,8 @@ class BallMeasure(Measure):
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
         if not isinstance(found, Found):
-            return {} if promises["missing"] is None else {"missing": INFINITE}
+            enough = self._target <= len(self.points)
+            return {"missing": INFINITE} if enough and promises["missing"] is not None else {}
         inside = int(self._inside(found).sum())
         off = {"count_error": float(abs(inside - found.count))}
         if self._target > len(self.points):

@@ -63,7 +63,7 @@ class Runs:
         return [
             name
             for name, measured in trial.figures.items()
-            if self.promises[name] is not None and measured > _allowed(self.promises[name]) * (1 + 1e-9)
+            if self.promises[name] is not None and measured > allowed(self.promises[name]) * (1 + 1e-9)
         ]
 
     def required(self) -> float:
@@ -78,16 +78,16 @@ class Runs:
         """
         for name in {name for trial in self.trials for name in trial.figures}:
             promised = self.promises[name]
-            if promised is not None and _allowed(promised) < self.most:
+            if promised is not None and allowed(promised) < self.most:
                 measured = [trial.figures[name] for trial in self.trials if name in trial.figures]
                 yield (
                     name,
-                    _allowed(promised),
+                    allowed(promised),
                     float(np.quantile(measured, 1 - self.failure, method="higher")),
                 )
 
 
-def _allowed(promised: Any) -> float:
+def allowed(promised: Any) -> float:
     """Return the largest figure that keeps a promise; one for each axis is measured as a part of 1."""
     return 1.0 if isinstance(promised, tuple) else float(promised)
 
@@ -118,7 +118,7 @@ def measure(
     for method in case.methods():
         plan = chosen if method == chosen.method else case.plan(method)
         if plan is not None and (all_methods or any(value is not None for value in plan.promises.values())):
-            found[method] = _runs(case, method, plan, truth, trials, seed)
+            found[method] = runs_of(case, method, plan, truth, trials, seed)
     return found, chosen.method
 
 
@@ -137,7 +137,7 @@ def records_of(case: Case, rng: np.random.Generator) -> Points:
     return points
 
 
-def _runs(case: Case, method: str, plan: Plan, truth: Measure, trials: int, seed: int) -> Runs:
+def runs_of(case: Case, method: str, plan: Plan, truth: Measure, trials: int, seed: int) -> Runs:
     """Run a plan; the first round sees the same records each time, so it is summarized once."""
     block = Block(truth.points, np.arange(len(truth.points), dtype=np.uint64))
     first = _summary(plan, 0, block, plan.start)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
 
@@ -275,15 +275,34 @@ JOINT: dict[str, tuple[str, ...]] = {
     "mixed": ("k_means", "histogram", "quantiles", "minimum"),
     "grouped": ("statistics", "histogram", "quantiles"),
     "contributed": ("statistics", "statistics", "k_means", "quantiles"),
+    "by_group": ("histogram", "k_means", "statistics", "cdf"),
+    "by_group_of_units": ("quantiles", "k_means", "statistics", "median"),
+    "under_distance": ("cdf", "statistics", "quantiles", "ranges"),
+    "under_attribute": ("histogram", "threshold", "k_means", "statistics"),
 }
 """Tasks of jobs of several questions; each question is a setting of its own."""
 
 PRIVATE = {"columns": ["c"], "keys": "private"}
-JOINT_STATISTICS: dict[str, dict[str, Any]] = {
-    "grouped": {"group_by": PRIVATE},
-    "contributed": {"group_by": PRIVATE, "contributions": {"groups": 2, "rows": 3}},
+PUBLIC = {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
+JOINT_MORE: dict[str, dict[str, dict[str, Any]]] = {
+    "grouped": {"statistics": {"group_by": PRIVATE}},
+    "contributed": {"statistics": {"group_by": PRIVATE, "contributions": {"groups": 2, "rows": 3}}},
+    "under_distance": {"statistics": {"checks": 0.0}, "ranges": {"checks": 0.0}},
+    "under_attribute": {"threshold": {"checks": 0.0}, "statistics": {"checks": 0.0}},
+    "by_group": {"histogram": PUBLIC, "k_means": PUBLIC},
+    "by_group_of_units": {
+        "quantiles": {**PUBLIC, "contributions": {"groups": 2}, "checks": 0.0},
+        "k_means": {**PUBLIC, "contributions": {"groups": 1}, "checks": 0.0},
+        "statistics": {"group_by": PRIVATE, "contributions": {"groups": 2, "rows": 3}},
+    },
 }
-"""Further keys of questions by statistics, by the name of their job."""
+"""Further keys of questions by their task, by the name of their job."""
+
+JOINT_POLICIES: dict[str, dict[str, Any]] = {
+    "under_distance": {"distance": 2.0**-8},
+    "under_attribute": {"secrets": "attribute"},
+}
+"""The policy of a job, under `replace_one`, by the name of the job."""
 
 
 @dataclass(frozen=True)
@@ -295,22 +314,20 @@ class QuestionSetting(Setting):
 
     @cached_property
     def plan(self) -> Plan:
-        return self.joint.plans[self.question]
+        return cast(Plan, self.joint.plans[self.question])
 
 
-def joint_job(
-    tasks: tuple[str, ...], relation: str, statistics: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return a small job of several questions; those by statistics with further keys, maybe with a unit."""
+def joint_job(tasks: tuple[str, ...], relation: str, more: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a small job of several questions; those of some tasks with further keys, maybe with a unit."""
     questions = {}
     for number, task in enumerate(tasks):
         job = _with(_with(_base(), changes(task)), FITTED.get(task, {}))
         own = {"columns": job["input"]["columns"], "checks": 0.05 if number % 2 else 0.0}
         own |= {key: job[key] for key in ("task", "domain", "params")}
-        questions[f"{number}-{task}"] = own | (statistics or {} if task == "statistics" else {})
+        questions[f"{number}-{task}"] = own | more.get(task, {})
     base = _base()
     privacy = {"epsilon": 1.0 * len(tasks), "delta": 1e-6 * len(tasks), "neighbors": relation}
-    unit = {"unit": "u"} if "contributions" in (statistics or {}) else {}
+    unit = {"unit": "u"} if any("contributions" in each for each in more.values()) else {}
     rows = {"path": base["input"]["path"], **unit}
     shared = {"input": rows, "output": base["output"], "privacy": privacy}
     return {**shared, "questions": questions}
@@ -324,7 +341,10 @@ def joint_plans() -> dict[str, tuple[QuestionsJob, JointPlan]]:
         for relation in ("add_or_remove_one", "replace_one"):
             asked = tuple(task for task in tasks if task in SETTINGS_OF)
             if asked:
-                job = check_several(joint_job(asked, relation, JOINT_STATISTICS.get(name)))
+                raw = joint_job(asked, relation, JOINT_MORE.get(name, {}))
+                if relation == "replace_one" and name in JOINT_POLICIES:
+                    raw["privacy"]["policy"] = JOINT_POLICIES[name]
+                job = check_several(raw)
                 salts = {question: SALT[:-1] + bytes([i]) for i, question in enumerate(job.jobs)}
                 found[f"{name}-{relation}"] = job, make_joint_plan(job, salts)
     return found
@@ -332,8 +352,9 @@ def joint_plans() -> dict[str, tuple[QuestionsJob, JointPlan]]:
 
 def _question_settings() -> Iterator[Setting]:
     for name, (job, plan) in joint_plans().items():
-        for question, (own, _) in questions_of(job, plan).items():
-            yield QuestionSetting(f"questions-{name}-{question}", own, plan, question)
+        for question, (own, its) in questions_of(job, plan).items():
+            if not isinstance(its, GroupedPlan):  # which are among those of groups
+                yield QuestionSetting(f"questions-{name}-{question}", own, plan, question)
 
 
 GROUPS: dict[str, dict[str, Any]] = {
@@ -361,7 +382,7 @@ def grouped_tasks() -> list[str]:
 
 @cache
 def grouped_plans() -> dict[str, tuple[GroupsJob, GroupedPlan]]:
-    """Return small jobs by group with their plans, by name."""
+    """Return small jobs by group with their plans, by name; also those of questions beside others."""
     found = {}
     for task, (name, more), relation in itertools.product(
         grouped_tasks(), GROUPS.items(), ("add_or_remove_one", "replace_one")
@@ -370,6 +391,10 @@ def grouped_plans() -> dict[str, tuple[GroupsJob, GroupedPlan]]:
         raw["privacy"] |= {"neighbors": relation, "epsilon": 3.0}  # so that a group makes all draws
         job = check_job(raw | {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}})
         found[f"groups-{task}-{name}-{relation}"] = job, make_grouped_plan(job, SALT)
+    for name, (several, joint) in joint_plans().items():
+        for question, (own, its) in questions_of(several, joint).items():
+            if isinstance(its, GroupedPlan):
+                found[f"groups-{name}-{question}"] = cast(GroupsJob, own), its
     return found
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 
 from core.domain import Grid
 from core.rounds import Block, run_in_memory
+from pipelines.errors import JobError
 from pipelines.job.job import check_job
+from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
 from pipelines.plan import make_plan
 from pipelines.report.report import render
 from pipelines.tasks import TASKS
@@ -166,6 +170,82 @@ def test_a_count_works_with_a_condition_and_a_derived_count(bench, counted) -> N
     assert abs(value["value"] - 2 * rows["kind"].to_pylist().count("a")) < 20
 
 
+def test_a_record_more_is_one_record_more_whatever_a_job_may_say(bench, counted) -> None:
+    """The records of a file, and of the same with one count higher, differ in one."""
+    table = pq.read_table(counted[0])
+    counts = [0 if count is None else count for count in table["n"].to_pylist()]
+    row = next(place for place, kind in enumerate(table["kind"].to_pylist()) if kind == "a" and counts[place])
+    counts[row] += 1
+    more = table.set_column(table.column_names.index("n"), "n", pa.array(counts, pa.int16()))
+    other = write(
+        bench.folder / "more" / "rows.parquet", dict(zip(more.column_names, more.columns, strict=True))
+    )
+    job = check_job(
+        changed_job(
+            {
+                **changes("statistics"),
+                "input.where": "kind == 'a' and half < 0.4",
+                "input.derive": {"half": "x / 2"},
+                "input.columns": ["half", "y"],
+                "input.count": "n",
+            }
+        )
+    )
+    found = []
+    for path in (counted[0], other):
+        preparation = job.input.preparation()
+        source = open_source(str(path), job.input.columns, preparation=preparation, count=job.count)
+        reader = Reader.of(source, job.grid)
+        groups = [group for file in source.files for group in list_row_groups(file)]
+        points = np.concatenate([block.points for each in groups for block in read_blocks(reader, each)])
+        found.append(Counter(map(tuple, points.tolist())))
+    assert (found[1] - found[0]).total() == 1 and not found[0] - found[1]
+
+
+PROMISES = {"neighbors": "add_or_remove_one", "epsilon": 3.0, "delta": 1e-5}
+
+
+def test_a_ledger_of_records_is_charged_by_runs_with_its_count_alone(bench, counted) -> None:
+    ledger = str(bench.folder / "ledger.json")
+    asked = {**changes("statistics"), "params": {"measures": ["count"]}, "privacy.ledger": ledger}
+    asked |= {"input.path": str(counted[0])}
+    made = bench.shoal("ledger", "create", ledger, "--epsilon", "3", "--delta", "1e-5", "--count", "n")
+    assert made.exit_code == 0, made.stderr
+    assert bench.run({**asked, "input.count": "n"}).exit_code == 0
+    (entry,) = read_ledger(ledger).charges
+    assert entry.epsilon == 1.0
+    shown = bench.shoal("ledger", "show", ledger)
+    assert "A row is n records, of which one more or one less is hidden." in " ".join(shown.stdout.split())
+    whole = bench.run({**asked, "output": str(bench.folder / "whole")})
+    assert whole.exit_code == 3
+    assert "hide one of the records of a row, which n counts, but the job hides whole rows" in whole.stderr
+    rows = str(bench.folder / "rows.json")
+    create_ledger(rows, new_ledger(PROMISES, "basic"))
+    refused = bench.run(
+        {**asked, "input.count": "n", "privacy.ledger": rows, "output": str(bench.folder / "o")}
+    )
+    assert refused.exit_code == 3
+    assert "promises to hide whole rows, but the job hides one of the records of a row" in refused.stderr
+    assert "made with --count n" in refused.stderr
+    assert not read_ledger(rows).charges
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"unit": "who"}, "--count is n: it says which records a row stands for, but a unit or a policy"),
+        ({"count": ""}, "--count is empty"),
+    ],
+)
+def test_a_ledger_of_records_has_no_unit(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(JobError, match=re.escape(says)):
+        new_ledger({**PROMISES, "count": "n", **fields}, "basic")
+
+
+def test_a_ledger_without_a_count_is_written_as_before() -> None:
+    assert b"count" not in new_ledger(PROMISES, "basic").bytes()
+
+
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(2):
         write(tmp_path / f"{number}.parquet", {"x": [0.5], "n": [1]})
@@ -192,7 +272,34 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         },
         "input.count is n and privacy.policy is given",
     ),
-    ({"input.count": "n", "privacy.ledger": "/ledger.json"}, "input.count is n and privacy.ledger is given"),
+    (
+        {"input.count": "m", "input.derive": {"m": "2 * n"}, "privacy.ledger": "/ledger.json"},
+        "input.count is m and privacy.ledger is given: a ledger hides records that a column of the files",
+    ),
+    ({"input.count": "n", "input.columns": ["x", "n"]}, "input.columns has n, of which input.count is made"),
+    ({"input.count": "n", "input.where": "x > 0.1 and n > 2"}, "input.where has n, of which input.count"),
+    ({"input.count": "n", "input.derive": {"m": "n + 1"}}, "input.derive.m has n, of which input.count"),
+    (
+        {"input.count": "m", "input.derive": {"m": "2 * n"}, "input.where": "n > 2"},
+        "input.where has n, of which input.count is made",
+    ),
+    (
+        {"input.count": "m", "input.derive": {"m": "2 * n"}, "input.where": "m > 2"},
+        "input.where has m, of which input.count is made",
+    ),
+    (
+        {"input.count": "n", "input.join": {"path": "/nowhere.parquet", "on": "n"}},
+        "input.join.on has n, of which input.count is made",
+    ),
+    (
+        {
+            **changes("statistics"),
+            "params": {"measures": ["count"]},
+            "input.count": "n",
+            "group_by": {"columns": ["kind", "n"], "keys": "private"},
+        },
+        "group_by.columns has n, of which input.count is made",
+    ),
     (
         {
             **changes("mst_cost"),

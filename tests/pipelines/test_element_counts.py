@@ -88,8 +88,11 @@ def test_neither_does_it_for_several_questions(bench, unit: str | None) -> None:
         write_rows(bench, n)
         groups: dict[str, object] = {"group_by": {"columns": ["who"], "keys": "private"}}
         bounds = {} if unit is None else {"contributions": {"groups": 2, "rows": 3}}
+        public: dict[str, object] = {"group_by": {"columns": ["who"], "keys": [0, 1, 500]}}
+        one_row = {} if unit is None else {"contributions": {"groups": 2}, "checks": 0.0}
+        more = {"statistics": groups | bounds, "histogram": public | one_row}
         tasks = ("one_cluster", "histogram", "quantiles", "statistics")
-        raw = joint_job(tasks, "add_or_remove_one", groups | bounds)
+        raw = joint_job(tasks, "add_or_remove_one", more)
         raw["input"] = {"path": str(bench.rows)} | ({} if unit is None else {"unit": unit})
         job = check_several(raw | {"output": str(bench.folder / "out-{run_id}"), "run_id": f"several-{n}"})
         prepared = prepare_run(job, beam_options=["--direct_num_workers=1"])

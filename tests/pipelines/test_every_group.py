@@ -24,11 +24,12 @@ from tests.pipelines.every_plan import GroupSetting, blocks, grouped_plans
 from tests.pipelines.probing import Probe, loss
 from tests.pipelines.test_every_plan import aggregate, released
 from tests.pipelines.test_every_sensitivity import extremes
-from transforms.split_groups import ReaderOfGroups
+from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 _GROUPS = 4
 _UNIT = np.uint64(1 << 40)
-_RECORDS = 120
+_RECORDS = {"one_cluster": 3600, "k_cover": 8000, "minimum": 600}
+"""Of tasks whose later draws need more than 120 records in all groups together."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ Record = tuple[int, np.ndarray]
 
 def database(setting: GroupSetting, shape: str, more: list[Record]) -> list[list[Block]]:
     """Return the records of each group, split as in a run: those of a shape, and some more."""
-    everybody = blocks(setting, shape, _RECORDS)
+    everybody = blocks(setting, shape, _RECORDS.get(setting.job.task, 120))
     points = np.concatenate([block.points for block in everybody] + [point[None, :] for _, point in more])
     ids = np.concatenate([block.ids for block in everybody] + [np.array([_UNIT])] * len(more))
     groups = np.arange(len(points)) % _GROUPS
@@ -54,7 +55,7 @@ def database(setting: GroupSetting, shape: str, more: list[Record]) -> list[list
     for group, point in more:  # left out, or moved, in every column
         outside[group, point[0] % 2 :: 2] += 1
     whole = Block(points, ids, outside if setting.job.checks else None, groups)
-    reader = ReaderOfGroups(_Given(), _GROUPS, points.shape[1], b"sixteen secrets.")
+    reader = ReaderOfGroups.one(_Given(), GroupSplit(_GROUPS, points.shape[1], b"sixteen secrets."))
     split: list[list[Block]] = [[] for _ in range(_GROUPS)]
     for number, block in reader.blocks_of([whole], range(_GROUPS)):
         split[number].append(block)

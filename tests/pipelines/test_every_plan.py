@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
+from core.budget import Mechanism, spend
 from core.draws import Additive, Draw, charged
+from core.groups import GroupedPlan
 from core.mechanisms.a_dist import ADist
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
@@ -327,11 +329,22 @@ def test_nothing_but_noise(name: str, script: str) -> None:
                 assert same(after, again), f"{step.name} on {other}"
 
 
+def held(plan: Any) -> list[Mechanism]:
+    """Return what the rounds of a question hold, of all groups that a neighbor may change."""
+    if not isinstance(plan, GroupedPlan):
+        return list(charged(plan.rounds))
+    draws = charged(plan.each.rounds) * plan.copies
+    return [draw.under_replacement() for draw in draws] if plan.changes == 2 else list(draws)
+
+
 @pytest.mark.parametrize("name", joint_plans())
 def test_a_job_of_several_questions_is_charged_for_what_all_of_its_rounds_hold(name: str) -> None:
     job, plan = joint_plans()[name]
-    draws = [draw for its in plan.plans.values() for draw in charged(its.rounds)]
-    assert list(plan.mechanisms) == draws
+    assert list(plan.mechanisms) == [draw for each in map(held, plan.plans.values()) for draw in each]
     assert plan.spend == plan.recomputed(job.privacy.delta)
+    deltas = {question: part.delta for question, part in plan.budgets.items()}
+    apart = sum(spend(held(its), deltas[question]).epsilon for question, its in plan.plans.items())
+    together = spend(plan.mechanisms, job.privacy.delta).epsilon
+    assert plan.spend.epsilon >= min(together, apart) * (1 - 1e-9)
     assert plan.spend.epsilon <= job.privacy.epsilon * (1 + 1e-9)
     assert sum(part.delta for part in plan.budgets.values()) <= job.privacy.delta

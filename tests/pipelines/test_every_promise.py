@@ -5,16 +5,25 @@
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from core.budget import Budget
+from core.groups import plan_groups
+from core.neighbors import Neighbors
 from core.quantiles.found import FoundValue
+from core.rounds import Block, Strand, run_strands_in_memory
+from pipelines.job.groups import GroupsJob
 from pipelines.tasks import TASKS
-from tests.measured.cases import settings
+from tests.core.seeded import SeededNoise
+from tests.measured.cases import SALT, settings
 from tests.measured.measures import MEASURES, NOT_MEASURED
+from tests.measured.reaching import REACHING, SMALLER
 from tests.measured.shapes import SHAPES
-from tests.measured.trials import measure, records_of
+from tests.measured.trials import Runs, Trial, allowed, measure, records_of, runs_of
+from transforms.split_groups import ReaderOfGroups
 
 TRIALS = 60
 MOST = 5_000  # records
@@ -33,13 +42,66 @@ def test_promises_hold_on_every_shape(task):
     tested = 0
     for case in sample(task, 2):
         for runs in measure(case, TRIALS, all_methods=False)[0].values():
-            allowed = TRIALS * runs.failure + DEVIATIONS * math.sqrt(
-                TRIALS * runs.failure * (1 - runs.failure)
-            )
+            most = TRIALS * runs.failure + DEVIATIONS * math.sqrt(TRIALS * runs.failure * (1 - runs.failure))
             broken = [name for trial in runs.trials for name in runs.broken(trial)]
-            assert TRIALS * (1 - runs.kept()) <= allowed, (case.name, runs.method, sorted(broken))
+            assert TRIALS * (1 - runs.kept()) <= most, (case.name, runs.method, sorted(broken))
             tested += bool(runs.trials[0].figures)
     assert tested or task == "triangles"  # which promises nothing
+
+
+GROUPED = [task for task in MEASURES if TASKS[task].job is GroupsJob]
+LEVELS = ((1, 1), (2, 1), (1, 2))
+"""Changes between neighbors, and groups of a unit: rows, replaced rows, and units in two groups."""
+
+
+def broken_in_groups(case, plan, groups, trials):
+    """Return how many runs break a promise, by group; records are split as in a run."""
+    points = records_of(case, np.random.default_rng(7))
+    block = Block(points, np.arange(len(points), dtype=np.uint64), None, groups)
+    reader = ReaderOfGroups(Given(), 3, points.shape[1], b"sixteen secrets.")
+    blocks = [
+        [part for at, part in reader.blocks_of([block], range(3)) if at == number] for number in range(3)
+    ]
+    measures = [
+        MEASURES[case.task](replace(case, n=int(size)), points[groups == number])
+        for number, size in enumerate(np.bincount(groups))
+    ]
+    strands, broken = [Strand(plan.rounds, plan.start)] * 3, np.zeros(3, np.int64)
+    for trial in range(trials):
+        for number, state in enumerate(run_strands_in_memory(strands, blocks, SeededNoise(trial))):
+            figures = dict(measures[number].figures(state, plan.each.promises))
+            runs = Runs(case, plan.method, dict(plan.each.promises), plan.each.failure, ())
+            broken[number] += bool(runs.broken(Trial(0.0, figures)))
+    return broken
+
+
+class Given:
+    """Gives records as they are."""
+
+    def blocks(self, element):
+        return iter(element)
+
+
+@pytest.mark.parametrize("task", GROUPED)
+def test_promises_hold_in_groups_of_any_size(task):
+    """One group has half of the records, one has a single record. Flake rate below 1% in all."""
+    trials = 20
+    for number, case in enumerate(sample(task, 1)[::2]):
+        changes, copies = LEVELS[number % len(LEVELS)]
+        case = replace(case, relation="add_or_remove_one", epsilon=3.0)
+        core = TASKS[task].core
+
+        def plan_one(budget, case=case, core=core):
+            params = core.params(**case.params)
+            return core.plan(case.grid, params, budget, Neighbors("add_or_remove_one"), SALT)
+
+        plan = plan_groups(plan_one, Budget(case.epsilon, case.delta), changes, copies)
+        groups = np.arange(case.n) % 2
+        groups[0] = 2
+        failure = plan.each.failure
+        most = trials * failure + DEVIATIONS * math.sqrt(trials * failure * (1 - failure))
+        broken = broken_in_groups(case, plan, groups, trials)
+        assert (broken <= most).all(), (case.name, changes, copies, broken)
 
 
 def test_an_extreme_that_lies_outside_of_all_records_is_wrong():
@@ -64,3 +126,17 @@ def test_every_promised_figure_is_measured(task):
         for runs in measure(case, 2, all_methods=False)[0].values():
             measured |= {name for trial in runs.trials for name in trial.figures}
     assert {name for plan in plans for name in plan.promises} <= measured | set(NOT_MEASURED)
+
+
+@pytest.mark.parametrize(
+    "reaching", REACHING, ids=lambda each: f"{each.case.task} {each.method} {each.promises[0]}"
+)
+def test_a_smaller_promise_would_be_false(reaching):
+    """On some rows one that is a quarter smaller is broken in more runs than may fail. The seed is fixed."""
+    case, plan = reaching.case, reaching.case.plan(reaching.method)
+    truth = MEASURES[case.task](case, reaching.rows(case, plan))
+    runs = runs_of(case, reaching.method, plan, truth, reaching.runs, seed=7)
+    for name in reaching.promises:
+        assert plan.tightness[name].reached
+        broken = [each.figures[name] > SMALLER * allowed(plan.promises[name]) for each in runs.trials]
+        assert sum(broken) > runs.failure * len(broken), name

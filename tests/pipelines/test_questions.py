@@ -21,6 +21,7 @@ from pipelines.job.questions import question_tasks
 from pipelines.joint_plan import check_joint_spend, make_joint_plan, questions_of
 from pipelines.joint_release import check_stored, draft_joint_release, write_answer
 from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
+from pipelines.plan import make_plan
 from pipelines.run import joint_run
 from pipelines.run.joint_run import prepare_questions, read_records
 from pipelines.run.run import run_job
@@ -395,6 +396,59 @@ def test_a_stored_table_stays_and_other_noise_is_refused(bench: Bench, several: 
         write_answer(folder, noisier, "cells", states[0])
 
 
+NEAR: dict[str, dict[str, Any]] = {
+    "cells": {**QUESTIONS["cells"], "params": {"cells": [4, 4]}},
+    "spread": {"task": "cdf", "columns": ["y"], "domain": LINE, "params": {}},
+    "mean": {"task": "statistics", "columns": ["x"], "domain": LINE, "params": {"measures": ["mean"]}},
+}
+
+
+def test_one_policy_is_that_of_every_question(bench: Bench, several: dict[str, Any]) -> None:
+    """A row may be replaced by one that is near in every question; whoever asks without it gets less."""
+    several["questions"] = copy.deepcopy(NEAR)
+    several["privacy"] |= {"neighbors": "replace_one", "epsilon": 4.0}
+    full = check_several(several)
+    several["privacy"]["policy"] = {"distance": 2.0**-8}
+    job = check_several(several)
+    plans = [make_joint_plan(each, {name: bytes(16) for name in each.jobs}) for each in (full, job)]
+    errors = [
+        {name: its.chosen.errors[its.method] for name, its in questions.plans.items()} for questions in plans
+    ]
+    assert errors[1]["spread"] < errors[0]["spread"] / 2 and errors[1]["mean"] < errors[0]["mean"] / 50
+    assert [its.policy is None for its in plans[1].plans.values()] == [True, False, False]
+    assert plans[0].policy is None and plans[1].policy is not None
+    for name, (own, its) in questions_of(job, plans[1]).items():
+        alone = make_plan(own, bytes(16))
+        assert repr(alone.rounds) == repr(its.rounds), name
+    result = bench.shoal("run", write(bench, several))
+    assert result.exit_code == 0, result.stderr
+    release = bench.release()
+    assert "in every question has an equal value or forms a secret pair" in release["privacy"]["hides"]
+    assert release["privacy"]["policy"]["distance"] == 2.0**-8
+    hidden = {name: "secret pair" in each["privacy"]["hides"] for name, each in release["answers"].items()}
+    assert hidden == {"cells": False, "spread": True, "mean": True}
+    assert "secret pair" in (bench.folder / "out" / "report.html").read_text()
+
+
+def test_a_policy_of_questions_has_no_ledger_unless_it_has_no_effect(
+    bench: Bench, several: dict[str, Any]
+) -> None:
+    ledger = str(bench.folder / "ledger.json")
+    create_ledger(ledger, new_ledger({"neighbors": "replace_one", "epsilon": 9.0, "delta": 1e-4}, "basic"))
+    several["questions"] = copy.deepcopy(NEAR)
+    several["privacy"] |= {
+        "neighbors": "replace_one",
+        "policy": {"distance": 2.0**-8},
+        "ledger": ledger,
+    }
+    refused = bench.shoal("run", write(bench, several))
+    assert refused.exit_code == 3 and not read_ledger(ledger).charges
+    assert "each question of the job has secret pairs of its own: run it without a ledger" in refused.stderr
+    several["questions"] = {"cells": NEAR["cells"]}
+    assert bench.shoal("run", write(bench, several)).exit_code == 0
+    assert len(read_ledger(ledger).charges) == 1
+
+
 def test_the_hash_is_of_all_questions(several: dict[str, Any]) -> None:
     def run_id(change: Any) -> str:
         job = copy.deepcopy(several)
@@ -476,10 +530,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.params.parts": 3},
         "questions.by_city asks for a table in parts",
     ),
-    "groups of another task": (
-        {f"{SPOT}.group_by": GROUPED["by_city"]["group_by"]},
-        f"{SPOT}.group_by is given: only statistics has groups beside other questions",
-    ),
     "a key of floats": (
         {"questions.by_city": GROUPED["by_city"], "questions.by_city.group_by.columns": ["x"]},
         "questions.by_city.group_by.columns: x is double in part.parquet; keys are",
@@ -509,9 +559,47 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"questions": {"by_city": GROUPED["by_city"]}, "privacy.delta": 0.0},
         "questions.by_city: privacy.delta is 0",
     ),
-    "a policy": (
-        {"privacy.neighbors": "replace_one", "privacy.policy": {"secrets": "full"}},
-        "privacy.policy is given beside questions",
+    "a policy of points": (
+        {
+            "privacy.neighbors": "replace_one",
+            "privacy.policy": {"graph": [[[0.0], [0.5]]]},
+        },
+        "privacy.policy.graph is given beside questions: it is about points of one domain",
+    ),
+    "known counts": (
+        {
+            "privacy.neighbors": "replace_one",
+            "privacy.policy": {
+                "secrets": "full",
+                "constraints": [{"lower": [0.0], "upper": [0.5], "count": 3}],
+            },
+        },
+        "privacy.policy.constraints is given beside questions: it is about points of one domain",
+    ),
+    "a policy of other columns": (
+        {
+            "questions": {"spend": QUESTIONS["spend"], "cells": QUESTIONS["cells"]},
+            "privacy.neighbors": "replace_one",
+            "privacy.policy": {"partition": [0.25]},
+        },
+        "questions.cells: privacy.policy.partition has 1 widths for 2 axes",
+    ),
+    "a policy and groups": (
+        {
+            "questions": {"spend": {**QUESTIONS["spend"], "group_by": {"columns": ["city"], "keys": ["a"]}}},
+            "privacy.neighbors": "replace_one",
+            "privacy.policy": {"distance": 0.25},
+        },
+        "questions.spend: privacy.policy and group_by are given",
+    ),
+    "a policy and a unit": (
+        {
+            "questions": {"spend": QUESTIONS["spend"]},
+            "input.unit": "who",
+            "privacy.neighbors": "replace_one",
+            "privacy.policy": {"distance": 0.25},
+        },
+        "input.unit is who and privacy.policy is given",
     ),
     "an epsilon": ({"privacy.epsilon": -1.0}, "privacy.epsilon is -1.0"),
     "no delta": (

@@ -11,6 +11,7 @@ import pytest
 
 from core.rounds import examined, run_in_memory
 from pipelines.job.job import check_job
+from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
 from pipelines.plan import make_plan
 from pipelines.run.delivery import delivery_of
 from pipelines.run.run import attempt_of, build_pipeline, prepare_run
@@ -329,6 +330,34 @@ WRONG = [
 @pytest.mark.parametrize(("wrong", "says"), WRONG)
 def test_wrong_jobs_are_one_sentence(bench, refused, wrong, says):
     assert says in refused(bench.run(job_of(**wrong)))
+
+
+FLOATS = {"input.derive": {"w": "x * 2"}}
+UNPAID: dict[str, tuple[dict, str]] = {
+    "a key column of floats": (by(["x"], "private"), "group_by.columns: x is double"),
+    "a key of floats that is made": (FLOATS | by(["w"], "private"), "group_by.columns: w is"),
+    "a group in no key list": (by(["city", "day"], {"city": ["a"]}), "group_by.keys has lists for city"),
+    "keys twice": (by(["city"], ["a", "a"]), 'group_by.keys has ["a"] twice'),
+    "an unknown measure": ({"params.measures": ["average"]}, "params.measures has 'average'"),
+    "L times groups beyond int64": (
+        by(["city"], "private") | {"input.unit": "code", "contributions": {"groups": 2**40, "rows": 2**40}},
+        "so that totals fit into int64",
+    ),
+    "an expression of no column": ({"input.where": "1 == 1"}, "input.where: it names no column"),
+    "an expression of mixed types": ({"input.where": "city > 1"}, "> takes values of one kind"),
+    "an expression that asks for an aggregate": ({"input.where": "x > mean(x)"}, "it calls mean, but"),
+}
+
+
+@pytest.mark.parametrize("name", UNPAID)
+def test_wrong_groups_measures_and_expressions_spend_nothing(bench, refused, name):
+    wrong, says = UNPAID[name]
+    unit = {"unit": wrong["input.unit"]} if "input.unit" in wrong else {}
+    ledger = str(bench.folder / "ledger.json")
+    about = {"neighbors": "add_or_remove_one", "epsilon": 50.0, "delta": 1e-4, **unit}
+    create_ledger(ledger, new_ledger(about, "renyi"))
+    assert says in refused(bench.run(job_of(**wrong, **{"privacy.ledger": ledger})))
+    assert not read_ledger(ledger).charges
 
 
 def test_private_keys_are_for_statistics(bench, refused):

@@ -1,5 +1,6 @@
 """The same rows are the same records, whatever the format of their files."""
 
+import dataclasses
 import gzip
 import io
 import json
@@ -32,8 +33,9 @@ from transforms.parse_expression import parse_expression
 from transforms.parse_texts import DATE, INTEGER, NUMBER, TEXT, TRUTH, parse_texts
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_batches import read_batches
-from transforms.read_blocks import read_in_memory
+from transforms.read_blocks import list_row_groups, read_in_memory
 from transforms.read_csv import split_lines
+from transforms.split_units import Splitting, gather, split_rows
 
 SALT = bytes(range(16))
 DAYS, HOURS = (
@@ -125,6 +127,21 @@ def test_the_same_rows_are_the_same_records_in_every_format(tmp_path: Path, case
         found[ending] = records(path, *CASES[case])
     assert len(found[".parquet"]) >= 5
     assert all(each == found[".parquet"] for each in found.values()), {k: len(v) for k, v in found.items()}
+
+
+@pytest.mark.parametrize("unit", [None, "name"])
+def test_a_function_gets_the_same_rows_in_every_format(tmp_path: Path, unit: str | None) -> None:
+    splitting = Splitting(("x",), unit, 5, SALT)
+    found = {}
+    for ending, writer in WRITERS.items():
+        writer(rows(), tmp_path / f"a{ending}")
+        source = open_source(str(tmp_path / f"a{ending}"), ["x"], unit)
+        parts = [part for each in list_row_groups(source.files[0]) for part in split_rows(splitting, each)]
+        mine = (
+            [dataclasses.replace(shard, file="") for at, shard in parts if at == part] for part in range(5)
+        )
+        found[ending] = [list(gather(splitting, part, own)) for part, own in enumerate(mine)]
+    assert all(each == found[".parquet"] for each in found.values())
 
 
 @pytest.mark.parametrize("ending", WRITERS)
@@ -324,6 +341,8 @@ def text(value: bytes | None) -> str | None:
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES.map(b"".join), max_size=6), st.booleans())
 @example([b'"', b"a,1", b'1,"'], True)
+@example([b"aaaaaaaaaa,111", b"1,2"], True)
+@example([b"aaaaaaaaaaaaaaaaaa,111", b"aaaaaaaaaa,1", b"aaaaaaaaaaa,1"], False)
 def test_a_line_of_csv_that_is_no_record_leaves_out_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes], ends: bool
 ) -> None:
@@ -426,6 +445,8 @@ REFERENCES = {
 @pytest.mark.parametrize("kind", REFERENCES, ids=str)
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(WRITTEN, st.none(), st.just(b"\xff1")), max_size=12))
+@example([b"0x1F", b"7"])
+@example([b"inf", None, b"-nan"])
 def test_a_text_is_read_whatever_the_others_are(kind: pa.DataType, written: list[bytes | None]) -> None:
     found = parse_texts(pa.array(written, pa.binary()), kind).to_pylist()
     known = [text(each) for each in written]

@@ -109,6 +109,15 @@ def test_strands_that_look_run_beside_strands_that_release(source: Source, tmp_p
     assert_equal(got, run_strands_in_memory(several, [blocks] * len(several), NOISELESS))
 
 
+def test_strands_that_end_in_different_passes_are_not_flattened(source: Source) -> None:
+    """Flink takes no Flatten of what ends beside what goes on: "consumed but never produced"."""
+    pipeline = beam.Pipeline()
+    records = ReaderOfQuestions((Reader.of(source, GRID),) * len(NAMES))
+    _ = pipeline | ReadBlocks(source) | RunStrands(strands(), NOISELESS, records)
+    steps = pipeline.to_runner_api().components.transforms.values()
+    assert "beam:transform:flatten:v1" not in {step.spec.urn for step in steps}
+
+
 @dataclass(frozen=True)
 class Records:
     """A round that counts records, sums their points and groups, and sums what was left out."""

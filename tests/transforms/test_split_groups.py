@@ -9,7 +9,7 @@ import pytest
 from core.rounds import Block
 from core.sampling import poisson_sample
 from transforms import split_groups
-from transforms.split_groups import ReaderOfGroups
+from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 SALT = b"sixteen secrets!"
 
@@ -32,7 +32,7 @@ def records(n: int, groups: int, blocks: int = 3) -> list[Block]:
 
 
 def reader(groups: int, salt: bytes | None = None) -> ReaderOfGroups:
-    return ReaderOfGroups(Given(), groups, 2, salt)
+    return ReaderOfGroups.one(Given(), GroupSplit(groups, 2, salt))
 
 
 @pytest.mark.parametrize("held", [1, 64, 1 << 22])

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from core.budget import Mechanism
 from core.draws import charged
@@ -23,6 +23,10 @@ from core.one_cluster.practical.lattice import CountBall, FitBall
 from core.one_cluster.practical.locate import FindRadius, FindRegion, PoissonSample
 from core.one_cluster.practical.refine import FitRadius, MoveToMean
 from core.task import Accuracy, Method
+from core.tightness import Tightness
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 PracticalRound = FindRadius | FindRegion | MoveToMean | FitRadius | FitBall | CountBall
 
@@ -104,7 +108,8 @@ class Practical(Method[OneCluster]):
         holds = guarantee(split, split.draws(share))
         smallest = smallest_target(self._serves)
         error = math.inf if smallest is None else float(smallest)
-        return Accuracy(holds.promises(split), error, self._notes(holds), smallest)
+        promises = holds.promises(split)
+        return Accuracy(promises, error, self._notes(holds), smallest, tightness(promises))
 
     @cached_property
     def _split(self) -> BudgetSplit:
@@ -146,3 +151,28 @@ class Practical(Method[OneCluster]):
                     "includes the amplification by sampling."
                 )
         return tuple(notes)
+
+
+def tightness(promises: "DataclassInstance", balls: int = 1) -> dict[str, Tightness]:
+    """Return how near errors come to the promises about one of several balls."""
+    failing = "a fifth" if balls == 1 else f"1 / {5 * balls:,}"
+    of_count = Tightness(
+        f"The error of a ball's count gets {failing} of the failure probability, because the search may fail "
+        "too. So counts are within the promised error more often than promised.",
+        reached=False,
+    )
+    missing = Tightness(
+        "The number of missing rows is promised for data where many regions hold nearly as many rows "
+        "as the target. The promise adds up what the level, the choice among all of these regions and the "
+        "fit can lose. Where one cluster has few other rows about it, no other region competes, and several "
+        "times fewer rows are missing. The release certifies how many a ball holds at least (at_least).",
+        reached=False,
+    )
+    radius = Tightness(
+        "The radius factor is promised for the least favorable place of the smallest ball between the "
+        "regions that are tried. In most places a smaller region holds the ball, and the released radius is "
+        "smaller.",
+        reached=False,
+    )
+    each = {"count_error": of_count, "missing": missing, "radius_factor": radius, "resolution": radius}
+    return {name: each[name] for name in each if getattr(promises, name) is not None}

@@ -249,17 +249,31 @@ def test_error_bars_are_those_of_the_noise(neighbors, method):
 
 
 def test_kolmogorov_distances():
-    reading = Reading((), failure=0.1, error=30.0, half_error=40.0, total_public=True)
+    errors = {"error": 30.0, "half_error": 40.0, "range_error": 50.0, "half_range_error": 70.0}
+    reading = Reading((), failure=0.1, **errors, total_public=True)
     found = Cumulative(np.array([10, 1000]), reading).result(line(2))
     assert found.kolmogorov.data == 0.03
     assert found.kolmogorov.population == pytest.approx(0.04 + math.sqrt(math.log(40) / 2000))
-    noisy = Reading((), failure=0.1, error=30.0, half_error=40.0, total_public=False)
+    noisy = Reading((), failure=0.1, **errors, total_public=False)
     found = Cumulative(np.array([10, 1000]), noisy).result(line(2))
-    assert found.kolmogorov.data == pytest.approx(60 / 970)
-    assert found.kolmogorov.population == pytest.approx(80 / 960 + math.sqrt(math.log(40) / 1920))
+    assert found.kolmogorov.data == 0.05
+    assert found.kolmogorov.population == pytest.approx(0.07 + math.sqrt(math.log(40) / 1920))
     for nothing in (0, 20):
         few = Cumulative(np.array([0, nothing]), noisy).result(line(2))
         assert few.kolmogorov == Kolmogorov(1.0, 1.0)
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=8), st.data())
+def test_where_the_total_is_noisy_the_error_of_ranges_bounds_the_distance(true, data):
+    """For any errors of the counts: the distance is that of two cumulative distributions."""
+    errors = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=len(true), max_size=len(true))))
+    counts = np.maximum.accumulate(np.maximum(np.cumsum(true) + errors, 0))
+    if sum(true) == 0 or counts[-1] == 0:
+        return
+    error = int(np.ptp(np.append(0, counts - np.cumsum(true))))
+    reading = Reading((), 0.1, error, error, error, error, total_public=False)
+    distance = np.abs(counts / counts[-1] - np.cumsum(true) / sum(true)).max()
+    assert distance <= Cumulative(counts, reading).result(line(len(true))).kolmogorov.data + 1e-12
 
 
 def test_the_population_is_as_near_as_stated():
@@ -310,7 +324,7 @@ def test_the_number_of_records_is_private_without_replacement():
 
 
 def test_a_range_between_ends():
-    reading = Reading((Range(0, 1, 0, 2, 1.0),), 0.1, 1.0, 1.0, True)
+    reading = Reading((Range(0, 1, 0, 2, 1.0),), 0.1, 1.0, 1.0, 2.0, 2.0, True)
     counts = Cumulative(np.array([2, 5, 9]), reading)
     assert [counts.between(a, b) for a, b in ((0, 0), (0, 2), (1, 3), (3, 3))] == [0, 5, 7, 0]
 

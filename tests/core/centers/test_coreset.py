@@ -1,5 +1,6 @@
 """Cells, second moments and the coreset: exactness, sensitivity against what the plan charges, totality."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 from core.aggregate import Counts
 from core.budget import Budget
-from core.centers.cells import Frame
+from core.centers.cells import AXIS_UNIT, Frame
+from core.centers.center_averages import CenterAverages
 from core.centers.found import Centers
+from core.centers.iteration import scattered
 from core.centers.moments import MAX_DIMENSION, public_half, random_frame
 from core.centers.params import KMeans, KMedian
 from core.centers.solver import Solver, squared_distances
@@ -19,6 +22,9 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.rounds import Block, run_in_memory
 from tests.core.seeded import SeededNoise
+from tests.measured.cases import Case
+from tests.measured.cases import cube as grid_of
+from tests.measured.trials import measure
 
 BUDGET = Budget(1.0, 1e-6)
 ONE = Neighbors("add_or_remove_one")
@@ -251,6 +257,82 @@ def test_few_far_records_are_near_a_center():
     for seed in range(5):
         found = run_in_memory(plan.rounds, [block(points)], plan.start, SeededNoise(seed)).result(grid)
         assert squared_distances(values, np.array(found.centers)).min(axis=1).sum() < 6
+
+
+@pytest.mark.parametrize("shape", ["ties_92", "ties_100", "clumps"])
+def test_few_records_in_ten_columns_cost_about_as_much_as_by_lloyd(shape):
+    """Noise in the mean and in the axes puts the first centers far from the records. They find back."""
+    case = Case("k_means", grid_of(1 << 10, 10), {"k": 4}, 1.0, "replace_one", shape, 2_000)
+    runs, _ = measure(case, trials=3)
+    assert runs["coreset"].error <= 1.5 * runs["lloyd"].error
+
+
+def averages(d, records, scale=1.0):
+    """The averages of a plan, from a center in the middle whose spread is said to be small."""
+    grid = cube(d)
+    plan = K_MEANS.plan(grid, KMeans(1, method="coreset"), BUDGET, ONE, SALT)
+    steps, space = [step for step in plan.rounds if isinstance(step, CenterAverages)], Space(grid)
+    spread = np.full(1, 0.01 * space.reach)
+    state = Centers(space, np.zeros((1, d), np.int64), spread, np.array([len(records)]))
+    for step in steps:
+        yield step, state
+        state = step.release(
+            step.summarize(block(grid.quantize(records)), state), state, SeededNoise(0, scale)
+        )
+    yield None, state
+
+
+@pytest.mark.parametrize("d", [2, 10])
+def test_a_radius_grows_where_all_pulls_are_shortened(d):
+    """All records are half of the universe's radius away, and the spread is said to be a hundredth of it."""
+    *before, (_, found) = averages(d, np.full((5_000, d), 0.5), scale=0.0)
+    lengths = [step.radii(state)[0] for step, state in before]
+    assert all(1.5 * a < b for a, b in itertools.pairwise(lengths[:3]))
+    first = np.linalg.norm(found.space.restore(before[0][1].positions) - 0.5)
+    assert np.linalg.norm(found.space.restore(found.positions) - 0.5) < first / 3
+
+
+def test_moves_that_may_be_noise_alone_are_shortened():
+    """The records are at the center already. From three columns on, a step is smaller than its noise."""
+    parts = {}
+    for d in (1, 2, 10):
+        (step, state), *_ = averages(d, np.zeros((300, d)))
+        moved = []
+        for seed in range(40):
+            aggregate = step.summarize(block(state.space.grid.quantize(np.zeros((300, d)))), state)
+            found = step.release(aggregate, state, SeededNoise(seed))
+            moved.append((found.positions**2).sum() / (d * found.noise[0] ** 2))
+        parts[d] = np.mean(moved)
+    assert parts[1] == pytest.approx(1, abs=0.5)
+    assert parts[2] == pytest.approx(1, abs=0.5)
+    assert parts[10] < 0.4
+
+
+def test_centers_without_a_cell_are_public_places():
+    """Where the box is about few of the columns' directions, no center is left in it without a clear cell."""
+    grid = cube(10)
+    plan = K_MEANS.plan(grid, KMeans(6), BUDGET, ONE, SALT)
+    points, state = block(grid.quantize(np.full((3_000, 10), -0.9))), None
+    for step in plan.rounds[:2]:
+        state = step.release(step.summarize(points, state), state, SeededNoise(1))
+    bare = state.counts == 0
+    assert 0 < bare.sum() < 6
+    places = scattered(state.space, int(bare.sum()), 3).positions
+    assert np.array_equal(state.positions[bare], places)
+    assert (state.spread[bare] == state.space.reach).all()
+
+
+def test_the_spread_reckons_with_noise_off_the_axes():
+    """All records are one point. The frame misses it by the noise of the mean, and says so."""
+    grid = cube(10)
+    points = block(grid.quantize(np.full((2_000, 10), 0.4)))
+    step = K_MEANS.plan(grid, KMeans(4), BUDGET, ONE, SALT).rounds[0]
+    record = next(Space(grid).chunks(points.points[:1], 1))
+    for seed in range(5):
+        frame = step.release(step.summarize(points, None), None, SeededNoise(seed))
+        axes, away = frame.axes / AXIS_UNIT, (record - frame.center)[0]
+        off = away - axes @ (axes.T @ away)
+        assert off @ off < 2 * frame.rest
 
 
 def test_hidden_records_are_public_and_few():

@@ -5,6 +5,10 @@ from tests.mutants.mutant import Mutant, Selection
 _CORE, _JOB, _SPLIT = "core/groups.py", "pipelines/job/groups.py", "transforms/split_groups.py"
 
 _SPENT = Selection(("tests/pipelines/test_every_group.py",), "", "histogram,k_means,quantiles")
+_NEEDED = Selection(("tests/pipelines/test_every_charge.py",), "all_groups", "histogram,k_means,quantiles")
+_PROMISED = Selection(
+    ("tests/pipelines/test_every_promise.py",), "groups_of_any_size and (histogram or cdf or ranges)"
+)
 _CHARGED = Selection(("tests/pipelines/test_groups.py",), "plan_of_its_rows or plan_says or ledger")
 _READ = Selection(("tests/transforms/test_split_groups.py",))
 _GOLDEN = Selection(
@@ -53,6 +57,39 @@ COSTS = (
         "return draws * self.copies",
         "return draws",
         _SPENT,
+    ),
+    Mutant(
+        7,
+        _CORE,
+        "a unit has the budget in each of its groups, half of the noise, and nothing looks at the sum",
+        'each, part, spent = together.plans["0"], together.budgets["0"], together.spend',
+        "each, part, spent = planned(one), one, None",
+        _SPENT,
+    ),
+    Mutant(
+        12,
+        _CORE,
+        "a unit is charged for twice as many groups as it may be in",
+        "return draws * self.copies",
+        "return draws * 2 * self.copies",
+        _NEEDED,
+    ),
+    Mutant(
+        7,
+        "core/centers/coreset.py",
+        "counts of cells in groups have half of the noise",
+        'noise = Gaussian.of("counts", share * self._shares["count"], cells)',
+        'noise = Gaussian.of("counts", share * self._shares["count"], cells / 2)',
+        Selection(("tests/pipelines/test_every_group.py",), "all_groups", "k_means"),
+    ),
+    Mutant(
+        12,
+        _CORE,
+        "groups of replaced rows promise what the whole budget would keep",
+        "return GroupedPlan(each, part, changes, copies, total)",
+        'each = type(each)(**{**vars(each), "promises": plan_one(budget).promises})\n'
+        "    return GroupedPlan(each, part, changes, copies, total)",
+        _PROMISED,
     ),
     Mutant(
         7,

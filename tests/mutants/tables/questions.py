@@ -148,3 +148,81 @@ SHOWN = (
         _JOB,
     ),
 )
+
+_POLICIES = Selection(("tests/pipelines/test_questions.py",), "policy or known")
+_OF_GROUPS = Selection(("tests/pipelines/test_grouped_questions.py",), "aggregates")
+
+GROUPS = (
+    Mutant(
+        8,
+        _CORE,
+        "a unit in several groups is charged for one of them",
+        "draws = [plan.mechanisms for plan in self.plans.values()]",
+        "draws = [getattr(plan, 'each', plan).mechanisms for plan in self.plans.values()]",
+        Selection(("tests/pipelines/test_every_plan.py",), "several_questions_is_charged"),
+    ),
+    Mutant(
+        4,
+        _RUN,
+        "a unit is sampled in all of its groups or in none",
+        "salt = None if self.job.unit is None else self.salt",
+        "salt = None",
+        Selection(("tests/pipelines/test_grouped_questions.py",), "identity"),
+    ),
+    Mutant(
+        12,
+        _RUN,
+        "rows out of bounds are counted for all groups together",
+        "apart=its.apart)",
+        "apart=False)",
+        _OF_GROUPS,
+    ),
+    Mutant(
+        12,
+        "transforms/split_groups.py",
+        "the groups of a question are those of the first question",
+        "strand = strands.get((question, group))",
+        "strand = strands.get((min(q for q, _ in strands), group))",
+        _OF_GROUPS,
+    ),
+    Mutant(
+        12,
+        _RELEASE,
+        "the answer of every group is that of the first one",
+        "states = cast(Sequence[tuple[int, Finding | Checked]], ended)",
+        "states = [(number, ended[0][1]) for number, _ in ended]",
+        Selection(("tests/pipelines/test_grouped_questions.py",), "one_release"),
+    ),
+    Mutant(
+        12,
+        "pipelines/joint_plan.py",
+        "the number of groups is not bounded",
+        "if groups > MOST_GROUPS:",
+        "if groups > 10 * MOST_GROUPS:",
+        Selection(("tests/pipelines/test_grouped_questions.py",), "one_sentence"),
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "a job under a policy says that it hides every replacement",
+        "return next((plan.policy for plan in self.plans.values() if plan.policy is not None), None)",
+        "return None",
+        _POLICIES,
+    ),
+    Mutant(
+        8,
+        _CORE,
+        "only the policy of the first question counts",
+        "return next((plan.policy for plan in self.plans.values() if plan.policy is not None), None)",
+        "return next(iter(self.plans.values())).policy",
+        _POLICIES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/questions.py",
+        "known counts of the domain of one question are those of another one",
+        'for key in ("graph", "constraints") if',
+        'for key in ("graph",) if',
+        _POLICIES,
+    ),
+)

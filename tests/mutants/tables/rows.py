@@ -9,6 +9,8 @@ _COUNTS = Selection(
     ("tests/pipelines/test_count.py",), "wrong or clamped or identity or one_empty or record_more"
 )
 
+_LEDGER = Selection(("tests/pipelines/test_count.py",), "a_ledger_of")
+
 READY = (
     Mutant(
         12,
@@ -53,9 +55,9 @@ READY = (
     Mutant(
         12,
         "pipelines/job/prepared.py",
-        "a ledger counts records as rows",
-        "    if privacy.ledger is not None:\n",
-        "    if False:\n",
+        "a ledger counts records of two meanings together",
+        "if privacy.ledger is not None and (count in _made(given) or _may_be_joined(given)):",
+        "if False:",
         _COUNTS,
     ),
     Mutant(
@@ -144,8 +146,40 @@ READY = (
         12,
         "pipelines/job/prepared.py",
         "a ledger counts units of two meanings together",
-        "if privacy.ledger is not None and unit is not None and (unit in made or _may_be_joined(given)):",
+        "if privacy.ledger is not None and unit is not None and derived:",
         "if False:",
         _JOBS,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "a condition on the count changes all records of a row",
+        'places = {"input.columns": given.columns, **uses,',
+        'places = {"input.columns": given.columns,',
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/prepared.py",
+        "what a derived count is made of may be used elsewhere",
+        'made_of = {count, *uses.pop(f"input.derive.{count}", ())}',
+        'made_of = {count} if uses.pop(f"input.derive.{count}", ()) or count else set()',
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/policy.py",
+        "a ledger of records admits runs of whole rows",
+        "if job.count != count:",
+        "if job.count is not None and job.count != count:",
+        _LEDGER,
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/policy.py",
+        "a ledger of rows admits runs that hide one of their records",
+        "if job.count != count:",
+        "if count is not None and job.count != count:",
+        _LEDGER,
     ),
 )

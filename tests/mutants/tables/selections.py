@@ -49,6 +49,11 @@ WORST_DATA = Selection(("tests/core/one_cluster/practical/test_guarantee.py",), 
 FAR_RECORDS = Selection(("tests/core/centers/test_coreset.py",), "hidden or few_far")
 """Records that noise hides stand for little, and those far from all others are near a center."""
 
+FIND_BACK = Selection(
+    ("tests/core/centers/test_coreset.py",), "radius_grows or noise_alone or without_a_cell or off_the_axes"
+)
+"""Centers that start far from their records find back to them, and noise alone does not move them."""
+
 BORDER = Selection(("tests/core/one_cluster/practical/test_wide_domains.py",), "border")
 """Records at the border of balls, where floats of squared distances are not exact."""
 

@@ -351,3 +351,49 @@ RANKS = (
         Selection(_OF_RANKS, "merge_and_split"),
     ),
 )
+
+_LEFT = "core/left_out.py"
+_ESTIMATED = Selection(("tests/core/test_left_out.py",))
+
+LEFT_OUT = (
+    Mutant(
+        12,
+        _LEFT,
+        "the even shape is that of numbers from 0 on",
+        "(1 - 1 / mean) ** most",
+        "(mean / (1 + mean)) ** most",
+        _ESTIMATED,
+    ),
+    Mutant(
+        12,
+        _LEFT,
+        "the heavy shape has another mean than the guess",
+        "(mean - 1) / (mean + most - 1)",
+        "mean / (mean + most)",
+        _ESTIMATED,
+    ),
+    Mutant(
+        12,
+        _LEFT,
+        "rows that are left out with their group are not counted",
+        "1 - (1 - group) * (1 - row)",
+        "row",
+        _ESTIMATED,
+    ),
+    Mutant(
+        12,
+        "pipelines/tried_bounds.py",
+        "every tried bound has the plan of the job's own",
+        "planned = plan if other is bounds else",
+        "planned = plan if other is not None else",
+        Selection(("tests/pipelines/test_tried_bounds.py",)),
+    ),
+    Mutant(
+        12,
+        "pipelines/job/contributions.py",
+        "a guess makes another run of a job, which is charged again",
+        "exclude=True,",
+        "exclude=False,",
+        Selection(("tests/pipelines/test_tried_bounds.py",)),
+    ),
+)

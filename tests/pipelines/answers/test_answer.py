@@ -9,6 +9,7 @@ from pipelines.answers.answer import Fact, parse, promises_of, result_of
 from pipelines.errors import JobError
 from pipelines.plan import describe
 from pipelines.tasks import TASKS
+from tests.measured.reaching import NOT_BOUNDS, REACHING, ROUNDS_OF, SAME
 from tests.pipelines.every_plan import settings
 
 
@@ -77,7 +78,12 @@ def _is_plain(sentence: str) -> bool:
 
 
 def test_every_plan_is_explained():
-    """Its promises and those of its alternatives are known to its task, and each round has a purpose."""
+    """Its promises and those of its alternatives are known to its task, and each round has a purpose.
+
+    For each bound the plan says on which rows it is reached, or why it is larger than errors are. Where it is
+    said to be reached, there are rows to show it.
+    """
+    shown = {(each.case.task, each.method, name) for each in REACHING for name in each.promises}
     for setting in settings():
         plan, answers = describe(setting.job, setting.plan), TASKS[setting.job.task].answers
         alternatives = [
@@ -92,6 +98,13 @@ def test_every_plan_is_explained():
         assert plan["rounds"], setting.name
         assert all(entry["purpose"].strip() for entry in plan["rounds"]), setting.name
         assert plan["why"].endswith("."), (setting.name, plan["why"])
+        bounds = {name for name, promised in setting.plan.promises.items() if promised is not None}
+        assert set(setting.plan.tightness) == bounds - NOT_BOUNDS, setting.name
+        for name, tightness in setting.plan.tightness.items():
+            assert _is_plain(tightness.says), (setting.name, tightness.says)
+            if tightness.reached:
+                method = ROUNDS_OF.get(plan["method"], plan["method"])
+                assert (setting.job.task, method, SAME.get(name, name)) in shown, (setting.name, name)
 
 
 def _without_target(promises):

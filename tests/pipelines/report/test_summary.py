@@ -46,3 +46,27 @@ def test_a_line_of_a_group_names_an_odd_key(odd):
     page = (odd.folder / "out" / "report.html").read_text()
     assert r"\x1b[31mred" in page and "&lt;b&gt;" in page and "long" * 50 in page
     assert not {"\x1b", "\u202e"} & set(page)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"keep": "one"}, "one random row of each unit"),
+        ({"contributions": {"groups": 1, "rows": 3}}, "of each unit at most 1 groups, 3 rows in each"),
+    ],
+)
+def test_the_terminal_says_what_of_a_unit_is_in_the_answer(bench, given, kept):
+    rows = pq.read_table(bench.rows)
+    units = pa.array([i // 5 for i in range(len(rows))])
+    pq.write_table(rows.append_column("who", units), bench.rows)
+    job = changes("statistics")
+    made = {"keep": given["keep"]} if "keep" in given else {}
+    more = {} if made else given
+    job |= {"input": {**bench.job["input"], **job.get("input", {}), "unit": "who", **made}, **more}
+    done = bench.run(job)
+    assert done.exit_code == 0, done.stderr
+    assert (
+        next(line for line in done.stdout.splitlines() if line.startswith("kept")).split(None, 1)[1] == kept
+    )
+    planned = bench.shoal("plan", bench.write(bench.changed(job))).stdout
+    assert ("of that of the rows that contributions keeps" in " ".join(planned.split())) == bool(more)

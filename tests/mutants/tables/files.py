@@ -1,0 +1,125 @@
+"""Wrong versions of how files of other formats than Parquet are read."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_FORMATS = "tests/transforms/test_file_format.py"
+_LINES = Selection((_FORMATS,), "leaves_out_itself or are_split or is_bounded")
+_TEXTS = Selection((_FORMATS,), "whatever_the_others")
+_SAME = Selection((_FORMATS,), "same_rows")
+_REFUSED = Selection((_FORMATS,), "refused")
+
+READING = (
+    Mutant(
+        12,
+        "transforms/read_csv.py",
+        "a quote that is never closed spoils the next lines",
+        "before = np.searchsorted(quotes, starts)[np.searchsorted(ends, commas)]",
+        "before = 0",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_csv.py",
+        "a line that is no record is dropped with its neighbor",
+        "held = ends > starts",
+        "held = (ends > starts) & np.append(True, sound[:-1])",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_csv.py",
+        "a line of too many fields is a record",
+        "== fields",
+        ">= fields",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_csv.py",
+        "a type is that of the first row",
+        "parse_texts(text, types.get(name, TEXT))",
+        'parse_texts(text, INTEGER if (text[0].as_py() or b"-").isdigit() else types.get(name, TEXT))',
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_lines.py",
+        "whether a line is too long depends on where blocks end",
+        "return block if end <= MOST_LINE else UNREADABLE + block[end:]",
+        "return block",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_json_lines.py",
+        "a line of many brackets ends a run",
+        "except (ValueError, RecursionError):",
+        "except ValueError:",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "what is an integer depends on the other texts",
+        "return _integers(_trimmed(texts, _INTEGER))",
+        "try:\n            return pc.cast(texts.view(TEXT), INTEGER)\n        except pa.ArrowInvalid:\n"
+        "            return _integers(_trimmed(texts, _INTEGER))",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "what is a number depends on the other texts",
+        "return pc.if_else(pc.is_finite(values), values, pa.scalar(None, NUMBER))",
+        "return values",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/column_types.py",
+        "whole numbers are read as floats where these do not hold them",
+        "return tuple(columns) if grid.wide else ()",
+        "return ()",
+        _SAME,
+    ),
+    Mutant(
+        12,
+        "transforms/read_arrow.py",
+        "the rows of a record batch have the identities of others",
+        "list(accumulate(rows, initial=0))[:-1]",
+        "[0 for _ in rows]",
+        _SAME,
+    ),
+    Mutant(
+        12,
+        "transforms/list_files.py",
+        "the same rows are read twice, in two formats",
+        "if len(first) > 1:",
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        12,
+        "transforms/open_source.py",
+        "a unit stands in the name of a folder",
+        "if unit in dict(files[0].folders):",
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        12,
+        "transforms/open_source.py",
+        "an error quotes the first row of a file without a header",
+        'if file.format == "CSV":',
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        12,
+        "transforms/read_batches.py",
+        "a file of another format may be written during a run",
+        "pa.concat_batches([part])  # which copies\n    _check_version(file)",
+        "pa.concat_batches([part])  # which copies",
+        Selection((_FORMATS,), "written_during"),
+    ),
+)

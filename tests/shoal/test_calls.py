@@ -1,0 +1,179 @@
+"""A job from Python is the job of the command, and leaves nothing behind that it was not asked for."""
+
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+import shoal
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.run import run as runs
+
+AGES = np.random.default_rng(5).integers(0, 100, 4000)
+PEOPLE = pa.table({"age": AGES, "city": np.where(AGES % 2, "Bern", "Ulm")})
+COUNTS = np.bincount(AGES // 10, minlength=10).tolist()
+
+JOB: dict[str, Any] = {
+    "task": "histogram",
+    "input": {"columns": ["age"], "checks": 0},
+    "domain": {"lower": [0], "upper": [99], "step": 1},
+    "params": {"cells": [10]},
+    "privacy": {"epsilon": 100.0, "delta": 0},
+}
+"""At this epsilon all noise is 0, but with probability exp(-100)."""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which temporary files are made."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+class Stream:
+    """A table of another library."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def counts(release: shoal.Release) -> list[int]:
+    assert release.table is not None
+    assert not release.table.schema.metadata
+    return release.table.column("count").to_pylist()
+
+
+@pytest.mark.parametrize("kind", ["table", "stream", "path", "files", "csv"])
+def test_rows_are_given_in_several_ways(kind: str, tmp_path: Path, temporary: Path) -> None:
+    files = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    pq.write_table(PEOPLE[:1500], files[0])
+    pq.write_table(PEOPLE[1500:], files[1])
+    csv = tmp_path / "people.csv"
+    csv.write_text("\n".join(["city,age", *(f"Ulm,{age}" for age in AGES)]))
+    kinds = {"stream": Stream(PEOPLE), "path": tmp_path / "*.parquet", "files": files, "csv": [csv]}
+    data = kinds.get(kind, PEOPLE)
+    assert counts(shoal.run(JOB, data)) == COUNTS
+    assert list(temporary.iterdir()) == []
+    assert pq.read_table(files).num_rows == len(AGES)
+
+
+def test_a_job_is_a_mapping_a_text_or_a_path(tmp_path: Path) -> None:
+    text = yaml.safe_dump(JOB)
+    (tmp_path / "job.yaml").write_text(text)
+    plans = [shoal.plan(job) for job in (JOB, text, tmp_path / "job.yaml", str(tmp_path / "job.yaml"))]
+    assert len({str(plan) for plan in plans}) == 1
+    assert "dense" in str(plans[0])
+    assert "Release" not in str(plans[0])
+    assert plans[0].refusals == ()
+    assert plans[0].error["failure"] == 0.1
+    assert JOB["input"] == {"columns": ["age"], "checks": 0}, "the caller's job is not changed"
+
+
+def test_rows_in_memory_are_private_and_removed_also_after_an_error(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def run_job(job: Any) -> None:
+        (folder,) = temporary.iterdir()
+        seen.append((stat.S_IMODE(folder.stat().st_mode), os.listdir(folder), Path(job.input.path).parent))
+        assert folder == seen[-1][2]
+        raise RuntimeError
+
+    monkeypatch.setattr(runs, "run_job", run_job)
+    with pytest.raises(RuntimeError):
+        shoal.run(JOB, PEOPLE)
+    assert [found[:2] for found in seen] == [(0o700, ["data.parquet"])]
+    assert list(temporary.iterdir()) == []
+
+
+def test_every_call_is_a_run_of_its_own(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "ledger.json")
+    create_ledger(ledger, Ledger(epsilon=200.0, delta=0))
+    job = {**JOB, "privacy": {**JOB["privacy"], "ledger": ledger}}
+    assert shoal.plan(job).values["ledger"]["runs"] == 2
+    assert counts(shoal.run(job, PEOPLE)) == counts(shoal.run(job, PEOPLE))
+    charges = read_ledger(ledger).charges
+    assert len({charge.run_id for charge in charges}) == len(charges) == 2
+    with pytest.raises(shoal.ShoalError, match=r"privacy\.ledger"):
+        shoal.run(job, PEOPLE)
+    assert shoal.plan(job).values["ledger"]["runs"] == 0
+
+
+def test_a_release_is_stored_where_the_job_says(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(PEOPLE, path)
+    job = {**JOB, "output": str(tmp_path / "out"), "run_id": "monday"}
+    job["input"] = {**JOB["input"], "path": str(path)}
+    release = shoal.run(job)
+    assert release.values == json.loads((tmp_path / "out" / "release.json").read_text())
+    assert release.report == (tmp_path / "out" / "report.html").read_text()
+    path.unlink()
+    assert shoal.run(job).values == release.values, "the stored release is returned, and no row is read"
+
+
+@pytest.mark.parametrize(
+    ("job", "data", "told"),
+    [
+        (7, None, r"^job is 7: give a mapping, the text of a job file, or the path of one\.$"),
+        ("", None, r"^job is '': give a mapping"),
+        ("nowhere.yaml", None, r"^The job file nowhere.yaml does not exist\.$"),
+        ("task: [", None, r"^job is not valid YAML: line 1"),
+        ("- a\n- b", None, r"^job is not a mapping"),
+        ({**JOB, "task": "histogramm"}, PEOPLE, "^task is 'histogramm'"),
+        ({**JOB, "params": {"cells": ["x"]}}, PEOPLE, r"^params\.cells"),
+        (JOB, None, r"^input\.path is missing"),
+        ({**JOB, "input": {"path": "x", "columns": ["age"]}}, PEOPLE, r"^input\.path is given beside data"),
+        ({**JOB, "input": 7}, PEOPLE, r"^input is 7: it must be a mapping"),
+        ({**JOB, "input": {"columns": ["size"]}}, PEOPLE, r"^input\.columns.*size"),
+        ({**JOB, "input": {"columns": ["city"]}}, PEOPLE, r"^input\.columns.*city"),
+        ({**JOB, "domain": {"lower": [np.int64(0)], "upper": [9], "step": 1}}, PEOPLE, "a value that is not"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(job: Any, data: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(shoal.ShoalError, match=told) as error:
+        shoal.run(job, data)
+    assert len(str(error.value).splitlines()) == 1
+
+
+QUIET = """
+import logging
+import pyarrow as pa
+import shoal
+shoal.run({job!r}, pa.table({{"age": [1, 2, 3]}}))
+assert logging.root.manager.disable == 0
+"""
+
+
+@pytest.mark.slow
+def test_a_run_writes_nothing_to_the_console() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", QUIET.format(job=JOB)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_the_package_imports_nothing_before_it_is_used() -> None:
+    """Every process of a function imports it."""
+    look = "import shoal, sys; print([name for name in ('numpy', 'yaml', 'core') if name in sys.modules])"
+    command = [sys.executable, "-c", look]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert logging.root.manager.disable == 0
+    with pytest.raises(AttributeError, match="no attribute 'walk'"):
+        _ = shoal.walk  # type: ignore[attr-defined]
