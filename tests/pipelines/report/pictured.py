@@ -12,7 +12,7 @@ from pipelines.job.job import check_job
 from pipelines.release import complete_release, draft_release, made_table, with_checks
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
-from tests.pipelines.every_plan import VARIANTS, Setting, blocks, changed_job
+from tests.pipelines.every_plan import PLANE, VARIANTS, Setting, blocks, changed_job
 from tests.pipelines.jobs import changes
 from tests.pipelines.test_every_date import CASES, in_dates, in_steps
 
@@ -25,6 +25,8 @@ _COLORS = {
     "domain.step": 1.0,
 }
 _MORE: dict[str, tuple[dict[str, Any], ...]] = {
+    "median": (PLANE,),
+    "statistics": ({"group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}},),
     "k_means": (_COLORS, {**_COLORS, "params.k": 12, "privacy.epsilon": 9.0}),
     "k_cover": ({**_COLORS, "privacy.epsilon": 9.0},),
     "one_cluster": ({**_COLORS, "privacy.epsilon": 9.0},),
@@ -41,7 +43,9 @@ def jobs() -> dict[str, dict[str, Any]]:
     """Return a job of every task, its variants, and jobs on dates, by name."""
     found = {}
     for task in TASKS:
-        for number, variant in enumerate(({}, *VARIANTS.get(task, ()), *_MORE.get(task, ()))):
+        variants = enumerate(({}, *VARIANTS.get(task, ())))
+        more = ((f"also-{number}", changed) for number, changed in enumerate(_MORE.get(task, ())))
+        for number, variant in (*variants, *more):
             job = changed_job({**changes(task), **variant})
             if "policy" in job["privacy"] or job["params"].get("change") == "weight":
                 job["privacy"]["neighbors"] = "replace_one"

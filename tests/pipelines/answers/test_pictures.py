@@ -1,0 +1,80 @@
+"""A picture shows the figures of its release, and intervals where the release or its promises have them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipelines.answers.picture import Row, short
+from tests.pipelines.report.pictured import figures_of, release_of
+
+
+def rows_of(name: str, mark: str, figure: int = 0) -> list[dict[str, Any]]:
+    """Return the data of all marks of a kind in a picture of a release."""
+    picture = figures_of(*release_of(name))[figure].picture
+    layers = [layer for plot in picture.plots for layer in plot["layer"] if layer["mark"]["type"] == mark]
+    return [row for layer in layers for row in layer["data"]["values"]]
+
+
+def test_quantiles_have_the_band_of_their_intervals():
+    result = release_of("quantiles-0")[0]["result"]
+    band = [(row["y"], row["x"], row["x2"]) for row in rows_of("quantiles-0", "area")]
+    assert band == list(zip(result["probabilities"], result["lows"], result["highs"], strict=True))
+    assert [row["x"] for row in rows_of("quantiles-0", "point")] == result["values"]
+
+
+@pytest.mark.parametrize("name", ["median-0", "median-also-0"])
+def test_medians_have_their_intervals(name):
+    result = release_of(name)[0]["result"]
+    found = result.get("columns", [result])
+    assert [row["x"] for row in rows_of(name, "point")] == [each["value"] for each in found]
+    spans = [(row["x"], row["x2"]) for row in rows_of(name, "rule")]
+    assert spans == [(each["low"], each["high"]) for each in found]
+
+
+def test_bars_of_a_histogram_have_their_counts_and_the_promised_error():
+    release, rows = release_of("histogram-also-0")
+    assert rows is not None
+    error = release["accuracy"]["promises"]["cell_error"]
+    bars = rows_of("histogram-also-0", "rect")
+    assert [bar["y"] for bar in bars] == rows["count"].tolist()
+    assert np.allclose([bar["x"] for bar in bars], rows["lower_0"])
+    assert [(bar["low"], bar["high"]) for bar in bars] == [(y - error, y + error) for y in rows["count"]]
+    merged = rows_of("histogram-also-1", "rect")
+    assert (
+        len(merged) <= 60
+        and sum(bar["y"] for bar in merged) == release_of("histogram-also-1")[0]["result"]["total"]
+    )
+    assert not rows_of("histogram-also-1", "rule")
+
+
+def test_the_band_of_a_distribution_is_as_wide_as_promised():
+    release, rows = release_of("cdf-0")
+    assert rows is not None
+    off = release["accuracy"]["promises"]["kolmogorov_records"]
+    widths = {round(row["y2"] - row["y"], 9) for row in rows_of("cdf-0", "area") if row["y"] > 0}
+    assert widths == {round(2 * off, 9)}
+    (asked,), span = release["result"]["ranges"], rows_of("cdf-0", "rule", figure=1)[0]
+    assert span["x2"] == asked["count"] + release["accuracy"]["promises"]["range_error"]
+
+
+def test_statistics_have_one_standard_error_and_groups_their_names():
+    values = release_of("statistics-0")[0]["result"]["values"]
+    spans = [(row["x"], row["x2"]) for row in rows_of("statistics-0", "rule")]
+    assert spans == [(each["value"] - each["error"], each["value"] + each["error"]) for each in values]
+    _, rows = release_of("statistics-also-0")
+    assert rows is not None
+    dots = {row["name"]: row["x"] for row in rows_of("statistics-also-0", "point")}
+    assert dots == dict(zip(rows["c"], rows["count"], strict=True))
+
+
+def test_a_dot_alone_has_no_interval():
+    assert len(rows_of("interior_point-0", "point")) == 1 and not rows_of("interior_point-0", "rule")
+    assert Row.within("", 1.0, None) == Row.within("", 1.0, float("inf")) == Row("", 1.0)
+    assert Row.within("", 1.0, 3.0, least=0) == Row("", 1.0, 0, 4.0)
+
+
+def test_long_names_stay_apart():
+    names = ["a" * 40 + end for end in "xyz"]
+    assert short(["a", "b"]) == ["a", "b"]
+    assert len(set(short(names))) == 3 and max(map(len, short(names))) < 25
