@@ -131,7 +131,7 @@ def test_empty_glob(bench, refused):
 
 def test_empty_folder(bench, refused):
     (bench.folder / "empty").mkdir()
-    assert "without *.parquet files" in refused(bench.run({"input.path": str(bench.folder / "empty")}))
+    assert "is a folder without such files" in refused(bench.run({"input.path": str(bench.folder / "empty")}))
 
 
 def test_not_parquet(bench, refused):

