@@ -119,6 +119,7 @@ SLOW = (
     "pipelines/test_sample_and_aggregate.py::test_a_function_that_returns_its_first_row_gains_nothing*",
     "pipelines/test_sample_and_aggregate.py::test_a_process_imports_scikit_learn_where_its_function_needs_it*",
     "pipelines/test_sample_and_aggregate.py::test_attacks_in_every_block_end_in_not_found*",
+    "pipelines/test_sample_and_aggregate.py::test_check_function_says_what_is_wrong[mean_sleepily*",
     "pipelines/test_sample_and_aggregate.py::test_clusters_that_the_first_column_does_not_tell_apart_are_matched_to_anchors*",
     "pipelines/test_statistics.py::test_a_pipeline_bounds_contributions_as_memory_does*",
     "pipelines/test_statistics.py::test_a_pipeline_releases_what_memory_does*",

@@ -3,6 +3,9 @@
 from pipelines.answers.answer import Fact, Release
 from pipelines.answers.text import counted, number
 
+_STANDS_OUT = 2.0
+"""Standard errors above which a count stands out of its noise: 3% of the counts of nothing do."""
+
 
 def check_facts(release: Release) -> tuple[Fact, ...]:
     """Return the counts of a release for each column; nothing where the job did not ask for them."""
@@ -12,7 +15,7 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
     error = f"standard error {number(checks['standard_error'], 3)}"
     with_rows = "" if many == "rows" else "with such a row; "
     return tuple(
-        Fact(name, _lines(release, checks[key], many), f"{with_rows}{why}; {error}")
+        Fact(name, _lines(release, checks[key], checks["standard_error"], many), f"{with_rows}{why}; {error}")
         for name, key, why in (
             ("left out", "left_out", "a null, NaN or infinity in the column"),
             ("moved", "moved", "a value outside of the bounds of the column, moved to the nearest one"),
@@ -20,8 +23,11 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
     )
 
 
-def _lines(release: Release, counts: list[int], many: str) -> tuple[str, ...]:
+def _lines(release: Release, counts: list[int], error: float, many: str) -> tuple[str, ...]:
+    """Return a line for each column whose count stands out of the noise, or one line where none does."""
     columns = release["domain"]["columns"]
     return tuple(
-        f"{column}: about {max(0, count):,} {many}" for column, count in zip(columns, counts, strict=True)
-    )
+        f"{column}: about {count:,} {many}"
+        for column, count in zip(columns, counts, strict=True)
+        if count > _STANDS_OUT * error
+    ) or (f"no more {many} of a column than noise hides",)

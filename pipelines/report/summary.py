@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.answers.answer import Answer, Fact, Rows, Table
 from pipelines.answers.checks import check_facts
-from pipelines.answers.text import counted, number
+from pipelines.answers.text import confidence, counted, number
 from pipelines.console.printable import printable
 from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
@@ -64,6 +64,7 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
     return [
         *lines,
         *([f"... and {more:,} more groups"] if more else []),
+        *_promised(groups[0][1]),
         "",
         *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in _kept(release)),
         f"All groups together spent epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, "
@@ -88,7 +89,19 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     ]
     for table in answer.tables:
         lines += ["", *_lines(table)]
-    return lines
+    return [*lines, *_promised(release)]
+
+
+def _promised(release: Mapping[str, Any]) -> list[str]:
+    """Return what was promised of an answer, since not every number has an error of its own beside it."""
+    answers = TASKS[release["task"]].answers
+    promises, unpromised = answers.promises(release), answers.unpromised(release)
+    return [
+        "",
+        *([f"Promised, with probability {confidence(release)} or more:"] if promises else []),
+        *(f"  • {sentence}" for sentence in promises),
+        *([unpromised] if unpromised else []),
+    ]
 
 
 def _kept(release: Mapping[str, Any]) -> tuple[Fact, ...]:

@@ -231,7 +231,7 @@ def test_check_function_tells_extreme_rows_from_ordinary_ones(bench):
         ("answers_infinity", {}, "The answer is not finite"),
         ("takes", {"arguments": {"megabytes": 100}, "memory_limit": 50}, "MemoryError"),
         ("open_files", {}, "outside params.outputs"),
-        ("mean_sleepily", {"time_limit": 0.09}, "more than half of params.time_limit"),
+        ("mean_sleepily", {"time_limit": 1.15}, "more than half of params.time_limit"),
     ],
 )
 def test_check_function_says_what_is_wrong(bench, function, more, says):

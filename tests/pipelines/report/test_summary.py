@@ -5,7 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 from rich.cells import cell_len
 
+from pipelines.report.summary import summary
+from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
+from tests.pipelines.report.pictured import release_of
 
 KEYS = ["", "\x1b[31mred", "\u202eleft", "\U0001f600", "<b>", "long" * 50, "x"]
 
@@ -70,3 +73,13 @@ def test_the_terminal_says_what_of_a_unit_is_in_the_answer(bench, given, kept):
     )
     planned = bench.shoal("plan", bench.write(bench.changed(job))).stdout
     assert ("of that of the rows that contributions keeps" in " ".join(planned.split())) == bool(more)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_terminal_says_of_every_answer_how_far_off_it_may_be(task):
+    release, rows = release_of(f"{task}-0")
+    answers = TASKS[task].answers
+    lines = summary(release, answers.answer(release, rows))
+    said = [*(f"  • {sentence}" for sentence in answers.promises(release)), answers.unpromised(release)]
+    assert any(said)
+    assert [sentence for sentence in said if sentence] == lines[-len(list(filter(None, said))) :]
