@@ -1,16 +1,14 @@
 """Run or plan a job from Python. A run is embedded: its workers are threads of this process."""
 
 import copy
-import logging
 import os
 import tempfile
 import uuid
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from pipelines.console.printable import printable
+from pipelines.console.quiet import quiet
 from pipelines.errors import JobError
 from pipelines.job.job import check_raw
 from pipelines.job.text import parse_job, read_job_text
@@ -43,7 +41,7 @@ def run(job: Job, data: Data | None = None) -> Release:
             one sentence for each problem, and contains nothing of any row.
     """
     raw = read_job(job)
-    with _quiet(), tempfile.TemporaryDirectory(prefix="shoal-") as folder:  # only its owner may enter it
+    with quiet(), tempfile.TemporaryDirectory(prefix="shoal-") as folder:  # only its owner may enter it
         if data is not None or "output" not in raw:
             raw.setdefault("run_id", uuid.uuid4().hex)
         if data is not None:
@@ -106,16 +104,3 @@ def _give_path(raw: dict[str, Any], path: str) -> None:
     if "path" in rows:
         raise JobError("input.path is given beside data: leave out one of them.")
     raw["input"] = {**rows, "path": path}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress logs and warnings of Beam, also those of its import. They may quote rows."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

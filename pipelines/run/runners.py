@@ -1,13 +1,11 @@
 """The supported Beam runners and their options."""
 
 import io
-import logging
 import os
 import re
 import shutil
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Sequence
+from contextlib import redirect_stderr
 from typing import Any
 
 import apache_beam as beam
@@ -22,6 +20,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.options.pipeline_options_context import scoped_pipeline_options
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 
+from pipelines.console.quiet import quiet
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -175,16 +174,3 @@ def _defaults(runner: str, job: Job | QuestionsJob) -> list[str]:
         ]
         return [named, *labels, *_DATAFLOW]
     return [named]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress the logs and warnings of Beam, which may quote rows."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

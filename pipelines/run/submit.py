@@ -13,8 +13,8 @@ from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from core.errors import ShoalError, error_in
+from pipelines.console.quiet import quiet
 from pipelines.errors import JobError, RunError
-from pipelines.run.runners import quiet
 from transforms.open_source import InputError
 
 _OF_THE_SYSTEM = re.compile(r"^[\w.]*Error: \[Errno (\d+)\]", re.MULTILINE)

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.console.quiet import quiet
 from pipelines.job.job import check_job, check_several
 from pipelines.run.delivery import delivery_of
 from pipelines.run.joint_run import build_joint_pipeline
 from pipelines.run.run import build_pipeline, prepare_run
-from pipelines.run.runners import quiet
 from pipelines.tasks import TASKS
 from tests.pipelines.every_plan import joint_job
 from tests.pipelines.jobs import changes
