@@ -297,7 +297,14 @@ def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
         return "not known"  # its number of records is not above 0
     value = text(rows[name][i])
     if f"{name}_low" in rows:
-        low, high = (text(rows[f"{name}_{end}"][i]) for end in ("low", "high"))
+        ends, at, domain = (
+            [rows[f"{name}_{end}"][i] for end in ("low", "high")],
+            _axis(release, name),
+            release["domain"],
+        )
+        if ends == [domain["lower"][at], domain["upper"][at]]:
+            return "not known"  # the interval says nothing
+        low, high = map(text, ends)
         return f"{value}, from {low} to {high}"
     error = number(float(rows[f"{name}_error"][i]), 3)
     if isinstance(rows[name][i], np.datetime64) and not _of_rank(name):

@@ -3,9 +3,11 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from pipelines.answers.answer import Fact, parse, promises_of, result_of
+from pipelines.answers.statistics import _largest
 from pipelines.errors import JobError
 from pipelines.plan import describe
 from pipelines.tasks import TASKS
@@ -133,3 +135,17 @@ def test_names_of_columns_are_shown_as_they_are() -> None:
         Fact("left out", ()).title == "Left out" and Fact("mean of depDelay", ()).title == "Mean of depDelay"
     )
     assert Fact("hours_per_week", (), of_column=True).title == "hours_per_week"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(0.0, 5.0, "not known"), (0.0, 4.0, "3, from 0 to 4"), (1.0, 5.0, "3, from 1 to 5")],
+)
+def test_a_quantile_whose_interval_is_the_domain_is_not_known(low, high, shown):
+    table = {"city": ["a"], "quantile_0.5": [3.0], "quantile_0.5_low": [low], "quantile_0.5_high": [high]}
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["city"]},
+    }
+    rows = {name: np.array(values) for name, values in table.items()}
+    assert _largest(release, rows, ["quantile_0.5"]).rows == [("a", shown)]
