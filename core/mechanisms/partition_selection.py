@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from core.budget import Cost
 from core.draws import Draw
 from core.errors import InvalidValue
-from core.mechanisms.tails import excess
+from core.mechanisms.tails import excess, excess_of_pair, tail_of_pair
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
@@ -149,6 +149,58 @@ class CountThreshold(Draw):
             if len(noisy):
                 noisy = (noise.gaussian if self.gaussian else noise.laplace)(noisy, self.scale)
             enough = noisy >= self.threshold
+            return labels[here][enough], noisy[enough]
+
+        return noise.answer(self, sample)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairThreshold(CountThreshold):
+    """Noise on the pair of sums of every group; groups whose sum of both reaches `threshold` are released.
+
+    Let W be the extent of a column. The pair (A, B) of a group holds the sums of the steps of its rows
+    from the lower bound and to the upper one. So without noise A + B is W times the number of rows, whatever
+    they are. A unit has at most one row in a group, so A + B = W in a group of one unit. Such a group is
+    released with the probability that W + Z + Z' >= threshold, where Z and Z' are the Laplace noise of both.
+
+    The claim above holds for pairs as totals: what is released of a group depends on its noisy pair alone.
+
+    Args:
+        scale: of the noise of each sum.
+        sensitivity: of the pairs of all groups, L1.
+        threshold: smallest sum of both noisy sums of a group that is released, steps.
+        extent: of the column, steps, W.
+    """
+
+    kind: ClassVar[str] = "noisy pairs of sums above a threshold"
+    extent: int
+
+    @property
+    def alone(self) -> float:
+        """Probability that some group that holds one unit alone is released, at most."""
+        beyond = self.threshold - self.extent
+        each = 1.0 if beyond < 1 else float(tail_of_pair(self.scale, np.array(float(beyond)))) * _ROUNDING
+        return 1.0 if each >= 1 else -math.expm1(self.groups * math.log1p(-each))
+
+    def found_from(self, failure: float) -> int:
+        """Return the number of units from which on a group is released but for probability `failure`."""
+        return -(-(self.threshold + excess_of_pair(self.scale, failure)) // self.extent)
+
+    def released(self, labels: Labels, counts: Ints, noise: Noise) -> tuple[Labels, Ints]:
+        """Release the labels of all groups that reach the threshold, and their noisy pairs.
+
+        Args:
+            labels: shape (m,), distinct, of groups that hold units.
+            counts: shape (m, 2), the pairs.
+            noise: where randomness comes from.
+        """
+
+        def sample() -> tuple[Labels, Ints]:
+            here = counts.sum(axis=1) > 0
+            noisy = counts[here]
+            if len(noisy):
+                noisy = noise.laplace(noisy.ravel(), self.scale).reshape(noisy.shape)
+            enough = noisy.sum(axis=1) >= self.threshold
             return labels[here][enough], noisy[enough]
 
         return noise.answer(self, sample)

@@ -15,6 +15,7 @@ _FINENESS, _AMOUNTS = (
     16,
     200,
 )  # variances are rounded up to such parts of the noise's, or of the largest one's
+_SPREADS = 60  # scales beyond which noise has no weight in float64
 _MOST_REACH = 1 << 18  # most integers of an exact law
 
 
@@ -33,6 +34,58 @@ def largest_of(draws: int, scale: float, failure: float) -> int:
     each = -math.expm1(math.log1p(-failure) / draws)
     tail = math.log(each * (1 + math.exp(-1 / scale)) / 2)
     return max(0, math.ceil(-tail * scale - 1))
+
+
+def tail_of_pair(scale: float, least: Floats) -> Floats:
+    """Return Pr[Z + Z' >= k] of two independent discrete Laplace noises of one scale, for whole k >= 1.
+
+    It is exact: with a = exp(-1 / scale), Pr[Z + Z' = k] is
+    ((1 - a) / (1 + a))^2 a^k (k + (1 + a^2) / (1 - a^2)), so that
+    Pr[Z + Z' >= k] = a^k (k (1 - a) + a + (1 + a^2) / (1 + a)) / (1 + a)^2.
+    """
+    a = math.exp(-1 / scale)
+    grows = least * -math.expm1(-1 / scale) + a + (1 + a * a) / (1 + a)
+    return np.asarray(np.exp(-least / scale) * grows / (1 + a) ** 2)
+
+
+def largest_of_pairs(draws: int, scale: float, failure: float) -> int:
+    """Return the smallest m such that `draws` independent |Z + Z'| are all at most m, but for `failure`.
+
+    Args:
+        draws: how many there are.
+        scale: of both noises, Z and Z'.
+        failure: probability that one of them is larger.
+    """
+    return excess_of_pair(scale, -math.expm1(math.log1p(-failure) / draws) / 2)
+
+
+def excess_of_pair(scale: float, failure: float) -> int:
+    """Return the smallest m >= 0 such that Z + Z' exceeds m with probability at most `failure`."""
+
+    def serves(most: int) -> bool:
+        return float(tail_of_pair(scale, np.array(most + 1.0))) <= failure
+
+    low, high = -1, 1
+    while not serves(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if serves(middle) else (middle, high)
+    return high
+
+
+def rounded_deviation(scale: float, unit: int) -> float:
+    """Return the standard deviation of (Z + Z') / unit, rounded to a whole number; with halves away from 0.
+
+    It is exact but for numbers so large that rounding is less than a millionth of it, since
+    E[R^2] = sum over j >= 1 of (2 j - 1) Pr[|R| >= j].
+    """
+    terms = _SPREADS * scale / unit
+    if terms > _MOST_REACH:
+        return math.sqrt(2 * variance(scale)) / unit
+    j = np.arange(1.0, math.ceil(terms) + 2)
+    tails = 2 * tail_of_pair(scale, np.ceil((j - 0.5) * unit))
+    return math.sqrt(float(((2 * j - 1) * tails).sum()))
 
 
 def excess(scale: float, failure: float) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from core.aggregate import Keys, shard_of
 from core.draws import Additive, Draw
 from core.grouping import Grouping
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
 from core.noise import Noise
 from core.rounds import Block
 from core.statistics.found import Groups, Reading, Totals
@@ -39,7 +39,8 @@ class TotalsByGroup:
 
     Args:
         reading: what is summed up, and how it becomes measures.
-        noises: noise of each quantity; None of the one that the selection releases.
+        noises: noise of each quantity; None of the one that the selection releases, and of `below`, which is
+            drawn together with `above`, the quantity before it.
         grouping: the groups; None without.
         selection: for private keys.
         parts: see `core.rounds.RoundInParts`; as many as the times of each draw of noise on totals.
@@ -106,9 +107,12 @@ class TotalsByGroup:
     def _found(self, aggregate: GroupTotals, noise: Noise) -> tuple[Any, dict[int, Any]]:
         """Release which private groups there are, and the totals that this shows, by quantity."""
         units = self._units
-        counts = aggregate.totals[:, units]
+        paired = isinstance(self.selection, PairThreshold)
+        counts = aggregate.totals[:, units : units + 2] if paired else aggregate.totals[:, units]
         if isinstance(self.selection, CountThreshold):
             found, noisy = self.selection.released(aggregate.keys, counts, noise)
+            if paired:
+                return found, {units: noisy[:, 0], units + 1: noisy[:, 1]}
             return found, {units: noisy}
         if self.selection is None:
             raise ValueError("Public keys are not searched.")
@@ -121,6 +125,8 @@ class TotalsByGroup:
         for i, added in enumerate(self.noises):
             if i in known:
                 noisy[:, i] = known[i]
+            elif added is not None and self.reading.quantities[i].kind == "above":
+                noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)
             elif added is not None:
                 noisy[:, i] = added.add(exact[:, i], noise)
         return noisy
@@ -142,9 +148,9 @@ class TotalsByGroup:
 
     @property
     def _units(self) -> int:
-        """Which quantity is the number of units: that of rows where a unit has one row in a group."""
+        """Which quantity counts units: that of rows, or a pair, where a unit has one row in a group."""
         kinds = [quantity.kind for quantity in self.reading.quantities]
-        return kinds.index("units" if "units" in kinds else "rows")
+        return next(kinds.index(kind) for kind in ("units", "rows", "above") if kind in kinds)
 
     @cached_property
     def _labels(self) -> Any:

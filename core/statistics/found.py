@@ -115,12 +115,17 @@ class Reading:
     S and n, the mean is off by exactly (z - (true mean - c) w) / n. So its standard error is computed with
     the released mean for the true one, and in the same way that of a mean square.
 
+    From a pair (A, B) of noisy sums, from the lower bound and to the upper one of a column of W steps, follow
+    n = (A + B) / W, and S = A with c = 0; see `core.statistics.shares.pair`. This n is rounded where it is
+    released, and nowhere else.
+
     Args:
         measures: the names.
         quantities: what was summed up.
         deviations: standard deviation of the noise of each quantity.
         columns: number of columns.
         ranks: what is released of ranks, which needs no totals.
+        rounded: standard deviation of a rounded number of rows that follows from a pair.
     """
 
     measures: tuple[str, ...]
@@ -128,6 +133,7 @@ class Reading:
     deviations: tuple[float, ...]
     columns: int
     ranks: tuple[Ranks, ...] = ()
+    rounded: float = 0.0
 
     def _of(self, kind: str, axis: int = 0) -> int | None:
         """Return which quantity it is, or None."""
@@ -176,8 +182,10 @@ class Reading:
     def estimate(self, measure: str, axis: int | None, totals: Ints, grid: Grid) -> Estimate:
         """Return a measure of each group and its standard error, data units; NaN where n is below 1."""
         if measure in ("count", "units"):
-            kind = "units" if measure == "units" and self._of("units") is not None else "rows"
-            counts, deviation = self._noisy(kind, totals)
+            of_units = measure == "units" and self._of("units") is not None
+            if not of_units and self._of("above") is not None:
+                return np.rint(self._pair(totals)[0]), np.full(len(totals), self.rounded)
+            counts, deviation = self._noisy("units" if of_units else "rows", totals)
             return counts, np.full(len(totals), deviation)
         column = axis or 0
         if measure == "sum":
@@ -189,12 +197,19 @@ class Reading:
         if self._of("unit_sum", axis) is not None:
             clamped, deviation = self._noisy("unit_sum", totals, axis)
             return clamped * grid.step, np.full(len(totals), deviation * grid.step)
+        if self._of("above") is not None:
+            rows, above, noise = self._pair(totals)
+            low, extent = grid.lower[axis], grid.extents[axis]
+            error = math.hypot(low, low + extent * grid.step) / extent * noise
+            return low * rows + above * grid.step, np.full(len(totals), error)
         (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
         center = grid.lower[axis] + self._center(axis) * grid.step
         error = math.hypot(of_sums * grid.step, center * of_rows)
         return sums * grid.step + center * rows, np.full(len(totals), error)
 
     def _moment(self, measure: str, axis: int, totals: Ints, grid: Grid) -> Estimate:
+        if self._of("above") is not None:
+            return self._mean_of_pair(axis, totals, grid)
         (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
         n, center, extent = np.where(rows >= 1, rows, np.nan), self._center(axis), grid.extents[axis]
         mean = np.clip(sums / n, -center, extent - center)
@@ -212,6 +227,19 @@ class Reading:
         by_rows = (2 * about * mean - scale * middled) * of_rows
         error = np.sqrt(by_rows**2 + (scale * of_squares) ** 2 + (2 * about * of_sums) ** 2) / n
         return variance * grid.step**2, error * grid.step**2
+
+    def _pair(self, totals: Ints) -> tuple[Floats, Floats, float]:
+        """Return the number of rows, the sum from the lower bound, and the deviation of each sum's noise."""
+        (above, noise), (below, _) = self._noisy("above", totals), self._noisy("below", totals)
+        extent = next(each.extent for each in self.quantities if each.kind == "above")
+        return (above + below) / extent, above, noise
+
+    def _mean_of_pair(self, axis: int, totals: Ints, grid: Grid) -> Estimate:
+        rows, above, noise = self._pair(totals)
+        n, extent = np.where(np.rint(rows) >= 1, rows, np.nan), grid.extents[axis]
+        part = np.clip(above / n / extent, 0, 1)
+        error = noise * np.hypot(1 - part, part) / n
+        return grid.lower[axis] + part * extent * grid.step, error * grid.step
 
     def _center(self, axis: int) -> int:
         i = self._of("sum", axis)

@@ -12,14 +12,19 @@ from core.budget import Mechanism
 from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
 from core.grouping import Contributions
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
-from core.mechanisms.tails import largest_of, largest_weighted_sum_of_two
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
+from core.mechanisms.tails import (
+    largest_of,
+    largest_of_pairs,
+    largest_weighted_sum_of_two,
+    rounded_deviation,
+)
 from core.statistics.by_group import TotalsByGroup
 from core.statistics.found import Promises, Reading
 from core.statistics.params import Statistics
 from core.statistics.quantities import Change, Quantity
 from core.statistics.ranks import Ranks, Sought
-from core.statistics.shares import Weighted, best_centers, constants, split, weigh
+from core.statistics.shares import Weighted, best_centers, constants, pair, split, weigh
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
@@ -78,14 +83,25 @@ class ReleaseTotals(Method[Statistics]):
 
     @cached_property
     def _weighted(self) -> list[Weighted]:
-        """The quantities, of which one finds private keys.
+        """The quantities of the smaller error: a number and a sum with a share each, or a pair."""
+        params, grid, change = self.setting.params, self.setting.grid, self.change
+        shared = self._finding(weigh(params, grid, best_centers(params, grid, change, self.gaussian)))
+        paired = pair(params, grid, change)
+        if paired is None or self.gaussian:
+            return shared
+        ways = (shared, self._finding(paired))
+        return min(ways, key=lambda way: sum(c ** (1 / 3) for c in constants(way, change, False)))
+
+    def _finding(self, found: list[Weighted]) -> list[Weighted]:
+        """Return quantities of which the first one finds private keys, if there are any.
 
         A unit of a group that is not found stands for up to `rows` rows that are then missing.
         """
-        params, grid = self.setting.params, self.setting.grid
-        found = weigh(params, grid, best_centers(params, grid, self.change, self.gaussian))
+        params = self.setting.params
         if not self._private:
             return found
+        if found and found[0].quantity.kind == "above" and not params.several:
+            return [replace(found[0], found=2 / found[0].quantity.extent ** 2), *found[1:]]
         kind = "units" if params.several else "rows"
         units = [each for each in found if each.quantity.kind == kind]
         others = [each for each in found if each.quantity.kind != kind]
@@ -138,7 +154,7 @@ class ReleaseTotals(Method[Statistics]):
         parts: dict[str, Any] = {"times": params.parts, "disjoint": params.parts > 1}
         quantities, shares = tuple(each.quantity for each in self._weighted), self._shares
         noises: list[Additive | None] = [
-            self._noise(quantity, share * part, parts)
+            None if quantity.kind == "below" else self._noise(quantity, share * part, parts)
             for quantity, part in zip(quantities, shares, strict=False)
         ]
         ranks = tuple(
@@ -146,13 +162,18 @@ class ReleaseTotals(Method[Statistics]):
             for sought, part in zip(self._sought, shares[len(quantities) :], strict=True)
         )
         deviations = [0.0 if noise is None else noise.deviation for noise in noises]
+        rounded = 0.0
+        for i, (quantity, noise) in enumerate(zip(quantities, noises, strict=True)):
+            if quantity.kind == "above" and noise is not None:
+                deviations[i + 1] = noise.deviation
+                rounded = rounded_deviation(noise.scale, quantity.extent)
         selection = None
         if self._private:
             selection = self._selection(noises[0], share * shares[0], parts)
             noises[0] = None
             deviations[0] = 0.0 if isinstance(selection, OptimalSelection) else deviations[0]
         columns = self.setting.grid.dimension
-        reading = Reading(params.names, quantities, tuple(deviations), columns, ranks)
+        reading = Reading(params.names, quantities, tuple(deviations), columns, ranks, rounded)
         return TotalsByGroup(reading, tuple(noises), params.grouping, selection, params.parts)
 
     def _selection(
@@ -170,13 +191,16 @@ class ReleaseTotals(Method[Statistics]):
         if count is None:
             raise ValueError("A threshold needs noise.")
         of_delta = delta / 2 if self.gaussian else delta
-        return CountThreshold.of(
+        extent = self._weighted[0].quantity.extent
+        found_by, more = (PairThreshold, {"extent": extent}) if extent else (CountThreshold, {})
+        return found_by.of(
             f"{count.what}, and which groups have enough",
             count.scale,
             count.sensitivity,
             of_delta,
             groups,
             self.gaussian,
+            **more,
             **parts,
         )
 
@@ -209,11 +233,11 @@ class ReleaseTotals(Method[Statistics]):
         if isinstance(selection, CountThreshold):
             scales[quantities[0].kind, 0] = selection.scale
         rows = scales.get(("rows", 0), 0.0)
-        units = scales.get(("units", 0), rows)
+        units, paired = scales.get(("units", 0), rows), scales.get(("above", 0), 0.0)
         found = None if selection is None else selection.found_from(self._failure)
         promises = Promises(
-            self._count_bound(rows) if "count" in names else None,
-            self._count_bound(units) if "units" in names else None,
+            self._count_bound(rows, paired) if "count" in names else None,
+            self._count_bound(units, 0.0 if params.several else paired) if "units" in names else None,
             self._largest("sum", scales, rows) if "sum" in names else None,
             self._largest("mean", scales, rows) if "mean" in names else None,
             found,
@@ -223,6 +247,10 @@ class ReleaseTotals(Method[Statistics]):
         variances = zip(self._weighted, round_.reading.deviations, strict=True)
         square = sum(each.weight * deviation**2 for each, deviation in variances)
         square += sum(len(each.sought.names) * each.off**2 for each in ranks)
+        if round_.reading.rounded:  # rounding changes the error of the number of rows a little
+            counts = sum(name == "count" or (name == "units" and not params.several) for name in names)
+            pair_ = math.sqrt(2) * scales["above", 0] / self.setting.grid.extents[0]
+            square += counts * (round_.reading.rounded**2 - 2 * pair_**2)
         error = math.sqrt(square / len(round_.reading.names()))
         error = max(error, 0 if found is None else found - 1)
         return Accuracy(promises, error, self._notes(promises), tightness=self._tightness(promises))
@@ -253,14 +281,29 @@ class ReleaseTotals(Method[Statistics]):
         named = (each.name for each in fields(promises))
         return {name: why.get(name, of_noise) for name in named if getattr(promises, name) is not None}
 
-    def _count_bound(self, scale: float) -> int:
+    def _count_bound(self, scale: float, paired: float) -> int:
+        """Return the promised error of a count, given the scale of its noise, or of both sums of a pair."""
+        if paired:
+            extent = self.setting.grid.extents[0]
+            return math.floor(largest_of_pairs(self._groups, paired, self._failure) / extent + 1 / 2)
         if self.gaussian:
             return math.ceil(self.bound((scale, 0.0), 1.0, self._groups)) if scale else 0
         return largest_of(self._groups, scale, self._failure)
 
     def _largest(self, measure: str, scales: dict[tuple[str, int], float], rows: float) -> float:
-        """Return the promised error of a sum or a mean, of the column where it is largest."""
+        """Return the promised error of a sum or a mean, of the column where it is largest.
+
+        The error of a mean from a pair, times n, is (1 - u) Z - u Z' with 0 <= u <= 1. Since noise is
+        symmetric and log-concave, no such sum exceeds a bound more probably than Z alone (Proschan 1965). The
+        released number of rows may be 1/2 larger than n, for which 1 is added: an error is at most the range.
+        """
         grid, found = self.setting.grid, 0.0
+        if ("above", 0) in scales:
+            scale, extent, low = scales["above", 0], grid.extents[0], grid.lower[0] / grid.step
+            if measure == "mean":
+                return self.bound((scale, 0.0), 1.0, self._groups) / (extent / 2) + 1
+            parts = [abs(end) / max(abs(low), abs(low + extent)) / extent for end in (low, low + extent)]
+            return self.bound((parts[0] * scale, parts[1] * scale), sum(parts), self._groups)
         sums = ("sum", "unit_sum")
         for quantity in (each.quantity for each in self._weighted if each.quantity.kind in sums):
             axis = quantity.axis

@@ -25,6 +25,8 @@ class Quantity:
     - `unit_sum`: the same, but the sum of each unit's rows in a group is clamped to the column's bounds. The
       center is 0 in data units: a unit without rows counts as 0.
     - `squares`: (x - center)^2 / 2^shift of one column, rounded to whole numbers, minus `middle`.
+    - `above` and `below`: x and extent - x, the steps from the lower bound and those to the upper one. Both
+      are always released together, by one draw: a pair, from which the number of rows and the sum follow.
 
     Sums and squares are taken from a public center, and squares from a middle, because the noise must hide
     the largest absolute value of one row.
@@ -38,7 +40,7 @@ class Quantity:
         middle: see above.
     """
 
-    kind: Literal["rows", "units", "sum", "unit_sum", "squares"]
+    kind: Literal["rows", "units", "sum", "unit_sum", "squares", "above", "below"]
     axis: int = 0
     extent: int = 0
     center: int = 0
@@ -62,6 +64,8 @@ class Quantity:
             "sum": f"sum of column {self.axis + 1} about its center",
             "unit_sum": f"sum of the units' sums of column {self.axis + 1}",
             "squares": f"sum of squares of column {self.axis + 1} about its center",
+            "above": f"sums of column {self.axis + 1} from its lower and to its upper bound",
+            "below": f"sum of column {self.axis + 1} to its upper bound",
         }[self.kind]
 
     @property
@@ -78,8 +82,10 @@ class Quantity:
         """Return the number of each row, shape (n,); of `rows` and `units` it is 1."""
         if self.counts:
             return np.ones(len(points), dtype=np.int64)
+        if self.kind == "below":
+            return np.asarray(self.extent - points[:, self.axis])
         steps = points[:, self.axis] - self.center
-        if self.kind in ("sum", "unit_sum"):
+        if self.kind in ("sum", "unit_sum", "above"):
             return np.asarray(steps)
         return np.asarray(((steps * steps + self._half) >> self.shift) - self.middle)
 
@@ -88,6 +94,8 @@ class Quantity:
         """The smallest and the largest number of a row."""
         if self.counts:
             return 1, 1
+        if self.kind in ("above", "below"):
+            return 0, self.extent
         if self.kind in ("sum", "unit_sum"):
             return -self.center, self.extent - self.center
         return -self.middle, self._largest - self.middle
@@ -137,6 +145,11 @@ class Change:
     - A unit more or less changes the totals of at most L groups. In each of them `rows` change by at most M,
       `units` by 1, and a sum by at most M times the largest absolute value of a row's number. A sum that
       is clamped for each unit changes by at most the largest absolute value of its bounds, whatever M is.
+    - The sums `above` and `below` of a column of extent W change together. A row at x adds x to the one and
+      W - x to the other, both at least 0, so the L1 norm of what it adds is x + (W - x) = W, wherever x is. A
+      unit more or less changes the pairs of at most L groups by at most M rows each, so by at most L M W in
+      L1. This is what `l1` of `above` says, and one draw of noise on both numbers of all groups is calibrated
+      to it.
     - A replaced unit may leave L groups and appear in L other ones. So under `replace_one` the L1 norm of the
       change is twice as large. The L2 norm of 2 L changed groups is sqrt(2) times as large. If the unit
       stays in its groups, a sum may change by M times the largest difference of two numbers, or of a
@@ -166,7 +179,7 @@ class Change:
         return self._rows(quantity) * quantity.bound
 
     def l1(self, quantity: Quantity) -> float:
-        """Return the L1 sensitivity of a quantity's totals of all groups."""
+        """Return the L1 sensitivity of a quantity's totals of all groups; `above` stands for its pair."""
         if self.fixed:
             return self._replaced(quantity)
         return self.changes * self.groups * self._each(quantity)

@@ -13,7 +13,7 @@ _FARTHEST = 1 << 30  # steps of a center from the middle of its column
 
 @dataclass(frozen=True)
 class Weighted:
-    """A quantity and its weight in the mean squared error of the measures.
+    """A quantity and its weight in the mean squared error of the measures; that of `above` is of the pair.
 
     Args:
         quantity: the quantity.
@@ -24,6 +24,43 @@ class Weighted:
     quantity: Quantity
     weight: float
     found: float = 0.0
+
+
+def pair(asked: Statistics, grid: Grid, change: Change) -> list[Weighted] | None:
+    """Return the quantities where rows and the sum of a column are released as the pair (A, B).
+
+    Let A and B be the sums of the column's steps from its lower bound and to its upper one, W its extent,
+    and Z, Z' the noise of both, of one scale. Then the errors of what follows from them are
+
+        number of rows (A + B) / W:                      (Z + Z') / W,
+        sum (upper A + lower B) / W:                     (upper Z + lower Z') / W,
+        mean A / n in steps, times the number of rows:   (1 - u) Z - u Z',    u = true mean / W,
+
+    which is what weighs them; an unknown u is anywhere between 0 and 1 with the same probability. One row
+    changes (A, B) by W in L1 (see `Change`). So Laplace noise of scale W / epsilon serves both, and variances
+    are 4 / epsilon^2 for the number of rows, and W^2 / epsilon^2 for the sum about the middle, (A - B) / 2.
+    Were half of epsilon spent on the number, and half on that sum, which changes by W / 2, both would be
+    twice as large (Kulesza, Suresh and Wang 2023). For Gaussian noise the pair has no use: (A, B) changes
+    by W in L2, and both variances are those of the halves of rho.
+
+    None where a pair does not serve: the number of rows is public, there are several columns, a sum is
+    clamped for each unit, a variance is asked for, or neither a sum nor a mean.
+    """
+    sums = {"sum", "mean"} & set(map(str, asked.measures))
+    if change.fixed or grid.dimension > 1 or asked.clamped or "variance" in asked.measures or not sums:
+        return None
+    extent, counts = grid.extents[0], float("count" in asked.measures)
+    units = float("units" in asked.measures)
+    low, high = grid.lower[0] / grid.step, grid.lower[0] / grid.step + extent
+    counts += 0.0 if asked.several else units
+    weight = counts * 2 / extent**2
+    if "sum" in asked.measures:
+        weight += (low**2 + high**2) / extent**2 / max(abs(low), abs(high)) ** 2
+    if "mean" in asked.measures:
+        weight += 2 / 3 * (extent / 2) ** -2
+    of_units = [Weighted(Quantity("units"), units)] if asked.several and units else []
+    above, below = Quantity("above", 0, extent), Quantity("below", 0, extent)
+    return [*of_units, Weighted(above, weight), Weighted(below, 0.0)]
 
 
 def weigh(asked: Statistics, grid: Grid, centers: Sequence[int]) -> list[Weighted]:

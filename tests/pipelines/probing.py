@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.mechanisms.heavy_path import HeavyPathWalk
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
 from core.mechanisms.splits import Splits
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
@@ -195,6 +196,8 @@ class Probe(Noise):
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls
             keys = self._all_released(sample)
+            if isinstance(draw, PairThreshold):
+                keys = [(key, side) for key in keys for side in ("above", "below")]
             return [Asked(kind, dict(zip(keys, values, strict=True)), scale)]
         most = max((len(values) for _, values, _ in noise.calls), default=0)
         keys_at = [self._run(sample, _Exact(place, _HUGE, noting=False))[0] for place in range(most)]
@@ -280,6 +283,13 @@ def _gap(one: Asked, other: Asked) -> float:
 def born(one: Look, other: Look) -> list[int]:
     """Return the values of cells and candidates that only one of two databases has: they cost delta."""
     assert one.asked is not None and other.asked is not None
+    if isinstance(one.draw, PairThreshold):  # both sums of a group together are its rows
+        pairs, rows = (Counter[Any](), Counter[Any]()), one.draw.extent
+        for pair, look in zip(pairs, (one.asked[0], other.asked[0]), strict=True):
+            for (key, _), value in look.values.items():
+                pair[key] += value
+        alone = pairs[0].keys() ^ pairs[1].keys()
+        return [-(-(pairs[0][key] + pairs[1][key]) // rows) for key in alone]
     return [
         a.values.get(key, 0) + b.values.get(key, 0)
         for a, b in zip(one.asked, other.asked, strict=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidValue
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
 from core.secure_noise import SecureNoise
 from tests.core.exact import excess, fits
 from tests.core.seeded import SeededNoise
@@ -110,6 +110,49 @@ def test_a_group_of_one_unit_is_released_with_delta_at_most(gaussian, scale, del
 
     assert some(draw.threshold) <= delta < some(draw.threshold - 1) * (1 + 1e-6)
     assert draw.cost.delta == pytest.approx(some(draw.threshold), rel=1e-6)
+
+
+@pytest.mark.parametrize(("extent", "epsilon", "groups"), [(1, 1.0, 1), (3, 0.5, 2), (10, 2.0, 1)])
+def test_a_group_of_one_unit_is_released_by_its_pair_with_delta_at_most(extent, epsilon, groups):
+    """From the probabilities of the sum of two noises; a threshold less would be too much."""
+    scale, delta = groups * extent / epsilon, 1e-5
+    draw = PairThreshold.of("groups", scale, groups * extent, delta, groups, False, extent=extent)
+    support, mass = masses(scale, False, round(30 * scale) + 50)
+    of_both, mass = np.arange(2 * support[0], 2 * support[-1] + 1), np.convolve(mass, mass)
+
+    def some(least):
+        return 1 - (1 - mass[of_both >= least - extent].sum()) ** groups
+
+    assert some(draw.threshold) <= delta < some(draw.threshold - 1) * (1 + 1e-6)
+    assert draw.cost.delta == pytest.approx(some(draw.threshold), rel=1e-6)
+    assert draw.cost.epsilon == pytest.approx(epsilon)
+    found = draw.found_from(0.01)
+    assert mass[found * extent + of_both < draw.threshold].sum() <= 0.01
+    assert mass[(found - 1) * extent + of_both < draw.threshold].sum() > 0.01
+
+
+def test_the_joint_release_of_a_pair_is_private():
+    """A group with its noisy pair, before and after one row more, wherever the row is."""
+    extent, epsilon, delta = 2, 1.0, 1e-3
+    draw = PairThreshold.of("groups", extent / epsilon, extent, delta, 1, False, extent=extent)
+    support, mass = masses(draw.scale, False, 60)
+    sums = np.add.outer(np.arange(-80, 81), np.arange(-80, 81))
+
+    def output(pair):
+        seen = np.zeros((161, 161))
+        if any(pair):
+            rows_, columns = (slice(each + 20, each + 20 + len(support)) for each in pair)
+            seen[rows_, columns] = np.outer(mass, mass)
+            seen[sums < draw.threshold] = 0
+        return np.append(seen.ravel(), 1 - seen.sum())
+
+    for x in range(extent + 1):
+        for before in ((0, 0), (1, 1), (4, 0)):
+            after = (before[0] + x, before[1] + extent - x)
+            for a, b in ((before, after), (after, before)):
+                assert excess(output(a), output(b), epsilon) <= delta * (1 + 1e-6) + 1e-9
+    assert excess(output((2, 0)), output((0, 0)), 5.0) == pytest.approx(draw.cost.delta, rel=0.01)
+    assert excess(output((6, 0)), output((4, 0)), 0.5) > delta
 
 
 def test_a_large_scale_has_a_sound_bound():

@@ -7,7 +7,10 @@ import pytest
 
 from core.mechanisms.tails import (
     excess,
+    excess_of_pair,
+    largest_of_pairs,
     largest_sum_of_two,
+    rounded_deviation,
     some_exceeds,
     some_sum_exceeds,
     sum_exceeds,
@@ -25,6 +28,24 @@ def test_the_excess_is_the_smallest_that_fails_so_rarely(scale, failure):
     bound = excess(scale, failure)
     assert mass[support > bound].sum() <= failure * (1 + 1e-9)
     assert bound == 0 or mass[support > bound - 1].sum() > failure
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.7, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("failure", [0.4, 0.1, 0.01, 1e-6])
+def test_the_excess_of_a_pair_is_the_smallest_that_fails_so_rarely(scale, failure):
+    a = math.exp(-1 / scale)
+    one = (1 - a) / (1 + a) * a ** np.abs(np.arange(-2000, 2001))
+    support, mass = np.arange(-4000, 4001), np.convolve(one, one)
+    bound = excess_of_pair(scale, failure)
+    assert mass[support > bound].sum() <= failure * (1 + 1e-9)
+    assert bound == 0 or mass[support > bound - 1].sum() > failure
+    bound = largest_of_pairs(3, scale, failure)
+    assert 1 - mass[np.abs(support) <= bound].sum() ** 3 <= failure * (1 + 1e-9)
+    assert bound == 0 or 1 - mass[np.abs(support) <= bound - 1].sum() ** 3 > failure * (1 - 1e-6)
+    for unit in (1, 2, 7):
+        rounded = np.sign(support) * np.floor(np.abs(support) / unit + 0.5)
+        exact = math.sqrt((mass * rounded**2).sum())
+        assert rounded_deviation(scale, unit) == pytest.approx(exact, rel=1e-6)
 
 
 def test_no_noise_exceeds_nothing():

@@ -48,6 +48,7 @@ MUTANTS = (
     *files.READING,
     *dates.AXES,
     *statistics.TOTALS,
+    *statistics.PAIRS,
     *statistics.CONTRIBUTIONS,
     *statistics.LEFT_OUT,
     *statistics.KEYS,

@@ -86,6 +86,59 @@ TOTALS = (
     ),
 )
 
+PAIRS = (
+    Mutant(
+        7,
+        _CHANGE,
+        "the two sums of a pair change by half of the extent",
+        "return 0, self.extent",
+        "return 0, (self.extent + 1) // 2",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "the second sum of a pair is not what is left of the extent",
+        "return np.asarray(self.extent - points[:, self.axis])",
+        "return np.asarray(self.extent + points[:, self.axis])",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _ROUND,
+        "the second sum of a pair has no noise",
+        "noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)",
+        "noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)\n"
+        "                noisy[:, i + 1] = exact[:, i + 1]",
+        nothing_but_noise("statistics"),
+    ),
+    Mutant(
+        8,
+        _ROUND,
+        "the second sum of a pair is drawn by itself, which nobody charges",
+        "noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)",
+        "noisy[:, i] = added.add(exact[:, i], noise)\n"
+        "                noisy[:, i + 1] = added.add(exact[:, i + 1], noise)",
+        charged("statistics"),
+    ),
+    Mutant(
+        12,
+        _KEYS,
+        "a group of one unit has a pair of no steps",
+        "beyond = self.threshold - self.extent",
+        "beyond = self.threshold",
+        _SELECTION,
+    ),
+    Mutant(
+        12,
+        _METHODS,
+        "the error of a rounded number of rows is that of one sum's noise",
+        "rounded = rounded_deviation(noise.scale, quantity.extent)",
+        "rounded = noise.deviation / quantity.extent",
+        Selection(_TASK.nodes, "states_its_errors"),
+    ),
+)
+
 CONTRIBUTIONS = (
     Mutant(
         7,
