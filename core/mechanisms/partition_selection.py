@@ -116,12 +116,15 @@ class CountThreshold(Draw):
     @property
     def alone(self) -> float:
         """Probability that some group that holds one unit alone is released, at most."""
+        each = min(1.0, self._one() * _ROUNDING)
+        return 1.0 if each == 1 else -math.expm1(self.groups * math.log1p(-each))
+
+    def _one(self) -> float:
+        """Return the probability that a group of one unit is released, at most."""
         beyond = self.threshold - 1
         if self.gaussian:
-            each = min(1.0, _gaussian_tail(self.scale, beyond) * _ROUNDING)
-        else:
-            each = min(1.0, math.exp(-beyond / self.scale) / (1 + math.exp(-1 / self.scale)) * _ROUNDING)
-        return 1.0 if each == 1 else -math.expm1(self.groups * math.log1p(-each))
+            return _gaussian_tail(self.scale, beyond)
+        return math.exp(-beyond / self.scale) / (1 + math.exp(-1 / self.scale))
 
     def cost_of_one(self) -> Cost:
         """See `Draw.cost_of_one`."""
@@ -175,12 +178,10 @@ class PairThreshold(CountThreshold):
     kind: ClassVar[str] = "noisy pairs of sums above a threshold"
     extent: int
 
-    @property
-    def alone(self) -> float:
-        """Probability that some group that holds one unit alone is released, at most."""
+    def _one(self) -> float:
+        """Return the probability that a group of one unit is released, at most."""
         beyond = self.threshold - self.extent
-        each = 1.0 if beyond < 1 else float(tail_of_pair(self.scale, np.array(float(beyond)))) * _ROUNDING
-        return 1.0 if each >= 1 else -math.expm1(self.groups * math.log1p(-each))
+        return 1.0 if beyond < 1 else float(tail_of_pair(self.scale, np.array(float(beyond))))
 
     def found_from(self, failure: float) -> int:
         """Return the number of units from which on a group is released but for probability `failure`."""
