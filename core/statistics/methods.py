@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from core.statistics.found import Promises, Reading
 from core.statistics.params import Statistics
 from core.statistics.quantities import Change, Quantity
 from core.statistics.ranks import Ranks, Sought
-from core.statistics.shares import Weighted, best_centers, constants, pair, split, weigh
+from core.statistics.shares import Weighted, best, constants, split
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
@@ -83,30 +83,8 @@ class ReleaseTotals(Method[Statistics]):
 
     @cached_property
     def _weighted(self) -> list[Weighted]:
-        """The quantities of the smaller error: a number and a sum with a share each, or a pair."""
-        params, grid, change = self.setting.params, self.setting.grid, self.change
-        shared = self._finding(weigh(params, grid, best_centers(params, grid, change, self.gaussian)))
-        paired = pair(params, grid, change)
-        if paired is None or self.gaussian:
-            return shared
-        ways = (shared, self._finding(paired))
-        return min(ways, key=lambda way: sum(c ** (1 / 3) for c in constants(way, change, False)))
-
-    def _finding(self, found: list[Weighted]) -> list[Weighted]:
-        """Return quantities of which the first one finds private keys, if there are any.
-
-        A unit of a group that is not found stands for up to `rows` rows that are then missing.
-        """
-        params = self.setting.params
-        if not self._private:
-            return found
-        if found and found[0].quantity.kind == "above" and not params.several:
-            return [replace(found[0], found=2 / found[0].quantity.extent ** 2), *found[1:]]
-        kind = "units" if params.several else "rows"
-        units = [each for each in found if each.quantity.kind == kind]
-        others = [each for each in found if each.quantity.kind != kind]
-        counted = units[0] if units else Weighted(Quantity(kind), 0.0)  # type: ignore[arg-type]
-        return [replace(counted, found=float(self.change.rows) ** 2), *others]
+        """See `core.statistics.shares.best`."""
+        return best(self.setting.params, self.setting.grid, self.change, self.gaussian)
 
     @cached_property
     def _sought(self) -> tuple[Sought, ...]:

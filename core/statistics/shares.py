@@ -1,7 +1,7 @@
 """What to sum up, from which centers, and how much of the budget each sum gets: all of it public."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.domain import Grid
 from core.statistics.params import Statistics
@@ -153,3 +153,32 @@ def best_centers(asked: Statistics, grid: Grid, change: Change, gaussian: bool) 
             key=lambda center: error([*centers[:axis], center, *centers[axis + 1 :]]),
         )
     return centers
+
+
+def best(asked: Statistics, grid: Grid, change: Change, gaussian: bool) -> list[Weighted]:
+    """Return the quantities of the smaller error: a number and a sum with a share each, or a pair.
+
+    With private keys the first one finds them.
+    """
+    shared = _finding(asked, change, weigh(asked, grid, best_centers(asked, grid, change, gaussian)))
+    paired = pair(asked, grid, change)
+    if paired is None or gaussian:
+        return shared
+    ways = (shared, _finding(asked, change, paired))
+    return min(ways, key=lambda way: sum(c ** (1 / 3) for c in constants(way, change, False)))
+
+
+def _finding(asked: Statistics, change: Change, found: list[Weighted]) -> list[Weighted]:
+    """Return quantities of which the first one finds private keys, if there are any.
+
+    A unit of a group that is not found stands for up to `rows` rows that are then missing.
+    """
+    if asked.grouping is None or not asked.grouping.private:
+        return found
+    if found and found[0].quantity.kind == "above" and not asked.several:
+        return [replace(found[0], found=2 / found[0].quantity.extent ** 2), *found[1:]]
+    kind = "units" if asked.several else "rows"
+    units = [each for each in found if each.quantity.kind == kind]
+    others = [each for each in found if each.quantity.kind != kind]
+    counted = units[0] if units else Weighted(Quantity(kind), 0.0)  # type: ignore[arg-type]
+    return [replace(counted, found=float(change.rows) ** 2), *others]
