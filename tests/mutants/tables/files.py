@@ -6,6 +6,7 @@ _FORMATS = "tests/transforms/test_file_format.py"
 _LINES = Selection((_FORMATS,), "leaves_out_itself or are_split or is_bounded")
 _TEXTS = Selection((_FORMATS,), "whatever_the_others")
 _SAME = Selection((_FORMATS,), "same_rows")
+_ALLOWED = Selection((_FORMATS,), "its_type_does_not_allow")
 _REFUSED = Selection((_FORMATS,), "refused")
 
 READING = (
@@ -89,6 +90,30 @@ READING = (
         "list(accumulate(rows, initial=0))[:-1]",
         "[0 for _ in rows]",
         _SAME,
+    ),
+    Mutant(
+        12,
+        "transforms/read_arrow.py",
+        "one value that its type does not allow ends a run",
+        "_stored(column).validate(full=True)",
+        "column.validate(full=True)",
+        _ALLOWED,
+    ),
+    Mutant(
+        12,
+        "transforms/read_arrow.py",
+        "a value that its type does not allow is read",
+        "pc.less_equal(values, most)",
+        "pc.is_valid(values)",
+        _ALLOWED,
+    ),
+    Mutant(
+        12,
+        "transforms/read_avro.py",
+        "a row of a type that contains itself may be of any depth",
+        "return written in around",
+        "return False",
+        Selection((_FORMATS,), "contains_itself"),
     ),
     Mutant(
         12,
