@@ -54,8 +54,16 @@ READING = (
         12,
         "transforms/read_json_lines.py",
         "a line of many brackets ends a run",
-        "except (ValueError, RecursionError):",
-        "except ValueError:",
+        "_depth(line) > _MOST_DEEP",
+        "False",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_json_lines.py",
+        "the mark in front of a line is left out of the first one alone",
+        'line.removeprefix(MARK) for line in block.split(b"\\n")',
+        'line for line in block.removeprefix(MARK).split(b"\\n")',
         _LINES,
     ),
     Mutant(
