@@ -7,6 +7,7 @@ _LINES = Selection((_FORMATS,), "leaves_out_itself or are_split or is_bounded")
 _TEXTS = Selection((_FORMATS,), "whatever_the_others")
 _SAME = Selection((_FORMATS,), "same_rows")
 _ALLOWED = Selection((_FORMATS,), "its_type_does_not_allow")
+_DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store")
 _REFUSED = Selection((_FORMATS,), "refused")
 
 READING = (
@@ -154,5 +155,29 @@ READING = (
         "pa.concat_batches([part])  # which copies\n    _check_version(file)",
         "pa.concat_batches([part])  # which copies",
         Selection((_FORMATS,), "written_during"),
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "the type of a column of objects follows from its values",
+        "return pa.array([_text(value) for value in values.astype(object)], pa.large_binary()).view(_TEXT)",
+        "return pa.array(values, from_pandas=True)",
+        _DATA,
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "an axis of objects is refused by its values",
+        "_check_axes(objects, job)",
+        "_check_axes([n for n, v in columns if n in objects and any(isinstance(e, str) for e in v)], job)",
+        _DATA,
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "one time that milliseconds do not hold ends a run",
+        "_is_written(_without_seconds(table.select(fit)), path)",
+        "_is_written(table.select(fit), path)",
+        _DATA,
     ),
 )
