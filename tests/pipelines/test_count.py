@@ -255,6 +255,7 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert MOST_FILES * 2**32 * MOST_COPIES == 2**64
 
 
+KINDS = {"path": "/nowhere.parquet", "on": "kind"}
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"input.count": "w"}, "input.count: w is double in rows.parquet; give a column of integers"),
     ({"input.count": "m"}, "input.count: m is missing from rows.parquet"),
@@ -290,6 +291,20 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"input.count": "n", "input.join": {"path": "/nowhere.parquet", "on": "n"}},
         "input.join.on has n, of which input.count is made",
+    ),
+    ({"input.count": "n", "input.join": KINDS}, "input.join has no columns: the count may be one of them"),
+    (
+        {"input.count": "k", "input.where": "kind == 'a'", "input.join": {**KINDS, "columns": ["k"]}},
+        "input.where has kind, of which input.count is made",
+    ),
+    (
+        {
+            "input.count": "m",
+            "input.derive": {"m": "2 * k"},
+            "input.where": "v > 1",
+            "input.join": {**KINDS, "columns": ["k", "v"]},
+        },
+        "input.where has v, of which input.count is made",
     ),
     (
         {
