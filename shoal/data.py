@@ -28,7 +28,8 @@ _TEXT = pa.large_string()
 def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     """Return the path of the rows of `data`; where they have none, they are put at `place`.
 
-    Columns of a table that Parquet cannot store are left out, unless the job names them.
+    Columns of a table that Parquet cannot store are left out, unless the job names them. So are other columns
+    of lists and records: Parquet cannot store some of their values.
 
     Args:
         data: the rows.
@@ -45,6 +46,11 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     table, path = to_table(data, job), f"{place}.parquet"
     unfit = [field.name for field in table.schema if not _is_storable(field.type)]
     _check_unused(unfit, job)
+    unfit += [
+        name
+        for name, kind in zip(table.column_names, table.schema.types, strict=True)
+        if pa.types.is_nested(kind) and not _is_named(name, job)
+    ]
     fit = [number for number, field in enumerate(table.schema) if field.name not in unfit]
     if not _is_written(_without_seconds(table.select(fit)), path):
         raise JobError("data has a column that Parquet cannot store: convert it to a plain type.")
@@ -194,8 +200,8 @@ def _check_axes(objects: Sequence[str], job: Mapping[str, Any]) -> None:
         found = [name for name in objects if name in (axes if isinstance(axes, list | tuple) else ())]
         if found:
             raise JobError(
-                f"data has a column {quoted(found[0])} of dtype object, which is read as text: convert it to "
-                "a dtype of numbers or of times."
+                f"data has a column {quoted(found[0])} of Python objects, which are read as text: convert it "
+                "to a dtype of numbers or of times."
             )
 
 
