@@ -79,10 +79,11 @@ class _MergeShards(beam.PTransform):
     shards: int
 
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         return (
             aggregates
             | "Split" >> beam.FlatMap(_split, self.floors, self.shards).with_output_types(Keyed)
-            | "MergeShard" >> beam.CombinePerKey(Sum())
+            | "MergeShard" >> beam.CombinePerKey(SpilledSum(self.spill))
             | "Clip" >> beam.Map(_clip, self.floors, self.shards).with_output_types(Keyed)
         )
 

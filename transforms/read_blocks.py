@@ -26,16 +26,18 @@ from transforms.read_prepared import read_prepared
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
 
-_M_ARENA_MAX = -8
+_M_ARENA_MAX, _M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -8, -3, -1
 
-# glibc returns a freed array to the system unless a larger one was freed before (mallopt(3),
-# M_MMAP_THRESHOLD). Freeing an untouched array of nearly the maximal threshold makes a pass 1.5 times as
-# fast. But each thread then keeps what it freed in an arena of its own. One arena for all of them halves the
-# memory of a run, and takes no longer, because blocks are few and large.
+# Blocks are made from memory that the process keeps, which makes a pass 1.5 times as fast. Larger arrays,
+# such as the totals of a million groups, go back to the system, since they would leave gaps that nothing
+# fills: glibc by itself draws this line at the largest array that was freed (mallopt(3)). Each thread keeps
+# what it freed in an arena of its own. One arena for all of them halves the memory of a run, and takes no
+# longer, because blocks are few and large.
 _LIBC = ctypes.CDLL(None)
 if hasattr(_LIBC, "mallopt"):
     _LIBC.mallopt(_M_ARENA_MAX, 1)
-np.empty(31 << 20, dtype=np.uint8)
+    _LIBC.mallopt(_M_MMAP_THRESHOLD, 1 << 22)
+    _LIBC.mallopt(_M_TRIM_THRESHOLD, 1 << 26)
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,8 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
                     block = _block_of(reader, some, their_ids)
                     yield from ((number, block) for number in numbers)
             row += rows
+        if any(reader.groups is not None for reader in alike):  # the texts of keys took much
+            pa.default_memory_pool().release_unused()
     if row == descriptor.first_row:
         for number, reader in readers.items():
             block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
