@@ -132,7 +132,7 @@ def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:
 
 
 def _hides(job: GroupsJob, plan: GroupedPlan) -> str:
-    return plan.hides or hides(job.privacy.neighbors, job.unit)
+    return plan.hides or hides(job.privacy.neighbors, job.unit, job.count)
 
 
 def show_grouped(plan: Mapping[str, Any], console: Console) -> None:

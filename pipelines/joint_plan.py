@@ -117,6 +117,7 @@ def describe_joint_privacy(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]
         "delta": job.privacy.delta,
         "neighbors": job.privacy.neighbors,
         "unit": job.unit,
+        **({} if job.count is None else {"count": job.count}),
         "policy": _policy(job),
         "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
@@ -133,7 +134,7 @@ def _policy(job: QuestionsJob) -> dict[str, Any] | None:
 def _hides(job: QuestionsJob, plan: JointPlan) -> str:
     if plan.policy is not None:
         return SECRET_PAIRS_OF_ALL
-    return plan.hides or hides(job.privacy.neighbors, job.unit)
+    return plan.hides or hides(job.privacy.neighbors, job.unit, job.count)
 
 
 def describe_joint(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
         "privacy": {
             **job_values["privacy"],
             "unit": job.unit,
+            **({} if job.count is None else {"count": job.count}),
             "keep": job.keep,
             "order": job.order,
             "hides": hidden(job, plan),
@@ -270,7 +271,8 @@ def _left_out(job: Job, plan: Plan) -> str:
 
 def _records(job: Job) -> Counted:
     """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
-    return counted({"privacy": {"unit": job.unit if job.keep is not None else None, "keep": job.keep}})
+    unit = job.unit if job.keep is not None else None
+    return counted({"privacy": {"unit": unit, "keep": job.keep, "count": job.count}})
 
 
 def hidden(job: Job, plan: Plan) -> str:
@@ -279,10 +281,12 @@ def hidden(job: Job, plan: Plan) -> str:
         return plan.hides
     if plan.policy is not None:
         return SECRET_PAIRS
-    return hides(job.neighbors.name, job.unit)
+    return hides(job.neighbors.name, job.unit, job.count)
 
 
 def _unit(job: Job) -> str:
+    if job.count is not None:
+        return f"There is no privacy unit. Each of the {job.count} records of a row counts as one person."
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
     if job.bounds is not None:

@@ -67,6 +67,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "delta": job.privacy.delta,
             "neighbors": job.privacy.neighbors,
             "unit": job.unit,
+            **({} if job.count is None else {"count": job.count}),
             "keep": job.keep,
             "order": job.order,
             "policy": values["privacy"]["policy"],

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.errors import JobError, quoted
@@ -18,13 +19,17 @@ Data = Any
 _ALLOWED = "give a table of pandas, polars or pyarrow, a path, or a list of files"
 _ROW_GROUP = 1 << 17  # rows; each is read by one thread
 _FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What Arrow raises for values that it cannot store. The text may quote a value, so it is not repeated."""
+"""What Arrow raises for types that it cannot store. The text may quote a value. So no other error is raised
+while one is handled, because its traceback would show both."""
+
+_TEXT = pa.large_string()
 
 
 def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     """Return the path of the rows of `data`; where they have none, they are put at `place`.
 
-    Columns of a table that Parquet cannot store are left out, unless the job names them.
+    Columns of a table that Parquet cannot store are left out, unless the job names them. So are other columns
+    of lists and records: Parquet cannot store some of their values.
 
     Args:
         data: the rows.
@@ -39,13 +44,16 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     if isinstance(data, list | tuple):
         return _place_files(data, place)
     table, path = to_table(data, job), f"{place}.parquet"
-    try:
-        _write(table, path)
-    except _FAILURES:
-        columns = dict(zip(table.column_names, table.columns, strict=True))
-        unfit = [name for name, column in columns.items() if not _is_storable(column)]
-        _check_unused(unfit, job)
-        _write(table.drop_columns(unfit), path)
+    unfit = [field.name for field in table.schema if not _is_storable(field.type)]
+    _check_unused(unfit, job)
+    unfit += [
+        name
+        for name, kind in zip(table.column_names, table.schema.types, strict=True)
+        if pa.types.is_nested(kind) and not _is_named(name, job)
+    ]
+    fit = [number for number, field in enumerate(table.schema) if field.name not in unfit]
+    if not _is_written(_without_seconds(table.select(fit)), path):
+        raise JobError("data has a column that Parquet cannot store: convert it to a plain type.")
     return path
 
 
@@ -53,11 +61,11 @@ def to_table(data: Data, job: Mapping[str, Any]) -> pa.Table:
     """Return a table in memory as one of Arrow; see `place_data`. An index of pandas with a name is a column.
 
     Raises:
-        JobError: it is no table, or a column that the job names has values of several types.
+        JobError: it is no table, or see `_of_pandas`.
     """
     module, name = type(data).__module__, type(data).__qualname__
     if isinstance(data, pa.Table):
-        return data
+        return _without_views(data)
     if module.partition(".")[0] == "pandas" and name == "DataFrame":
         return _of_pandas(data, job)
     try:
@@ -70,13 +78,60 @@ def to_table(data: Data, job: Mapping[str, Any]) -> pa.Table:
 
 
 def _of_pandas(data: Any, job: Mapping[str, Any]) -> pa.Table:
+    """Return a frame whose types follow from its dtypes alone, which are public.
+
+    Raises:
+        JobError: the job names a column of a dtype that Arrow does not have, or an axis of objects.
+    """
+    columns = [(str(name), data.iloc[:, number]) for number, name in enumerate(data.columns)]
+    columns += [
+        (str(name), data.index.get_level_values(number).to_series())
+        for number, name in enumerate(data.index.names)
+        if name is not None
+    ]
+    objects = [name for name, values in columns if _has_objects(values.dtype)]
+    _check_axes(objects, job)
+    arrays = [
+        (name, _plain(each) if name not in objects else _texts_of(each, _is_named(name, job)))
+        for name, each in columns
+    ]
+    _check_unused([name for name, array in arrays if array is None], job)
+    held = [(name, array) for name, array in arrays if array is not None]
+    return pa.Table.from_arrays([array for _, array in held], names=[name for name, _ in held])
+
+
+def _has_objects(kind: Any) -> bool:
+    """Return whether values of a dtype of pandas are objects of Python, or such text."""
+    categories = getattr(kind, "categories", None)
+    if categories is not None and kind.name == "category":
+        return _has_objects(categories.dtype)
+    return kind.name == "object" or getattr(kind, "storage", "") == "python"
+
+
+def _texts_of(values: Any, used: bool) -> pa.Array:
+    """Return objects of Python as texts, each by itself, or nulls where no text of them is used.
+
+    One row must not change the type of another.
+    """
+    if not used:
+        return pa.nulls(len(values), _TEXT)
+    return pa.array([_text(value) for value in values.astype(object)], pa.large_binary()).view(_TEXT)
+
+
+def _text(value: Any) -> bytes | None:
+    """Return the text of an object; None where it has none, is missing, or is not Unicode."""
     try:
-        table = pa.Table.from_pandas(data)
+        return None if value is None or value != value else str(value).encode()
+    except Exception:  # of a row, which must not end a run
+        return None
+
+
+def _plain(values: Any) -> pa.Array | None:
+    """Return a column of pandas, or None where Arrow does not have its dtype."""
+    try:
+        return pa.array(values, from_pandas=True)
     except _FAILURES:
-        unfit = [name for name in data.columns if not _is_plain(data[name])]
-        _check_unused(unfit, job)
-        table = pa.Table.from_pandas(data.drop(columns=unfit))
-    return table.replace_schema_metadata(None)
+        return None
 
 
 def _without_views(table: pa.Table) -> pa.Table:
@@ -92,26 +147,62 @@ def _without_views(table: pa.Table) -> pa.Table:
     return table
 
 
-def _write(table: pa.Table, where: str | pa.NativeFile) -> None:
-    pq.write_table(table, where, row_group_size=_ROW_GROUP, compression="zstd")
-
-
-def _is_plain(values: Any) -> bool:
-    """Return whether a column of pandas has a type of Arrow."""
+def _is_written(table: pa.Table, where: str | pa.NativeFile) -> bool:
+    """Write a table as Parquet; return whether that can be done."""
     try:
-        pa.array(values, from_pandas=True)
+        pq.write_table(table, where, row_group_size=_ROW_GROUP, compression="zstd")
     except _FAILURES:
         return False
     return True
 
 
-def _is_storable(column: pa.ChunkedArray) -> bool:
-    """Return whether Parquet can store a column."""
+def _without_seconds(table: pa.Table) -> pa.Table:
+    """Return a table without times in seconds, which Parquet stores as milliseconds.
+
+    One that milliseconds cannot hold is null, and does not end the run.
+    """
+    for number, field in enumerate(table.schema):
+        kind = field.type
+        if not (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) or kind.unit != "s":
+            continue
+        wide = pa.types.is_timestamp(kind)
+        seconds = table.column(number).cast(pa.int64() if wide else pa.int32())
+        most = (2**63 - 1) // 1000 if wide else 86_399
+        held = pc.and_(pc.less_equal(seconds, most), pc.greater_equal(seconds, -most if wide else 0))
+        parts = pc.multiply(pc.if_else(held, seconds, pa.scalar(None, seconds.type)), 1000)
+        finer = pa.timestamp("ms", kind.tz) if wide else pa.time32("ms")
+        table = table.set_column(number, field.name, parts.cast(seconds.type).cast(finer))
+    return table
+
+
+def _is_storable(kind: pa.DataType) -> bool:
+    """Return whether Parquet can store every value of a type. Of times in seconds see `_without_seconds`."""
+    inside = pa.types.is_nested(kind) or pa.types.is_dictionary(kind)
+    if inside and ("timestamp[s" in str(kind) or "time32[s]" in str(kind)):
+        return False
     try:
-        _write(pa.table({"column": column}), pa.MockOutputStream())  # a path would be removed after a failure
+        column = pa.nulls(1, kind)
     except _FAILURES:
         return False
-    return True
+    return _is_written(pa.table({"column": column}), pa.MockOutputStream())
+
+
+def _check_axes(objects: Sequence[str], job: Mapping[str, Any]) -> None:
+    """Check that no axis is a column of objects of Python. That follows from dtypes, not from values.
+
+    Raises:
+        JobError: one is.
+    """
+    questions = job.get("questions")
+    asked = [job.get("input"), *(questions.values() if isinstance(questions, Mapping) else ())]
+    for each in asked:
+        axes = each.get("columns") if isinstance(each, Mapping) else None
+        found = [name for name in objects if name in (axes if isinstance(axes, list | tuple) else ())]
+        if found:
+            raise JobError(
+                f"data has a column {quoted(found[0])} of Python objects, which are read as text: convert it "
+                "to a dtype of numbers or of times."
+            )
 
 
 def _check_unused(unfit: Sequence[Any], job: Mapping[str, Any]) -> None:
@@ -120,14 +211,17 @@ def _check_unused(unfit: Sequence[Any], job: Mapping[str, Any]) -> None:
     Raises:
         JobError: it names one.
     """
-    texts = list(_texts(job))
-    for name in unfit:
-        word = re.compile(rf"(?<!\w){re.escape(str(name))}(?!\w)")
-        if any(map(word.search, texts)):
-            column = quoted(str(name))
-            raise JobError(
-                f"data has a column {column} that Parquet cannot store: convert it to a plain type."
-            )
+    named = next((str(name) for name in unfit if _is_named(str(name), job)), None)
+    if named is not None:
+        raise JobError(
+            f"data has a column {quoted(named)} that Parquet cannot store: convert it to a plain type."
+        )
+
+
+def _is_named(name: str, job: Mapping[str, Any]) -> bool:
+    """Return whether a text of the job names a column."""
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(map(word.search, _texts(job)))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pipelines.job.questions import QUESTIONS
 from pipelines.joint_release import answers_of
 from pipelines.looks import Show
 from pipelines.release import REPORT, TABLE
-from pipelines.report.report import render
+from pipelines.report.report import render, render_groups
 from pipelines.report.summary import summary, summary_of
 from pipelines.storage.folder import Folder
 from pipelines.table import read_listed
@@ -71,7 +71,8 @@ class Release:
         values: all of it, as in release.json.
         table: the table of the answer; None where the answer is no table, or nothing was found.
         answers: of several questions, or of a task that is asked about each group by itself, each answer as
-            a release of its own, by the name of the question or the key of the group.
+            a release of its own, by the name of the question or the key of the group. That of a question
+            about each group has answers, too.
     """
 
     values: Mapping[str, Any]
@@ -83,20 +84,16 @@ class Release:
     @classmethod
     def stored(cls, folder: Folder, values: Mapping[str, Any]) -> Self:
         """Return the release in a folder, with all of its tables in memory."""
-        table, answers = None, {}
-        if values["task"] == QUESTIONS:
-            for name, answer in answers_of(values).items():
-                answers[name] = cls(answer, _listed(folder, values["answers"][name]))
-        else:
-            table = _listed(folder, values) if values.get("table") else _whole(folder)
-        if "groups" in values:
-            columns: Any = (
-                None if table is None else dict(zip(table.column_names, table.columns, strict=True))
-            )
-            for name, answer, own in answers_by_group(values, columns):
-                answers[name] = cls(answer, None if own is None else pa.table(dict(own)))
         text, page = summary_of(folder, values), (folder.read(REPORT) or b"").decode()
-        return cls(values, table, answers, _escaped(text), page)
+        if values["task"] != QUESTIONS:
+            table = _listed(folder, values) if values.get("table") else _whole(folder)
+            return cls(values, table, _by_group(values, table), _escaped(text), page)
+        answers = {}
+        for name, answer in answers_of(values).items():
+            table = _listed(folder, values["answers"][name])
+            own = _escaped(summary_of(folder, answer)) if "groups" in answer else None
+            answers[name] = cls(answer, table, _by_group(answer, table), own)
+        return cls(values, None, answers, _escaped(text), page)
 
     @property
     def result(self) -> Any:
@@ -120,7 +117,11 @@ class Release:
     @property
     def report(self) -> str:
         """The report, one HTML page."""
-        return render(self.values, self._rows) if self._page is None else self._page
+        if self._page is not None:
+            return self._page
+        if "groups" in self.values:
+            return render_groups(self.values, answers_by_group(self.values, self._rows))
+        return render(self.values, self._rows)
 
     @property
     def _rows(self) -> Any:
@@ -144,6 +145,17 @@ def _whole(folder: Folder) -> pa.Table | None:
     """Return the table of a release that is one file, or None without that file."""
     stored = folder.read(TABLE)
     return None if stored is None else _plain(pq.read_table(pa.BufferReader(stored)))
+
+
+def _by_group(values: Mapping[str, Any], table: pa.Table | None) -> dict[str, Release]:
+    """Return the answer of each group as a release, by the name of the group; none without groups."""
+    if "groups" not in values:
+        return {}
+    columns: Any = None if table is None else dict(zip(table.column_names, table.columns, strict=True))
+    return {
+        name: Release(answer, None if own is None else pa.table(dict(own)))
+        for name, answer, own in answers_by_group(values, columns)
+    }
 
 
 def _listed(folder: Folder, values: Mapping[str, Any]) -> pa.Table | None:

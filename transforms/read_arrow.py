@@ -1,7 +1,9 @@
 """Read Arrow IPC files, also called Feather: a piece is a record batch."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import accumulate
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,7 +46,7 @@ def read_arrow(
     arrays = [_plain(batch.column(name)) for name in columns]
     for array in arrays:
         _validate(array)
-    yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+    yield pa.RecordBatch.from_arrays(list(map(_fitting, arrays)), names=list(columns))
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -64,9 +66,62 @@ def _validate(column: pa.Array) -> None:
         pa.DictionaryArray.from_arrays(column.indices, column.dictionary)  # which checks the indices
         _validate(column.dictionary)
     else:
-        stored = column.view(_STORED[column.type]) if column.type in _STORED else column
-        stored.validate(full=True)
+        _stored(column).validate(full=True)
 
+
+def _stored(column: pa.Array) -> pa.Array:
+    """Return the same bytes as a type that allows every value."""
+    kind = column.type
+    if pa.types.is_decimal(kind) and kind.bit_width > _WORD:
+        return column.view(pa.binary(kind.byte_width))
+    if pa.types.is_decimal(kind) or pa.types.is_date64(kind) or pa.types.is_time(kind):
+        return column.view(pa.int32() if kind.bit_width < _WORD else pa.int64())
+    return column.view(_STORED[kind]) if kind in _STORED else column
+
+
+def _fitting(column: pa.Array) -> pa.Array:
+    """Return a column in which values that its type does not allow are null, whatever the others are.
+
+    They are dates with a part of a day, times outside of a day, and decimals of too many digits.
+    """
+    kind = column.type
+    if isinstance(column, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(kind, _fitting(column.storage))
+    if pa.types.is_dictionary(kind):
+        values, indices = _fitting(column.dictionary), column.indices
+        if values.null_count:
+            indices = pc.if_else(values.is_valid().take(indices), indices, pa.scalar(None, indices.type))
+        return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+    allowed = _allowed(column)
+    if allowed is None:
+        return column
+    stored = _stored(column)
+    return pc.if_else(allowed, stored, pa.scalar(None, stored.type)).view(kind)
+
+
+def _allowed(column: pa.Array) -> pa.Array | None:
+    """Return which values a type allows; None for a type that allows every value."""
+    kind = column.type
+    if pa.types.is_date64(kind):
+        stored = _stored(column)
+        return pc.equal(stored, pc.multiply(pc.divide(stored, _DAY["ms"]), _DAY["ms"]))
+    if pa.types.is_time(kind):
+        return _between(_stored(column), 0, _DAY[kind.unit] - 1)
+    if not pa.types.is_decimal(kind):
+        return None
+    if kind.bit_width > _WORD:
+        most = pa.scalar(Decimal((0, (9,) * kind.precision, -kind.scale)), kind)
+        return _between(column, pc.negate(most), most)
+    return _between(_stored(column), 1 - 10**kind.precision, 10**kind.precision - 1)
+
+
+def _between(values: pa.Array, least: Any, most: Any) -> pa.Array:
+    return pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+
+
+_WORD = 64
+_DAY = {unit: 86_400 * parts for unit, parts in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9))}
+"""Units of a day."""
 
 _STORED = {
     pa.string(): pa.binary(),

@@ -11,7 +11,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from transforms.list_files import File
+from transforms.list_files import File, InputError, short
 
 _ROWS = 1 << 14
 """Rows that are lists of Python's values at a time."""
@@ -39,9 +39,30 @@ _MEANT = {
 _MOST_DIGITS = 38
 
 
-def read_avro_schema(_: File, opened: pa.NativeFile) -> pa.Schema:
-    """Return the columns of the records; one of a type that is not read is a list of null, or a struct."""
-    return _schema(fastavro.block_reader(opened).writer_schema)
+def read_avro_schema(file: File, opened: pa.NativeFile) -> pa.Schema:
+    """Return the columns of the records; one of a type that is not read is a list of null, or a struct.
+
+    Raises:
+        InputError: a type contains itself. Rows of it have any depth, and a deep one would end the process.
+    """
+    written: Any = fastavro.block_reader(opened).writer_schema
+    if _is_recursive(written, frozenset()):
+        raise InputError(
+            f"input.path: {short(file.name)} has a type that contains itself; give files without such types."
+        )
+    return _schema(written)
+
+
+def _is_recursive(written: Any, around: frozenset[str]) -> bool:
+    """Return whether a type contains itself, or one of the named types around it."""
+    if isinstance(written, str):
+        return written in around
+    if isinstance(written, list):
+        return any(_is_recursive(each, around) for each in written)
+    inner = around | {written["name"]} if "name" in written else around
+    inside = [each["type"] for each in written.get("fields", ())]
+    inside += [written[key] for key in ("type", "items", "values") if key in written]
+    return any(_is_recursive(each, inner) for each in inside)
 
 
 def _schema(written: Any) -> pa.Schema:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from transforms.list_files import File, InputError, short
 from transforms.parse_texts import TEXT, parse_texts
-from transforms.read_lines import line_blocks
+from transforms.read_lines import MARK, line_blocks
 
 _QUOTED = r'(?s)^"(?:[^"]|"")*"$'
 _LINE_FEED, _QUOTE, _COMMA = b'\n",'
@@ -51,7 +51,7 @@ def read_csv(file: File, opened: pa.NativeFile, _: int, columns: Sequence[str]) 
 def _header(file: File, opened: pa.NativeFile) -> tuple[list[str], Iterator[bytes]]:
     """Return the names of the columns, and blocks of the lines after them."""
     blocks = line_blocks(file, opened)
-    first, feed, rest = next(blocks, b"").partition(b"\n")
+    first, feed, rest = next(blocks, b"").removeprefix(MARK).partition(b"\n")
     fields = _count(first)
     texts = split_lines(first + feed, fields, range(fields)) if first else []
     try:

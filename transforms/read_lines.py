@@ -20,8 +20,8 @@ _BLOCK = 1 << 22
 UNREADABLE = b'"'
 """A line that is none of CSV or JSON, in place of one that is too long."""
 
-_MARK = b"\xef\xbb\xbf"
-"""The byte order mark that some programs write in front of UTF-8."""
+MARK = b"\xef\xbb\xbf"
+"""The byte order mark that some programs write in front of UTF-8. It is part of the line."""
 
 
 def line_blocks(file: File, opened: pa.NativeFile) -> Iterator[bytes]:
@@ -30,10 +30,8 @@ def line_blocks(file: File, opened: pa.NativeFile) -> Iterator[bytes]:
     Which lines are too long follows from each of them alone, not from where blocks end.
     """
     stream = pa.CompressedInputStream(opened, "gzip") if file.path.endswith(GZIP) else opened
-    rest, skipping, first = b"", False, True
+    rest, skipping = b"", False
     while data := stream.read(_BLOCK):
-        if first:
-            data, first = data.removeprefix(_MARK), False
         if skipping:
             end = data.find(b"\n") + 1
             if not end:

@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.one_cluster.found import Promises, Result
-from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
+from pipelines.answers.answer import (
+    Answer,
+    Fact,
+    Figure,
+    Release,
+    Rows,
+    Table,
+    domain_of,
+    promises_of,
+    result_of,
+)
 from pipelines.answers.axis import Axis
 from pipelines.answers.maps import Plane, balls, close_up
 from pipelines.answers.picture import MOST_STRIPS, Picture, Row, Strip, strips
@@ -111,7 +121,13 @@ def answer(release: Release, rows: Rows) -> Answer:
             *certified(result, release),
         ),
         figures=_figures(release, result),
+        tables=() if few else (Table("The center", ("column", "value"), _by_column(release, result)),),
     )
+
+
+def _by_column(release: Release, result: Result) -> list[tuple[str, ...]]:
+    step, columns = domain_of(release)["step"], domain_of(release)["columns"]
+    return [(name, on_grid(at, step)) for name, at in zip(columns, result.center, strict=True)]
 
 
 def certified(result: Result, release: Release) -> tuple[Fact, ...]:

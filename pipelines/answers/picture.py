@@ -157,7 +157,7 @@ def listed(names: Sequence[str], what: str) -> tuple[list[str], str]:
     """Return names of rows and what they are; long names become numbers in the order of the table."""
     if all(len(name) <= _LONGEST for name in names):
         return list(names), what
-    return [str(number) for number in range(1, len(names) + 1)], f"{what} (row of the table)"
+    return [str(number) for number in range(1, len(names) + 1)], f"{what} (line of the table)"
 
 
 def short(names: Sequence[str]) -> list[str]:

@@ -72,13 +72,26 @@ class Counted:
 
 
 def counted(release: Mapping[str, Any]) -> Counted:
-    """Return what a plan or a release counts: rows, or with a unit the records of units."""
+    """Return what a plan or a release counts: rows, with a unit its records, or the records that rows are."""
     privacy = release.get("privacy", {})
-    return Counted("unit", _BY.get(privacy.get("keep"), "")) if privacy.get("unit") is not None else Counted()
+    if privacy.get("unit") is not None:
+        return Counted("unit", _BY.get(privacy.get("keep"), ""))
+    return Counted() if privacy.get("count") is None else Counted("record")
 
 
-def hides(neighbors: str, unit: str | None) -> str:
-    """Return a phrase for what a neighbor relation hides of rows, or of units if there are any."""
+def hides(neighbors: str, unit: str | None, count: str | None = None) -> str:
+    """Return a phrase for what a neighbor relation hides of rows, of units if there are any, or of records.
+
+    Args:
+        neighbors: name of the relation.
+        unit: column of the privacy unit.
+        count: column of how many records a row is.
+    """
+    if count is not None:
+        hidden = Counted("record").read(NEIGHBORS[neighbors])
+        return (
+            f"{hidden}; a row is as many records as {count} says, of which one is hidden, not the whole row"
+        )
     return Counted("row" if unit is None else "unit").read(NEIGHBORS[neighbors])
 
 

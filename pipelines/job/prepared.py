@@ -87,7 +87,7 @@ def _check_unused(given: RowsInput, count: str, keys: Sequence[str]) -> None:
     """Check that nothing but the count follows from the columns that the count is made of.
 
     A record more changes these columns of its row. If anything else of the row followed from them, all
-    records of the row would change with it.
+    records of the row would change with it. Joined columns all follow from the key of the join.
 
     Raises:
         ValueError: one sentence that names the field.
@@ -95,7 +95,10 @@ def _check_unused(given: RowsInput, count: str, keys: Sequence[str]) -> None:
     uses = given.uses()
     made_of = {count, *uses.pop(f"input.derive.{count}", ())}
     places = {"input.columns": given.columns, **uses, "group_by.columns": tuple(keys)}
-    if given.join is not None:
+    joined = set(_joined(given))
+    if given.join is not None and made_of & joined:
+        made_of |= {given.join.on, *joined}
+    elif given.join is not None:
         places["input.join.on"] = (given.join.on,)
     for place, names in places.items():
         used = next((name for name in names if name in made_of), None)
@@ -104,6 +107,11 @@ def _check_unused(given: RowsInput, count: str, keys: Sequence[str]) -> None:
                 f"{place} has {used}, of which input.count is made: with one record more it would change all "
                 "records of the row, so use it for the count alone."
             )
+    if _may_be_joined(given):
+        raise ValueError(
+            f"input.count is {count} and input.join has no columns: the count may be one of them, and then "
+            "nothing else may follow from its key, so give input.join.columns."
+        )
 
 
 def _made(given: Input) -> set[str]:

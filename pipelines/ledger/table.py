@@ -49,10 +49,10 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     """
     unit = f" A unit is all rows with one value of {ledger['unit']}." if ledger["unit"] else ""
     policy = ledger.get("policy")
-    hidden = hides(ledger["neighbors"], ledger["unit"]) if policy is None else SECRET_PAIRS
-    count = ledger.get("count")
-    of_rows = "" if count is None else f" A row is {count} records, of which one more or one less is hidden."
-    console.print(f"Hides {hidden}.{unit}{of_rows}")
+    hidden = (
+        hides(ledger["neighbors"], ledger["unit"], ledger.get("count")) if policy is None else SECRET_PAIRS
+    )
+    console.print(f"Hides {hidden}.{unit}")
     if policy is not None:
         absent = () if policy["policy"]["constraints"] else ("semantics",)
         given = [f"{key} {value}" for key, value in policy["policy"].items() if value and key not in absent]

@@ -167,7 +167,7 @@ def _guarantee(release: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "privacy": privacy,
         "hides": privacy["hides"],
-        "hides_less": privacy["hides"] != hides(privacy["neighbors"], privacy["unit"]),
+        "hides_less": privacy["hides"] != hides(privacy["neighbors"], privacy["unit"], privacy.get("count")),
         "one": one,
         "factor": number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
         "odds": f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
@@ -203,7 +203,8 @@ def _posterior(epsilon: float) -> str:
 
 def _unit(privacy: Mapping[str, Any]) -> str:
     if privacy["unit"] is None:
-        return "none: each row counts as one person"
+        one = "row" if privacy.get("count") is None else f"of the {privacy['count']} records of a row"
+        return f"none: each {one} counts as one person"
     order = privacy.get("order")  # earlier versions have none
     return f"{privacy['unit']}{counted({'privacy': privacy}).by}" + (f" (by {order})" if order else "")
 

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from contextlib import redirect_stderr
 from typing import Any
 
 import apache_beam as beam
@@ -20,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.options.pipeline_options_context import scoped_pipeline_options
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 
-from pipelines.console.quiet import quiet
+from pipelines.console.quiet import quiet, stderr_in
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -71,7 +70,7 @@ def make_options(runner: str, job: Job | QuestionsJob, extra: Sequence[str]) -> 
     runner = _check_runner(runner)
     complaint = io.StringIO()
     try:
-        with redirect_stderr(complaint), quiet():
+        with stderr_in(complaint), quiet():
             check_known(runner, extra)
             if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
                 raise JobError("--runner is given after --: give it before --.")

@@ -1,19 +1,17 @@
 """Run a Beam pipeline. Errors are reported without anything that depends on rows."""
 
 import errno
-import io
 import os
 import re
 import traceback
 from collections.abc import Callable
-from contextlib import redirect_stderr
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from core.errors import ShoalError, error_in
-from pipelines.console.quiet import quiet
+from pipelines.console.quiet import quiet, without_stderr
 from pipelines.errors import JobError, RunError
 from transforms.open_source import InputError
 
@@ -48,7 +46,7 @@ def submit(
     """
     pipeline = None
     try:
-        with quiet(), redirect_stderr(io.StringIO()):
+        with quiet(), without_stderr():
             pipeline = build()
             running = pipeline.run()
             started(running)

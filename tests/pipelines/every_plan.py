@@ -1,5 +1,6 @@
 """Every plan that a job can ask for: each task, method, aggregator, relation and policy."""
 
+import copy
 import itertools
 import os
 from collections.abc import Iterator, Mapping
@@ -218,7 +219,7 @@ def _with(job: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
         part = job
         for parent in parents:
             part = part[parent]
-        part.pop(last, None) if value is ... else part.__setitem__(last, value)
+        part.pop(last, None) if value is ... else part.__setitem__(last, copy.deepcopy(value))
     return job
 
 

@@ -215,7 +215,7 @@ def test_a_ledger_of_records_is_charged_by_runs_with_its_count_alone(bench, coun
     (entry,) = read_ledger(ledger).charges
     assert entry.epsilon == 1.0
     shown = bench.shoal("ledger", "show", ledger)
-    assert "A row is n records, of which one more or one less is hidden." in " ".join(shown.stdout.split())
+    assert "a row is as many records as n says, of which one is hidden" in " ".join(shown.stdout.split())
     whole = bench.run({**asked, "output": str(bench.folder / "whole")})
     assert whole.exit_code == 3
     assert "hide one of the records of a row, which n counts, but the job hides whole rows" in whole.stderr
@@ -242,6 +242,21 @@ def test_a_ledger_of_records_has_no_unit(fields: dict[str, Any], says: str) -> N
         new_ledger({**PROMISES, "count": "n", **fields}, "basic")
 
 
+def test_the_guarantee_is_that_of_a_record(bench, counted) -> None:
+    """A row of 1,000 records may lose a thousand times as much, so nothing may say that a row is hidden."""
+    asked = {**changes("statistics"), "params": {"measures": ["count"]}}
+    asked |= {"input.path": str(counted[0]), "input.count": "n"}
+    done = bench.run(asked)
+    assert done.exit_code == 0, done.stderr
+    release, page = bench.release(), (bench.folder / "out" / "report.html").read_text()
+    planned = " ".join(bench.shoal("plan", bench.write(bench.changed(asked))).stdout.split())
+    for text in (release["privacy"]["hides"], page, planned):
+        assert "one record more or one record less" in text
+    assert release["privacy"]["count"] == "n" and "If one record is removed" in page
+    for text in (*release["privacy"]["hides"].split(";"), page, planned, done.stdout):
+        assert "one row more" not in text and "each row counts" not in text.lower()
+
+
 def test_a_ledger_without_a_count_is_written_as_before() -> None:
     assert b"count" not in new_ledger(PROMISES, "basic").bytes()
 
@@ -255,6 +270,7 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert MOST_FILES * 2**32 * MOST_COPIES == 2**64
 
 
+KINDS = {"path": "/nowhere.parquet", "on": "kind"}
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"input.count": "w"}, "input.count: w is double in rows.parquet; give a column of integers"),
     ({"input.count": "m"}, "input.count: m is missing from rows.parquet"),
@@ -290,6 +306,20 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"input.count": "n", "input.join": {"path": "/nowhere.parquet", "on": "n"}},
         "input.join.on has n, of which input.count is made",
+    ),
+    ({"input.count": "n", "input.join": KINDS}, "input.join has no columns: the count may be one of them"),
+    (
+        {"input.count": "k", "input.where": "kind == 'a'", "input.join": {**KINDS, "columns": ["k"]}},
+        "input.where has kind, of which input.count is made",
+    ),
+    (
+        {
+            "input.count": "m",
+            "input.derive": {"m": "2 * k"},
+            "input.where": "v > 1",
+            "input.join": {**KINDS, "columns": ["k", "v"]},
+        },
+        "input.where has v, of which input.count is made",
     ),
     (
         {

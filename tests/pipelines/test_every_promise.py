@@ -23,7 +23,7 @@ from tests.measured.measures import MEASURES, NOT_MEASURED
 from tests.measured.reaching import REACHING, SMALLER
 from tests.measured.shapes import SHAPES
 from tests.measured.trials import Runs, Trial, allowed, measure, records_of, runs_of
-from transforms.split_groups import ReaderOfGroups
+from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 TRIALS = 60
 MOST = 5_000  # records
@@ -58,7 +58,7 @@ def broken_in_groups(case, plan, groups, trials):
     """Return how many runs break a promise, by group; records are split as in a run."""
     points = records_of(case, np.random.default_rng(7))
     block = Block(points, np.arange(len(points), dtype=np.uint64), None, groups)
-    reader = ReaderOfGroups(Given(), 3, points.shape[1], b"sixteen secrets.")
+    reader = ReaderOfGroups.one(Given(), GroupSplit(3, points.shape[1], b"sixteen secrets."))
     blocks = [
         [part for at, part in reader.blocks_of([block], range(3)) if at == number] for number in range(3)
     ]

@@ -114,7 +114,7 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
         "encrypted magic",
     ):
         assert {when for when, _ in found[name]} == {FOOTER}
-    assert "is encrypted; give a Parquet file" in found["encrypted footer"][0][1]
+    assert "is encrypted; give a file of Parquet" in found["encrypted footer"][0][1]
     late = {text for both in found.values() for when, text in both if when == LATER}
     assert "input.path: hostile.parquet can no longer be read, or is damaged." in late
 

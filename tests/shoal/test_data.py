@@ -1,6 +1,10 @@
 """Whatever rows are given as, they are stored as they are, or refused in one sentence."""
 
+import importlib
 import os
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +93,85 @@ def test_other_data_is_refused(data: Any, told: str, tmp_path: Path) -> None:
 
 def test_a_frame_of_pandas(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [1.5, None], "who": ["a", "b"], "odd": [1, "x"]}).set_index("who")
+    frame = pandas.DataFrame({"x": [1.5, None], "who": ["a", "b"], "odd": [1j, 2j]}).set_index("who")
     table = stored(frame, tmp_path, columns=["x"])
     assert table.to_pydict() == {"x": [1.5, None], "who": ["a", "b"]}
     with pytest.raises(JobError, match="data has a column 'odd'"):
         stored(frame, tmp_path, columns=["odd"])
+
+
+OBJECTS = [7, 3.5, 2**70, "a", "\ud800", b"b", Decimal("1E+80"), date(2020, 1, 2), None, {}, [1, 2]]
+TEXTS = ["7", "3.5", str(2**70), "a", None, "b'b'", "1E+80", "2020-01-02", None, "{}", "[1, 2]"]
+
+
+def test_an_object_of_pandas_is_a_text_whatever_the_others_are(tmp_path: Path) -> None:
+    """So neither the type nor an error follows from values."""
+    pandas = pytest.importorskip("pandas")
+    np = pytest.importorskip("numpy")
+    objects = [*OBJECTS, float("nan"), pandas.NA, pandas.NaT, np.int64(5), Silent(), 10**5000]
+    texts = [*TEXTS, None, None, None, "5", None, None]
+    alone = zip(([each] for each in objects), ([each] for each in texts), strict=True)
+    for number, (values, expected) in enumerate([(objects, texts), *alone]):
+        (tmp_path / str(number)).mkdir()
+        frame = pandas.DataFrame({"u": pandas.Series(values, dtype=object)})
+        table = stored(frame, tmp_path / str(number), input={"unit": "u"})
+        assert table.schema.field("u").type == pa.large_string()
+        assert table.column("u").to_pylist() == expected
+
+
+@pytest.mark.parametrize("values", [["a", 7, 3.5], [1, 2], ["a", "\ud800"]])
+def test_categories_of_objects_are_texts(tmp_path: Path, values: list[Any]) -> None:
+    pandas = pytest.importorskip("pandas")
+    kind = pandas.CategoricalDtype(pandas.Index(values, dtype=object))
+    frame = pandas.DataFrame({"u": pandas.Categorical.from_codes([0, 1, 1], dtype=kind)})
+    table = stored(frame, tmp_path, input={"unit": "u"})
+    assert table.schema.field("u").type == pa.large_string()
+    texts = [None if each == "\ud800" else str(each) for each in values]
+    assert table.column("u").to_pylist() == [texts[0], texts[1], texts[1]]
+
+
+def test_an_axis_of_objects_is_refused_by_its_dtype(tmp_path: Path) -> None:
+    """Of no rows, too; a column that the job does not name is not read."""
+    pandas = pytest.importorskip("pandas")
+    for values in ([1, 2], [1, "SECRET"], []):
+        frame = pandas.DataFrame({"x": pandas.Series(values, dtype=object)})
+        for job in ({"input": {"columns": ["x"]}}, {"questions": {"q": {"columns": ["x"]}}}):
+            with pytest.raises(JobError, match="'x' of Python objects, which are read as text: convert"):
+                stored(frame, tmp_path, **job)
+        assert stored(frame, tmp_path, input={"columns": ["y"]}).column("x").null_count == len(values)
+
+
+class Silent:
+    """An object that has no text."""
+
+    def __str__(self) -> str:
+        raise KeyError("SECRET")
+
+
+def test_a_time_that_parquet_cannot_store_is_null(tmp_path: Path) -> None:
+    whole, clock = pa.timestamp("s", "UTC"), pa.time32("s")
+    table = pa.table(
+        {
+            "t": pa.array([0, 2**63 - 1, -(2**63), None, (2**63 - 1) // 1000], pa.int64()).view(whole),
+            "c": pa.array([0, 86_400, -1, None, 86_399], pa.int32()).view(clock),
+        }
+    )
+    found = stored(table, tmp_path, columns=["t", "c"])
+    assert found.column("t").cast(pa.int64()).to_pylist() == [0, None, None, None, 2**63 - 1 - 807]
+    assert found.column("c").cast(pa.int32()).to_pylist() == [0, None, None, None, 86_399_000]
+    inside = pa.table({"odd": pa.array([[2**62]], pa.list_(whole)), "list": [[1]], "x": [1]})
+    assert stored(inside, tmp_path, columns=["x"]).column_names == ["x"]
+
+
+def test_no_error_has_another_in_its_traceback(tmp_path: Path) -> None:
+    """That of Arrow may quote a value."""
+    tables: list[Any] = [pa.table({"x": INTERVALS})]
+    with suppress(ImportError):
+        tables.append(importlib.import_module("pandas").DataFrame({"x": [1j]}))
+    for table in tables:
+        with pytest.raises(JobError) as refused:
+            stored(table, tmp_path, columns=["x"])
+        assert refused.value.__context__ is None
 
 
 def test_a_frame_of_polars(tmp_path: Path) -> None:

@@ -56,6 +56,26 @@ def test_groups_have_an_answer_each() -> None:
     assert release.error == release.answers["Ulm"].error
 
 
+def test_groups_of_a_question_have_an_answer_each() -> None:
+    """As those of a job that asks about them alone; also where an answer is no table."""
+    groups = {"group_by": {"columns": ["city"], "keys": ["Bern", "Ulm", "Rom"]}}
+    asked = {name: {**question, **groups} for name, question in QUESTIONS["questions"].items()}
+    release = shoal.run({**QUESTIONS, "questions": asked}, PEOPLE)
+    cities = PEOPLE.column("city").to_pylist()
+    for question, answer in release.answers.items():
+        assert list(answer.answers) == ["Bern", "Ulm", "Rom"]
+        assert str(answer).splitlines()[0] in str(release)
+        assert "Ulm" in answer._repr_html_()
+        for name, one in answer.answers.items():
+            own = AGES[np.array(cities) == name]
+            if question == "ages":
+                assert counts(one) == np.bincount(own // 10, minlength=10).tolist()
+            elif len(own):
+                assert one.result["value"] == pytest.approx(np.median(own), abs=3)
+            assert str(one)
+            assert "<h1" in one.report
+
+
 def test_a_table_in_parts_is_one_table() -> None:
     job = {**JOB, "privacy": {"epsilon": 100.0, "delta": 1e-9}, "params": {"cells": [10], "parts": 3}}
     job["params"]["method"] = "sparse"

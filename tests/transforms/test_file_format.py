@@ -35,6 +35,7 @@ from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_batches import read_batches
 from transforms.read_blocks import list_row_groups, read_in_memory
 from transforms.read_csv import split_lines
+from transforms.read_lines import MARK
 from transforms.split_units import Splitting, gather, split_rows
 
 SALT = bytes(range(16))
@@ -371,6 +372,12 @@ JSON_LINES = {
     b'{"x": 1e999, "t": "\\ud800"}': (None, None),
     b'{"x": 1, "t": "\xff"}': (None, None),
     b"[" * 5000: (None, None),
+    b'{"x": 8, "t": ' + b"[" * 99 + b"]" * 99 + b"}": (8.0, None),
+    b'{"x": 8, "t": ' + b"[" * 100 + b"]" * 100 + b"}": (None, None),
+    b'{"x": 8, "a": [' + b"{}, " * 200 + rb'{}], "t": "\\\"' + b"[" * 200 + b'"}': (8.0, '\\"' + "[" * 200),
+    b'{"x": 8, "a": "\\\\", "t": ' + b"[" * 100 + b"]" * 100 + b"}": (None, None),
+    MARK + b'{"x": 7, "t": "a"}': (7.0, "a"),
+    MARK * 2 + b'{"x": 7, "t": "a"}': (None, None),
     b'{"x": ' + b"1" * 5000 + b"}": (None, None),
     b'{"x": 4, "t": "\\u0000"}  ': (4.0, "\0"),
     b'{"a": {"x": 9}, "x": 5}{"x": 6}': (None, None),
@@ -379,14 +386,15 @@ JSON_LINES = {
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from([*JSON_LINES, b"", b" \t"]), max_size=8))
+@given(st.lists(st.sampled_from([*JSON_LINES, b"", b" \t", MARK]), max_size=8))
+@example(list(JSON_LINES))
 def test_a_line_of_json_that_is_no_object_leaves_out_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes]
 ) -> None:
     monkeypatch.setattr(read_lines, "_BLOCK", 9)
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines))
-    expected = [JSON_LINES[line] for line in lines if line.strip()]
+    path.write_bytes(b"\n".join(lines))
+    expected = [JSON_LINES[line] for line in lines if line.removeprefix(MARK).strip()]
     assert list(zip(*columns_of(path, {"x": NUMBER, "t": TEXT}), strict=True)) == expected
 
 
@@ -514,6 +522,49 @@ def test_texts_of_arrow_that_are_not_utf_8_are_no_damage(tmp_path: Path) -> None
         assert len(records(path, LINE, {"columns": ["x"], "unit": "u"})) == 2
 
 
+def of_decimals(kind: pa.DataType, *values: int) -> pa.Array:
+    stored = b"".join(value.to_bytes(kind.byte_width, "little", signed=True) for value in values)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(stored)])
+
+
+def of_ticks(kind: pa.DataType, *values: int) -> pa.Array:
+    return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+
+
+DAY = 86_400_000
+UNFIT = {
+    **{
+        f"decimals of {bits} bits": of_decimals(kind, 99_999, -99_999, 100_000, -100_000, -(2 ** (bits - 1)))
+        for bits, kind in (
+            (32, pa.decimal32(5, 2)),
+            (64, pa.decimal64(5, 2)),
+            (128, pa.decimal128(5, 2)),
+            (256, pa.decimal256(5, 2)),
+        )
+    },
+    "dates": of_ticks(pa.date64(), -DAY, DAY, DAY + 1, -1, 2**63 - 1),
+    "seconds": of_ticks(pa.time32("s"), 0, 86_399, 86_400, -1, 2**31 - 1),
+    "milliseconds": of_ticks(pa.time32("ms"), 0, DAY - 1, DAY, -1, -(2**31)),
+    "microseconds": of_ticks(pa.time64("us"), 0, DAY * 1_000 - 1, DAY * 1_000, -1, 2**63 - 1),
+    "nanoseconds": of_ticks(pa.time64("ns"), 0, DAY * 10**6 - 1, DAY * 10**6, -1, -(2**63)),
+    "dates of a dictionary": pa.DictionaryArray.from_arrays(
+        [0, 1, 2, 2, 2], of_ticks(pa.date64(), 0, DAY, 5)
+    ),
+}
+"""Columns of Arrow: two values that the type allows, and three that it does not."""
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_value_of_arrow_that_its_type_does_not_allow_is_null(tmp_path: Path, name: str) -> None:
+    """One such row changes no other and ends no run. A null stays null, also behind such a value."""
+    column = pa.chunked_array([UNFIT[name], pa.nulls(1, UNFIT[name].type)]).combine_chunks()
+    WRITERS[".feather"](pa.table({"c": column, "x": [1.0] * 6}), path := tmp_path / "a.arrow")
+    (found,) = (batch.column("c") for batch in read_batches(File(str(path), "a"), 0, ["c"], 9))
+    assert found.is_valid().to_pylist() == [True] * 2 + [False] * 4
+    assert found.slice(0, 2).to_pylist() == column.slice(0, 2).to_pylist()
+    assert len(records(path, LINE, {"columns": ["x"], "unit": "c"})) == 2
+
+
 def test_values_of_avro_that_python_does_not_have_are_no_error(tmp_path: Path) -> None:
     """A day beyond the year 9999, a decimal of too many digits, text that is not UTF-8."""
     told = [
@@ -551,6 +602,38 @@ def test_values_of_avro_that_python_does_not_have_are_no_error(tmp_path: Path) -
     assert batch["t"].view(pa.binary()).to_pylist() == [b"\xff", b"a"]
     assert batch["e"].to_pylist() == ["p", "q"]
     assert "n is list" in refusal(tmp_path, "n")
+
+
+def holding(kind: Any, name: str = "L") -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": "n", "type": kind}]}
+
+
+ITSELF = {
+    "in a union": ["null", holding(["null", "L"])],
+    "in an array": holding({"type": "array", "items": "L"}),
+    "in a map": {"type": "array", "items": holding({"type": "map", "values": "L"})},
+    "in another": holding({"type": "map", "values": holding(["null", "L"], "M")}),
+    "the row": ["null", "row"],
+}
+"""Types by where they contain themselves."""
+
+
+@pytest.mark.parametrize("name", ITSELF)
+def test_a_type_of_avro_that_contains_itself_is_refused(tmp_path: Path, name: str) -> None:
+    """Also if no job uses it. Every row is read as a whole, and a deep one would end the process."""
+    fields = [{"name": "x", "type": "double"}, {"name": "l", "type": ITSELF[name]}]
+    with (tmp_path / "a.avro").open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, [])
+    assert "a.avro has a type that contains itself" in refusal(tmp_path, "x")
+
+
+def test_a_type_of_avro_may_occur_twice(tmp_path: Path) -> None:
+    kinds = {"x": "double", "a": {**holding("long"), "namespace": "n"}, "b": "n.L"}
+    fields = [{"name": name, "type": kind} for name, kind in kinds.items()]
+    with (tmp_path / "a.avro").open("wb") as file:
+        schema = {"type": "record", "name": "row", "fields": fields}
+        fastavro.writer(file, schema, [{"x": 1.0, "a": {"n": 1}, "b": {"n": 2}}])
+    assert len(records(tmp_path / "a.avro", LINE, {"columns": ["x"]})) == 1
 
 
 def long(value: int) -> bytes:

@@ -6,6 +6,8 @@ _FORMATS = "tests/transforms/test_file_format.py"
 _LINES = Selection((_FORMATS,), "leaves_out_itself or are_split or is_bounded")
 _TEXTS = Selection((_FORMATS,), "whatever_the_others")
 _SAME = Selection((_FORMATS,), "same_rows")
+_ALLOWED = Selection((_FORMATS,), "its_type_does_not_allow")
+_DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store")
 _REFUSED = Selection((_FORMATS,), "refused")
 
 READING = (
@@ -53,8 +55,16 @@ READING = (
         12,
         "transforms/read_json_lines.py",
         "a line of many brackets ends a run",
-        "except (ValueError, RecursionError):",
-        "except ValueError:",
+        "_depth(line) > _MOST_DEEP",
+        "False",
+        _LINES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_json_lines.py",
+        "the mark in front of a line is left out of the first one alone",
+        'line.removeprefix(MARK) for line in block.split(b"\\n")',
+        'line for line in block.removeprefix(MARK).split(b"\\n")',
         _LINES,
     ),
     Mutant(
@@ -92,6 +102,30 @@ READING = (
     ),
     Mutant(
         12,
+        "transforms/read_arrow.py",
+        "one value that its type does not allow ends a run",
+        "_stored(column).validate(full=True)",
+        "column.validate(full=True)",
+        _ALLOWED,
+    ),
+    Mutant(
+        12,
+        "transforms/read_arrow.py",
+        "a value that its type does not allow is read",
+        "pc.less_equal(values, most)",
+        "pc.is_valid(values)",
+        _ALLOWED,
+    ),
+    Mutant(
+        12,
+        "transforms/read_avro.py",
+        "a row of a type that contains itself may be of any depth",
+        "return written in around",
+        "return False",
+        Selection((_FORMATS,), "contains_itself"),
+    ),
+    Mutant(
+        12,
         "transforms/list_files.py",
         "the same rows are read twice, in two formats",
         "if len(first) > 1:",
@@ -121,5 +155,29 @@ READING = (
         "pa.concat_batches([part])  # which copies\n    _check_version(file)",
         "pa.concat_batches([part])  # which copies",
         Selection((_FORMATS,), "written_during"),
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "the type of a column of objects follows from its values",
+        "return pa.array([_text(value) for value in values.astype(object)], pa.large_binary()).view(_TEXT)",
+        "return pa.array(values, from_pandas=True)",
+        _DATA,
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "an axis of objects is refused by its values",
+        "_check_axes(objects, job)",
+        "_check_axes([n for n, v in columns if n in objects and any(isinstance(e, str) for e in v)], job)",
+        _DATA,
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "one time that milliseconds do not hold ends a run",
+        "_is_written(_without_seconds(table.select(fit)), path)",
+        "_is_written(table.select(fit), path)",
+        _DATA,
     ),
 )

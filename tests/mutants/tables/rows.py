@@ -168,6 +168,14 @@ READY = (
     ),
     Mutant(
         12,
+        "pipelines/job/prepared.py",
+        "a joined count follows from an axis",
+        "made_of |= {given.join.on, *joined}",
+        "pass",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
         "pipelines/ledger/policy.py",
         "a ledger of records admits runs of whole rows",
         "if job.count != count:",
