@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,14 @@ from core.errors import InvalidValue
 
 MOST_KEYS = 1 << 22
 """Most public keys: each of them gets noise."""
+
+_KNOWN: dict[str, tuple[str, ...]] = {}
+"""Labels by their text; see `unpack`."""
+
+_MOST_KNOWN = 4
+
+_AT_ONCE = 1 << 14
+"""Labels that are parsed at one time."""
 
 _LARGEST = 1 << 31
 """Most groups of a unit, and most rows of a unit in a group."""
@@ -42,15 +49,28 @@ class Grouping:
         return _unpickled, (self.columns, pack(self.labels), self.times)
 
 
-def pack(labels: Sequence[str] | None) -> str | None:
+def pack(labels: tuple[str, ...] | None) -> str | None:
     """Return labels as one text, which takes a fraction of their memory; JSON escapes every line end."""
-    return None if labels is None else "\n".join(labels)
+    if labels is None:
+        return None
+    text = "\n".join(labels)
+    _shared(text, labels)
+    return text
 
 
-@lru_cache(maxsize=4)
 def unpack(text: str | None) -> tuple[str, ...] | None:
     """Return the labels of `pack`: a process has one copy of them, however many steps it runs."""
-    return None if text is None else tuple(text.split("\n") if text else ())
+    return None if text is None else _shared(text, None)
+
+
+def _shared(text: str, labels: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the labels of a text that this process has, or else the given ones or those in the text."""
+    known = _KNOWN.get(text)
+    if known is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN.setdefault(text, labels or tuple(text.split("\n") if text else ()))
+    return known
 
 
 def _unpickled(columns: tuple[str, ...], text: str | None, times: tuple[str | None, ...]) -> Grouping:
@@ -90,12 +110,15 @@ class Contributions:
             )
 
 
-def key_columns(labels: Sequence[str | bytes], grouping: Grouping) -> dict[str, NDArray[Any]]:
+def key_columns(labels: Sequence[str | bytes] | NDArray[Any], grouping: Grouping) -> dict[str, NDArray[Any]]:
     """Return the values of the key columns: integers, booleans, text, or times where truncated."""
     columns: list[list[Any]] = [[] for _ in grouping.columns]
-    for label in labels:
-        for values, value in zip(columns, json.loads(label), strict=True):
-            values.append(value)
+    for first in range(0, len(labels), _AT_ONCE):
+        some = labels[first : first + _AT_ONCE]
+        texts = [label.decode() if isinstance(label, bytes) else label for label in some]
+        keys = json.loads(f"[{','.join(texts)}]")
+        for values, more in zip(columns, zip(*keys, strict=True), strict=True):
+            values.extend(more)
     found: dict[str, NDArray[Any]] = {}
     for name, time, values in zip(grouping.columns, grouping.times, columns, strict=True):
         if time is not None:

@@ -9,7 +9,6 @@ They follow from the job alone, never from rows, in this order:
 3. An order, and a column in an expression or of a join, must have a type in the job.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from core.domain import Grid
 from core.times import Times
 from transforms.file_format import WITHOUT_TYPES
 from transforms.group_keys import GroupKeys
+from transforms.key_labels import values_of
 from transforms.list_files import File, InputError, short
 from transforms.parse_texts import DATE, INTEGER, NUMBER, TEXT, TIME, TRUTH
 from transforms.preparation import Preparation
@@ -66,7 +66,7 @@ def used_types(
     uses += [(unit, TEXT)] if unit is not None and unit not in columns else []
     uses += [(count, INTEGER)] if count is not None else []
     if groups is not None:
-        keys = [_of_keys(groups, place) for place in range(len(groups.columns))]
+        keys = _of_keys(groups)
         uses += [(name, kind) for name, kind in zip(groups.columns, keys, strict=True) if name not in columns]
     found: dict[str, pa.DataType | None] = {}
     for name, kind in uses:
@@ -82,13 +82,14 @@ def _of_axis(axis: int, exact: bool, times: Times | None) -> pa.DataType:
     return pa.timestamp("ns" if times.tick == "ns" else "us", "UTC" if times.zoned else None)
 
 
-def _of_keys(groups: GroupKeys, place: int) -> pa.DataType:
-    if groups.truncate[place] is not None:
-        return TIME
-    values = [json.loads(label)[place] for label in groups.labels or ()]
-    if values and all(isinstance(value, bool) for value in values):
-        return TRUTH
-    return INTEGER if values and all(type(value) is int for value in values) else TEXT
+def _of_keys(groups: GroupKeys) -> list[pa.DataType]:
+    """Return the type of each key column."""
+    kinds: list[set[type]] = [set() for _ in groups.columns]
+    for keys in values_of(groups.labels or ()):
+        for found, values in zip(kinds, zip(*keys, strict=True), strict=True):
+            found.update(map(type, values))
+    named = [TRUTH if kind == {bool} else INTEGER if kind == {int} else TEXT for kind in kinds]
+    return [kind if unit is None else TIME for kind, unit in zip(named, groups.truncate, strict=True)]
 
 
 def give_types(

@@ -1,6 +1,5 @@
 """Read the key columns of groups: text, integers, booleans, dates, or times cut to a day, hour or month."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -13,11 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.grouping import pack, unpack
-from transforms.key_labels import LONGEST, UNITS, Truncate
+from transforms.key_labels import LONGEST, UNITS, Truncate, values_of
 from transforms.list_files import File, InputError, short
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _HOUR = 24
+
+_ESCAPED = np.array([code < 0x20 or code in b'"\\' for code in range(256)])
+"""Which bytes JSON escapes."""
 
 _DENSE = 4
 """Numbers are counted in a table of at most so many places a row, and otherwise sorted."""
@@ -47,20 +49,23 @@ class GroupKeys:
         return _unpickled, (self.columns, self.truncate, pack(self.labels))
 
     @cached_property
-    def _numbers(self) -> dict[bytes, int]:
-        return {label.encode(): number for number, label in enumerate(self.labels or ())}
-
-    @cached_property
     def public(self) -> Labels | None:
         """The public keys as labels, shape (groups,)."""
-        return None if self.labels is None else np.array(list(self._numbers), dtype=np.bytes_)
+        return None if self.labels is None else _fixed(pa.array(self.labels, pa.large_binary()))
+
+    @cached_property
+    def _ordered(self) -> tuple[Labels, Ints]:
+        """The public keys in ascending order, and their numbers."""
+        public = np.empty(0, "S1") if self.public is None else self.public
+        order = np.argsort(public, kind="stable")
+        return public[order], order
 
     def read(self, batch: pa.RecordBatch) -> tuple[Ints, Labels]:
         """Return the group of each row, -1 for none, shape (n,), and the labels that these number.
 
-        Python handles each distinct key of the batch once.
+        Labels are made once for each distinct key of the batch, and not as objects of Python.
         """
-        codes, texts = np.zeros(batch.num_rows, np.int64), [b"["]
+        codes, texts = np.zeros(batch.num_rows, np.int64), pa.array([b"["], pa.large_binary())
         missing = np.zeros(batch.num_rows, dtype=np.bool_)
         for place, (column, unit) in enumerate(zip(self.columns, self.truncate, strict=True)):
             number, values = _distinct(batch.column(column), unit)
@@ -68,23 +73,31 @@ class GroupKeys:
             joined = codes * max(1, len(values)) + np.maximum(number, 0)
             used, codes = _renumbered(joined, len(texts) * max(1, len(values)))
             before, here = np.divmod(used, max(1, len(values)))
-            if not values:  # no row has a value
+            if not len(values):  # no row has a value
                 return np.full(batch.num_rows, -1, dtype=np.int64), np.empty(0, "S1")
-            comma = b"," if place else b""
-            texts = [
-                texts[i] + comma + values[j] for i, j in zip(before.tolist(), here.tolist(), strict=True)
-            ]
-        labels = [text + b"]" for text in texts]
-        if self.labels is None:
-            number_of = np.array([i if len(label) <= LONGEST else -1 for i, label in enumerate(labels)])
-            kept = np.array([label if len(label) <= LONGEST else b"" for label in labels], dtype=np.bytes_)
+            texts = _joined(texts.take(pa.array(before)), b"," if place else b"", values.take(pa.array(here)))
+        labels = _joined(texts, b"]")
+        lengths = pc.binary_length(labels).to_numpy(zero_copy_only=False)
+        if self.public is None:
+            number_of = np.where(lengths <= LONGEST, np.arange(len(labels)), -1)
+            kept = _fixed(_shorter(labels, LONGEST))
         else:
-            number_of = np.array([self._numbers.get(label, -1) for label in labels])
-            kept = self.public if self.public is not None else np.empty(0, "S1")
+            number_of, kept = self._numbers(labels), self.public
         groups = np.full(batch.num_rows, -1, dtype=np.int64)
         if len(labels):
-            groups[~missing] = number_of.astype(np.int64)[codes[~missing]]
+            groups[~missing] = number_of[codes[~missing]]
         return groups, kept
+
+    def _numbers(self, labels: pa.Array) -> Ints:
+        """Return the numbers of labels among the public keys, -1 for another one."""
+        ordered, numbers = self._ordered
+        if not len(ordered):
+            return np.full(len(labels), -1)
+        sought = _fixed(_shorter(labels, ordered.itemsize), ordered.itemsize)
+        order = np.argsort(sought)  # a search in ascending order stays in near memory
+        place = np.empty(len(sought), dtype=np.int64)
+        place[order] = np.minimum(np.searchsorted(ordered, sought[order]), len(ordered) - 1)
+        return np.where(ordered[place] == sought, numbers[place], -1)
 
 
 @lru_cache(maxsize=4)
@@ -131,16 +144,18 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
 
 def _check_public(keys: GroupKeys, schema: pa.Schema) -> None:
     """Check that each public key is one that a row can have: others would be groups that are always empty."""
-    values = json.loads(f"[{','.join(keys.labels or ())}]")
-    for place, (column, unit) in enumerate(zip(keys.columns, keys.truncate, strict=True)):
+    kinds = []
+    for column, unit in zip(keys.columns, keys.truncate, strict=True):
         kind = schema.field(column).type
-        fits, needed = _kind_of_keys(kind, unit)
-        for _, value in dict.fromkeys((type(key[place]), key[place]) for key in values):  # True equals 1
-            if not fits(value):
-                raise InputError(
-                    f"group_by.keys has {short(repr(value))} for {short(column)}, which is "
-                    f"{short(str(kind))} in the files; its keys are {needed}."
-                )
+        kinds.append((column, kind, *_kind_of_keys(kind, unit)))
+    for values in values_of(keys.labels or ()):
+        for place, (column, kind, fits, needed) in enumerate(kinds):
+            for _, value in dict.fromkeys((type(key[place]), key[place]) for key in values):  # True equals 1
+                if not fits(value):
+                    raise InputError(
+                        f"group_by.keys has {short(repr(value))} for {short(column)}, which is "
+                        f"{short(str(kind))} in the files; its keys are {needed}."
+                    )
 
 
 def _kind_of_keys(kind: pa.DataType, unit: Truncate | None) -> tuple[Callable[[object], bool], str]:
@@ -216,7 +231,7 @@ def _renumbered(numbers: Ints, below: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
-def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, list[bytes]]:
+def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, pa.Array]:
     """Return the number of each row's value, -1 for a null, and the JSON of each distinct value."""
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -225,27 +240,74 @@ def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, list[bytes
         numbers = np.full(len(column), -1, dtype=np.int64)
         numbers[held] = place
         named = np.datetime_as_string(times.view(f"datetime64[{UNITS[unit or 'day']}]"))
-        return numbers, [f'"{name}"'.encode() for name in named]
+        return numbers, _joined(b'"', pa.array(named.tolist(), pa.large_binary()), b'"')
     encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
-    indices = pc.fill_null(pc.cast(encoded.indices, pa.int64()), -1).to_numpy(zero_copy_only=False)
-    names = _json(encoded.dictionary)
     # Values may have one text, and a dictionary of a file may hold one twice, or a null.
-    first: dict[bytes | None, int] = {}
-    place = np.array([-1 if name is None else first.setdefault(name, len(first)) for name in names] + [-1])
-    return place[indices], [name for name in first if name is not None]
+    names = _json(encoded.dictionary).dictionary_encode()
+    place = np.append(_places(names.indices), -1)
+    return place[_places(encoded.indices)], names.dictionary
 
 
-def _json(values: pa.Array) -> list[bytes | None]:
+def _places(indices: pa.Array) -> Ints:
+    """Return the indices of a dictionary, -1 for a null."""
+    filled = pc.fill_null(pc.cast(indices, pa.int64()), -1)
+    return np.asarray(filled.to_numpy(zero_copy_only=False))
+
+
+def _json(values: pa.Array) -> pa.Array:
     """Return each value as JSON. Bytes of a text that are not UTF-8 are replaced: rows must not fail."""
-    if pa.types.is_integer(values.type):
-        return [None if value is None else b"%d" % value for value in values.to_pylist()]
-    if pa.types.is_boolean(values.type):
-        return [None if value is None else b"true" if value else b"false" for value in values.to_pylist()]
-    texts = pc.cast(values, pa.large_binary()).to_pylist()
-    return [
+    if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
+        return pc.cast(pc.cast(values, pa.large_string()), pa.large_binary())
+    texts = pc.cast(values, pa.large_binary())
+    if _plain(texts):
+        return _joined(b'"', texts, b'"')
+    named = [
         None if text is None else encode_basestring(text.decode("utf-8", "replace")).encode()
-        for text in texts
+        for text in texts.to_pylist()
     ]
+    return pa.array(named, pa.large_binary())
+
+
+def _plain(texts: pa.Array) -> bool:
+    """Return whether all texts are UTF-8 and have no character that JSON escapes."""
+    data = _bytes(texts)
+    if (_ESCAPED[data]).any():
+        return False
+    try:
+        pc.cast(texts, pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _bytes(texts: pa.Array) -> NDArray[np.uint8]:
+    """Return the bytes of all texts in order, which are large binaries."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return np.empty(0, np.uint8)
+    first, last = np.frombuffer(offsets, np.int64)[[texts.offset, texts.offset + len(texts)]]
+    return np.frombuffer(data, np.uint8)[first:last]
+
+
+def _joined(*parts: pa.Array | bytes) -> pa.Array:
+    """Return texts end to end; bytes are the same for all."""
+    texts = [pa.scalar(part, pa.large_binary()) if isinstance(part, bytes) else part for part in parts]
+    return pc.binary_join_element_wise(*texts, pa.scalar(b"", pa.large_binary()))
+
+
+def _shorter(labels: pa.Array, longest: int) -> pa.Array:
+    """Return labels with an empty one in place of each that has more bytes."""
+    empty = pa.scalar(b"", pa.large_binary())
+    return pc.if_else(pc.less_equal(pc.binary_length(labels), longest), labels, empty)
+
+
+def _fixed(labels: pa.Array, width: int = 0) -> Labels:
+    """Return labels as an array of numpy, by default as wide as the longest of them, and at least 1."""
+    lengths = pc.binary_length(labels).to_numpy(zero_copy_only=False)
+    width = width or max(1, int(lengths.max(initial=1)))
+    found = np.zeros((len(labels), width), dtype=np.uint8)
+    found[np.arange(width) < lengths[:, None]] = _bytes(labels)
+    return found.view(f"S{width}")[:, 0]
 
 
 def _times(column: pa.Array, unit: Truncate) -> Ints:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 Truncate = Literal["day", "hour", "month"]
@@ -16,6 +16,10 @@ UNITS: dict[Truncate, str] = {"day": "D", "hour": "h", "month": "M"}
 
 LONGEST = 256
 """Most bytes of a label. Rows with longer keys are left out, so that no key takes much memory."""
+
+
+_AT_ONCE = 1 << 14
+"""Labels that are parsed at one time."""
 
 
 def label_of(values: Sequence[KeyValue]) -> str:
@@ -33,3 +37,9 @@ def product_of(lists: Sequence[Sequence[KeyValue]], most: int) -> list[str]:
     if many > most:
         raise ValueError(f"group_by.keys has {many:,} combinations: there may be at most {most:,}.")
     return [label_of(values) for values in itertools.product(*lists)]
+
+
+def values_of(labels: Sequence[str]) -> Iterator[list[list[KeyValue]]]:
+    """Yield the values of keys, some keys at a time: those of all would take much memory."""
+    for first in range(0, len(labels), _AT_ONCE):
+        yield json.loads(f"[{','.join(labels[first : first + _AT_ONCE])}]")

@@ -1,6 +1,6 @@
 """The round of statistics: exact totals of each group, and one release of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -76,7 +76,7 @@ class TotalsByGroup:
             key = np.zeros(1, np.int64)
             totals = self._noisy(aggregate, key, {}, noise)
             return Totals(totals, self.reading, self._ranks(aggregate, key, noise))
-        shards = aggregate.split(self.parts)
+        shards = [aggregate] if self.parts == 1 else aggregate.split(self.parts)
         return Groups.joined([self.release_part(i, shard, state, noise) for i, shard in enumerate(shards)])
 
     def release_part(self, number: int, aggregate: GroupTotals, state: None, noise: Noise) -> Groups:
@@ -102,7 +102,8 @@ class TotalsByGroup:
     ) -> Groups:
         """Release what is asked of groups, given their keys and labels, and totals that are known."""
         totals = self._noisy(aggregate, keys, known, noise)
-        return Groups(labels, totals, self.reading, grouping, self._ranks(aggregate, keys, noise))
+        named = replace(grouping, labels=None)  # the table has its own, and all of them take much memory
+        return Groups(labels, totals, self.reading, named, self._ranks(aggregate, keys, noise))
 
     def _found(self, aggregate: GroupTotals, noise: Noise) -> tuple[Any, dict[int, Any]]:
         """Release which private groups there are, and the totals that this shows, by quantity."""

@@ -319,7 +319,7 @@ class Groups:
         A measure of the i-th column has the name `mean_i`, and without i where there is one column. Quantiles
         also have `..._low` and `..._high`, the ends of their intervals; see `Value`.
         """
-        found = key_columns(self.labels.tolist(), self.grouping)
+        found = key_columns(self.labels, self.grouping)
         for measure, axis in self.reading.names():
             name = self.reading.column_name(measure, axis)
             rank = self.reading.rank(measure, axis)

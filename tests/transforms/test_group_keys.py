@@ -62,6 +62,20 @@ def test_keys_are_the_values_of_the_row(rows, encoded, shuffle):
     assert keys_of(batch, columns, labels=public) == listed
 
 
+def test_odd_texts_and_longer_keys():
+    """Bytes that are not UTF-8, texts that JSON escapes, and keys longer than every public one."""
+    texts = [b"a", b"\xff", b"\xfe", b'"', b"\x1f", b"\x7f", "\u00fc".encode(), b"a" * 9, None]
+    column = pa.array(texts, pa.binary()).view(pa.string())
+    read = [None if text is None else [text.decode("utf-8", "replace")] for text in texts]
+    for rows in (range(len(texts)), [0, 5, 6, 7, 8], [0, 7]):
+        batch = pa.record_batch({"t": column.take(pa.array(rows))})
+        wanted = [read[row] for row in rows]
+        assert keys_of(batch, ["t"]) == wanted
+        for public in (('["b"]', '["a"]'), ('["\ufffd"]', '["\\""]'), ('["\u00fc"]',)):
+            listed = [key if key is not None and label_of(key) in public else None for key in wanted]
+            assert keys_of(batch, ["t"], labels=public) == listed
+
+
 SECONDS = st.integers(-(10**10), 10**10)
 
 
@@ -206,3 +220,4 @@ def test_pickles_share_their_labels(labels):
     )
     assert one == other == grouping and first == keys
     assert one.labels is other.labels is first.labels and first is second
+    assert labels is None or one.labels == labels
