@@ -6,11 +6,19 @@ import sys
 import threading
 import warnings
 
+import pytest
+
 from pipelines.console.quiet import quiet, stderr_in, without_stderr
 
 
 def state() -> tuple[object, ...]:
     return logging.root.manager.disable, list(warnings.filters), sys.stderr
+
+
+@pytest.fixture(autouse=True)
+def logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let logs through, which a command that ran before in this process may have suppressed for good."""
+    monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)
 
 
 def test_what_the_first_thread_suppresses_stays_until_the_last_one_has_ended() -> None:
