@@ -102,7 +102,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     columns = domain_of(release)["columns"]
     error = promises_of(Promises, release).count_error
     within = "" if error is None else f"within {error:,} of the truth, with probability {confidence(release)}"
-    lines = tuple(f"{name} {on_grid(at, step)}" for name, at in zip(columns, result.center, strict=True))
+    center = [(name, on_grid(at, step)) for name, at in zip(columns, result.center, strict=True)]
+    lines = tuple(map(" ".join, center))
     few = len(columns) <= _FEW_AXES
     return Answer(
         headline=(
@@ -121,13 +122,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             *certified(result, release),
         ),
         figures=_figures(release, result),
-        tables=() if few else (Table("The center", ("column", "value"), _by_column(release, result)),),
+        tables=() if few else (Table("The center", ("column", "value"), center),),
     )
-
-
-def _by_column(release: Release, result: Result) -> list[tuple[str, ...]]:
-    step, columns = domain_of(release)["step"], domain_of(release)["columns"]
-    return [(name, on_grid(at, step)) for name, at in zip(columns, result.center, strict=True)]
 
 
 def certified(result: Result, release: Release) -> tuple[Fact, ...]:

@@ -47,9 +47,9 @@ def promises(release: Release) -> list[str]:
     promised, records = promises_of(Promises, release), _records(release)
     groups = _grouped(release)
     each, sentences = " of each group" if groups else "", []
-    truth = (
-        "the truth" if release.get("contributions") is None else "that of the rows that contributions keeps"
-    )
+    truth, quantile = "the truth", "the true quantile"
+    if release.get("contributions") is not None:
+        truth = quantile = "that of the rows that contributions keeps"
     if promised.count_error is not None:
         sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
@@ -68,7 +68,7 @@ def promises(release: Release) -> list[str]:
     if promised.rank_error is not None:
         sentences.append(
             f"Each quantile{each} is within {promised.rank_error:,} {records.many} of its rank, and its "
-            f"interval holds {truth.replace('the truth', 'the true quantile')}."
+            f"interval holds {quantile}."
         )
     if promised.extreme_error is not None:
         sentences.append(
