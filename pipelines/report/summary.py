@@ -110,7 +110,8 @@ def _kept(release: Mapping[str, Any]) -> tuple[Fact, ...]:
         return ()
     bounds = release.get("contributions")
     if bounds is None:
-        return (Fact("kept", (counted(release).by.removeprefix(", by "),)),)
+        by = counted(release).by.removeprefix(", by ")
+        return (Fact("kept", (by,)),) if by else ()  # a function gets all rows of a unit
     return (
         Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {bounds['rows']:,} rows in each",)),
     )

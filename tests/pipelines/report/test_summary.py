@@ -75,6 +75,13 @@ def test_the_terminal_says_what_of_a_unit_is_in_the_answer(bench, given, kept):
     assert ("of that of the rows that contributions keeps" in " ".join(planned.split())) == bool(more)
 
 
+def test_a_function_gets_all_rows_of_a_unit_so_nothing_is_said_of_what_was_kept():
+    release, rows = release_of("sample_and_aggregate-0")
+    release = {**release, "privacy": {**release["privacy"], "unit": "who", "keep": None}}
+    lines = summary(release, TASKS["sample_and_aggregate"].answers.answer(release, rows))
+    assert not any(line.startswith("kept") for line in lines)
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_terminal_says_of_every_answer_how_far_off_it_may_be(task):
     release, rows = release_of(f"{task}-0")
