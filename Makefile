@@ -35,10 +35,10 @@ $(INSTALLED): requirements-dev.txt pyproject.toml
 	@touch $@
 
 # A part that cannot be had is named, and its tests are skipped; with CI=true they fail.
-engines: install ## fetch what the engine tests run on, once: Flink, its job server, Prism, fake-gcs-server, Airflow
+engines: install ## fetch what the engine tests run on, once: Flink, its job server, Prism, Airflow, servers of object storage
 	-@$(BIN)/python -m tests.engines.fetch
 
-demo: install ## find the densest small region of the world's airports, privately
+demo: install ## ask several questions about the world's airports, privately
 	$(BIN)/shoal demo
 
 test: install ## lint, types, import contracts, documentation, then the fast tests: a few minutes, and no engine
@@ -70,6 +70,7 @@ bench-pass: install ## cost of one pass against plain numpy, and over prepared r
 
 bench-ordered: install ## quantiles, interior points and ranges against their peers
 	$(BIN)/python -m tests.benchmarks.ordered
+	$(BIN)/python -m tests.benchmarks.intervals
 	$(BIN)/python -m tests.benchmarks.ranges
 	$(BIN)/python -m tests.benchmarks.rectangles
 
@@ -116,8 +117,8 @@ format: install ## put the code in its canonical form
 	$(BIN)/ruff format .
 
 lock: install ## rewrite the locks from pyproject.toml; LOCKFLAGS=--upgrade takes newer versions
-	$(COMPILE) --extra demo --extra gcp --output-file requirements.txt > /dev/null
-	$(COMPILE) --extra demo --extra gcp --extra dev --output-file requirements-dev.txt > /dev/null
+	$(COMPILE) --extra demo --extra gcp --extra s3 --extra azure --output-file requirements.txt > /dev/null
+	$(COMPILE) --extra demo --extra gcp --extra s3 --extra azure --extra dev --output-file requirements-dev.txt > /dev/null
 
 clean: ## remove .venv and everything that was made
 	rm -rf .venv build demo-out bench-out *.egg-info .*_cache .hypothesis

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
+import numpy as np
+
 from core.errors import InvalidValue
 
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
+_USABLE = np.array([order for order in _ORDERS if order > 1.01])  # nearer to 1 the conversion is not stable
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant
 _NEGLIGIBLE = 5e-5  # of epsilon, and part of it: what composition must be able to gain before it is computed
 _KNOWN = 1024  # results that are kept: methods that are compared begin with the same shares
@@ -132,16 +135,18 @@ class Accountant(StrEnum):
 
 @dataclass(frozen=True)
 class Spend:
-    """Total of a run: epsilon at the run's delta, and the accountants that proved it together.
+    """Total of a run: its epsilon and delta, and the accountants that proved them together.
 
     Args:
         epsilon: what is spent; infinite where delta does not suffice.
         accountants: how it was added up; none where nothing could be proven.
+        delta: what is spent; 0 where pure draws were added up, whatever the run may spend.
         order: of a Rényi filter.
     """
 
     epsilon: float
     accountants: tuple[Accountant, ...] = ()
+    delta: float = 0.0
     order: float | None = None
 
     @property
@@ -166,16 +171,17 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     do one after the other (Lyu 2022). Without additive deltas, zCDP alone (epsilon^2 / 2 for a pure
     mechanism) is tried too. The smallest counts.
 
-    A few pure draws are summed, since no accountant could gain anything. All k of them have their largest
-    loss at once with probability P >= 2^-k (randomized response). So if they spend e in all, their true
-    epsilon at delta is at least e + ln(1 - delta / P). This takes none of the imports that cost a second.
+    A few draws are summed, since no accountant could gain anything. All k of them have their largest loss at
+    once with probability P >= 2^-k (randomized response). So if they spend e in all, their true epsilon at
+    delta is at least e + ln(1 - delta / P). This takes none of the imports that cost a second.
 
     Args:
         mechanisms: every draw of the run.
         delta: total delta; the mechanisms' own deltas are taken from it first.
 
     Returns:
-        The spend; epsilon is infinite where delta does not suffice.
+        The spend. Its epsilon is infinite where delta does not suffice. Its delta is that of the mechanisms
+        alone where they are added up, and all of delta otherwise.
     """
     own = sum(m.delta for m in mechanisms)
     left = delta - own
@@ -183,27 +189,33 @@ def spend(mechanisms: Sequence[Mechanism], delta: float) -> Spend:
     rho = sum(m.rho for m in mechanisms)
     if left < 0 or (rho > 0 and left <= 0):
         return Spend(math.inf)
-    basic = Spend(sum(pure), (Accountant.BASIC,))
+    basic = Spend(sum(pure), (Accountant.BASIC,), own)
     few = len(pure) <= 1 or left * 2 ** min(len(pure), 60) <= _NEGLIGIBLE * min(1.0, basic.epsilon)
     if left == 0 or (few and rho == 0):
         return basic if rho == 0 else Spend(math.inf)
     if rho == 0:
-        candidates = [basic, Spend(_pld(tuple(pure), left), (Accountant.PLD,))]
+        candidates = [basic, Spend(_pld(tuple(pure), left), (Accountant.PLD,), delta)]
     else:
         joint = _zcdp(rho, left / 2)
-        candidates = [
-            Spend(_pld((*pure, joint), left / 2), (Accountant.PLD, Accountant.ZCDP)),
-            Spend(sum(pure) + _zcdp(rho, left), (Accountant.BASIC, Accountant.ZCDP)),
-        ]
+        candidates = [Spend(sum(pure) + _zcdp(rho, left), (Accountant.BASIC, Accountant.ZCDP), delta)]
+        if _least((*pure, joint), left / 2) < candidates[0].epsilon:
+            composed = _pld((*pure, joint), left / 2)
+            candidates.append(Spend(composed, (Accountant.PLD, Accountant.ZCDP), delta))
     if own == 0:
         total = rho + sum(e**2 / 2 for e in pure)
-        candidates.append(Spend(_zcdp(total, left), (Accountant.ZCDP,)))
+        candidates.append(Spend(_zcdp(total, left), (Accountant.ZCDP,), delta))
     return min(candidates, key=lambda s: s.epsilon)
+
+
+def _least(epsilons: Sequence[float], delta: float) -> float:
+    """Return what `_pld` finds at least; see `spend`."""
+    lost = delta * 2 ** min(len(epsilons), 60)
+    return sum(epsilons) + math.log1p(-lost) if lost < 1 else 0.0
 
 
 @lru_cache(_KNOWN)
 def _pld(epsilons: tuple[float, ...], delta: float) -> float:
-    # Imported here, as below: it takes a second, and basic composition settles a few pure draws.
+    # Imported here: it takes a second, and sums settle a few draws.
     from dp_accounting import dp_event, privacy_accountant
     from dp_accounting.pld import pld_privacy_accountant
 
@@ -220,12 +232,16 @@ def _pld(epsilons: tuple[float, ...], delta: float) -> float:
 
 @lru_cache(_KNOWN)
 def _zcdp(rho: float, delta: float) -> float:
-    from dp_accounting import dp_event
-    from dp_accounting.rdp import rdp_privacy_accountant
+    """Return epsilon at delta > 0 of a rho-zCDP mechanism.
 
-    accountant = rdp_privacy_accountant.RdpAccountant(_ORDERS)
-    accountant.compose(dp_event.ZCDpEvent(rho))
-    return float(accountant.get_epsilon(delta))
+    The least of rho a + ln(1 - 1 / a) - ln(delta a) / (a - 1) over Rényi orders a (Canonne, Kamath and
+    Steinke 2020, Proposition 12). It is 0 where 1 - exp(-rho a) < delta^2 for one of them, because total
+    variation is then below delta (Bretagnolle and Huber 1978). dp-accounting finds the same.
+    """
+    if delta**2 + math.expm1(-rho * _ORDERS[0]) > 0:
+        return 0.0
+    bounds = rho * _USABLE + np.log1p(-1 / _USABLE) - np.log(delta * _USABLE) / (_USABLE - 1)
+    return max(0.0, float(bounds.min()))
 
 
 def calibrate(budget: Budget, build: Callable[[float], Sequence[Mechanism]]) -> float:

@@ -1,6 +1,7 @@
 """The finite universe X^d: bounds, step, and conversion between data units and integer grid steps."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidValue
+from core.geography import FAR, RADIUS, STRETCH, Geography
 from core.times import Times
 
 Points = NDArray[np.int64]
@@ -20,8 +22,8 @@ _MAX_WIDE = 2**62  # points of an axis: keys are int64, and twice a point plus a
 _EXACT = 2**53  # up to here float64 holds every whole number
 
 
-def distances_squared(points: Points, center: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the squared L2 distances of points (n, d) from a center (d,), shape (n,), exact in int64."""
+def distances_squared(points: Points, center: NDArray[Any]) -> NDArray[Any]:
+    """Return the squared L2 distances of points (n, d) from a center (d,), shape (n,), exact for int64."""
     moved = points - center
     return np.asarray(np.einsum("ij,ij->i", moved, moved))
 
@@ -54,6 +56,8 @@ class Grid:
         ball: optional public L2 ball; points outside it are moved radially onto it.
         times: what the points are where axes are of dates or timestamps. Such an axis has the bounds 0 and n,
             and the step is 1.
+        geography: what the points are where the columns are latitude and longitude; see `on_earth`. Data
+            units are then degrees for places and metres for lengths, while bounds are in metres.
 
     Raises:
         InvalidValue: a value is out of range, or the universe is too large.
@@ -64,6 +68,7 @@ class Grid:
     step: float
     ball: Ball | None = None
     times: Times | None = None
+    geography: Geography | None = None
 
     def __post_init__(self) -> None:
         if not self.lower or len(self.lower) != len(self.upper):
@@ -103,6 +108,17 @@ class Grid:
         if self.ball is not None:
             self.check_distances()
             self._check_ball(self.ball)
+
+    @classmethod
+    def on_earth(cls, geography: Geography) -> "Grid":
+        """Return the universe of a region of the Earth.
+
+        Raises:
+            InvalidValue: the step is too fine or too large for it.
+        """
+        ends = [(low * geography.step, high * geography.step) for low, high in geography.extents]
+        lower, upper = zip(*ends, strict=True)
+        return cls(lower, upper, geography.step, geography=geography)
 
     def _excess(self) -> InvalidValue | None:
         """Return in what the universe exceeds float64 coordinates and int64 distances, if it does."""
@@ -193,6 +209,11 @@ class Grid:
         return len(self.lower)
 
     @property
+    def columns(self) -> int:
+        """Number of columns that become the axes."""
+        return self.dimension if self.geography is None else 2
+
+    @property
     def extents(self) -> tuple[int, ...]:
         """Largest grid coordinate of each axis, in steps."""
         if self.wide:
@@ -221,16 +242,24 @@ class Grid:
     def bounding_radius(self) -> int:
         """Radius about `bounding_center` that holds all grid points that a record can have, in steps."""
         if self.ball is None:
-            return math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
+            box = math.isqrt(sum((extent - extent // 2) ** 2 for extent in self.extents)) + 1
+            return box if self.geography is None else min(box, self._radius_of_sphere(self.geography))
         # Half a step per axis for the point and for the center, and one for what float64 rounds.
         rounding = math.sqrt(self.dimension) + 1
         return math.ceil(min(self.ball.radius / self.step + rounding, self.diameter + 1))
+
+    def _radius_of_sphere(self, geography: Geography) -> int:
+        """Return a radius about `bounding_center` that holds all points of the sphere, in steps."""
+        if geography.flat:
+            return self.diameter + 1
+        middle = [low + at * self.step for low, at in zip(self.lower, self.bounding_center, strict=True)]
+        return math.ceil((RADIUS + math.hypot(*middle)) / self.step + math.sqrt(self.dimension) / 2)
 
     def quantize(self, values: NDArray[Any]) -> Points:
         """Clamp finite values to the bounds (and the ball) and round them to the grid.
 
         Args:
-            values: shape (n, d), data units, all finite; for a wide grid see `quantize_axis`.
+            values: shape (n, columns), data units, all finite; for a wide grid see `quantize_axis`.
 
         Returns:
             Shape (n, d), int64 steps.
@@ -238,6 +267,8 @@ class Grid:
         if self.wide:
             axes = [self.quantize_axis(values[:, axis], axis) for axis in range(self.dimension)]
             return np.stack(axes, axis=1)
+        if self.geography is not None:
+            values = self.geography.place(values)
         low = np.asarray(self.lower)
         clamped = np.clip(values, low, np.asarray(self.upper))
         if self.ball is not None:
@@ -256,6 +287,13 @@ class Grid:
         clamped /= self.step
         np.rint(clamped, out=clamped)
         return np.asarray(np.clip(clamped.astype(np.int64), 0, np.asarray(self.extents)))
+
+    def outside(self, values: NDArray[Any], axis: int) -> NDArray[np.bool_]:
+        """Return which values of a column, in data units, are not within its bounds; NaN may be either."""
+        if self.geography is not None:
+            return self.geography.outside(values, axis)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((values < self.lower[axis]) | (values > self.upper[axis]))
 
     def serves_floats(self, axis: int) -> bool:
         """Whether float64 holds every whole number between the bounds of an axis, and every distance."""
@@ -289,12 +327,46 @@ class Grid:
             above += (rest > half) | ((rest == half) & (above % np.uint64(2) == 1))
         return np.asarray(np.minimum(above.astype(np.int64), extent))
 
-    def restore(self, steps: NDArray[np.int64]) -> NDArray[Any]:
-        """Return grid points (..., d) in data units: floats, or exact int64 or uint64 if the grid is wide."""
+    def onto(self, steps: NDArray[Any]) -> NDArray[np.float64]:
+        """Return points (n, d), in steps, moved onto the sphere if the grid is one."""
+        if self.geography is None:
+            return steps
+        low = np.asarray(self.lower)
+        return np.asarray((self.geography.onto(low + steps * self.step) - low) / self.step)
+
+    def restore(self, steps: NDArray[Any]) -> NDArray[Any]:
+        """Return grid points (..., d) in data units: floats, or exact int64 or uint64 if the grid is wide.
+
+        With geography, these are latitudes and longitudes, of shape (..., 2).
+        """
         if not self.wide:
-            return np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step
+            placed = np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step
+            return placed if self.geography is None else self.geography.locate(placed)
         axes = [self.restore_axis(steps[..., axis], axis) for axis in range(self.dimension)]
         return np.stack(axes, axis=-1)
+
+    def restore_ball(self, center: NDArray[np.int64], radius: int) -> tuple[tuple[float, ...], float]:
+        """Return center and radius of a ball, in grid steps, in data units."""
+        if self.geography is None:
+            return tuple(self.restore(center).tolist()), radius * self.step
+        middle, wide = self.geography.cap(np.asarray(self.lower) + center * self.step, radius * self.step)
+        return tuple(middle.tolist()), wide
+
+    def place_ball(self, center: Sequence[float], radius: float) -> tuple[NDArray[np.float64], float]:
+        """Return center and radius of a ball, in data units, in steps, which may lie between grid points."""
+        at, wide = np.asarray(center, dtype=np.float64), radius
+        if self.geography is not None:
+            at, wide = self.geography.ball(center, radius)
+        return (at - np.asarray(self.lower)) / self.step, wide / self.step
+
+    @property
+    def stretch(self) -> float:
+        """How many times more a ratio of true lengths may be than that of the same lengths on the grid."""
+        return 1.0 if self.geography is None else STRETCH
+
+    def shows(self, radius: float) -> bool:
+        """Return whether `stretch` holds for balls of a radius in data units."""
+        return self.geography is None or self.geography.flat or radius <= FAR
 
     def restore_axis(self, steps: NDArray[np.int64], axis: int) -> Whole:
         """Return points of an axis of a wide grid, shape (n,), in data units, as exact int64 or uint64."""

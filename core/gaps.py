@@ -108,6 +108,24 @@ class Runs:
         )
 
 
+def rank_ends(runs: Runs, total: int, offset: int, up: int, down: int) -> tuple[Ints, Ints]:
+    """Return the lowest and the highest rank of the points of each run; see `rank_scores`."""
+    offset = min(max(offset, -_FAR), _FAR)
+
+    def rank(below: Ints) -> Ints:
+        # Counts are cut off where their products would wrap. A record still moves them by at most 1.
+        above = np.minimum(total - below, MOST_RECORDS)
+        return np.asarray(offset + up * np.minimum(below, MOST_RECORDS) - down * above)
+
+    return rank(runs.below), rank(runs.upto)
+
+
+def distances(ends: tuple[Ints, Ints], aim: int = 0) -> Ints:
+    """Return the distance of a rank from each range of ranks, given the lowest and the highest of each."""
+    low, high = ends
+    return np.asarray(np.maximum(0, np.maximum(low - aim, aim - high)))
+
+
 def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints:
     """Score the points of each run by minus the distance of their ranks from rank 0; scores are at most 0.
 
@@ -129,11 +147,4 @@ def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints
         up: weight of a record below a point, at most 2^28.
         down: weight of a record above a point, at most 2^28.
     """
-    offset = min(max(offset, -_FAR), _FAR)
-
-    def rank(below: Ints) -> Ints:
-        # Counts are cut off where their products would wrap. A record still moves them by at most 1.
-        above = np.minimum(total - below, MOST_RECORDS)
-        return np.asarray(offset + up * np.minimum(below, MOST_RECORDS) - down * above)
-
-    return np.asarray(-np.maximum(0, np.maximum(rank(runs.below), -rank(runs.upto))))
+    return -distances(rank_ends(runs, total, offset, up, down))

@@ -122,6 +122,7 @@ def plan_groups(plan_one: PlanOne, budget: Budget, changes: int, copies: int) ->
     draft = GroupedPlan(each, part, changes, copies, spent)
     if changes == 1:
         return draft
-    apart = Spend(changes * spent.epsilon, (*spent.accountants, Accountant.GROUP))
+    cost = Cost(spent.epsilon, spent.delta).grouped(changes)
+    apart = Spend(cost.epsilon, (*spent.accountants, Accountant.GROUP), min(cost.delta, budget.delta))
     total = min(spend(draft.mechanisms, budget.delta), apart, key=lambda each: each.epsilon)
     return GroupedPlan(each, part, changes, copies, total)

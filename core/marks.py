@@ -27,16 +27,17 @@ Length = Annotated[float, Mark.LENGTH]
 Point = Annotated[tuple[Position, ...], Mark.AXES]
 PointBetween = Annotated[tuple[Between, ...], Mark.AXES]
 
-Change = Callable[[Mark, int, Any], Any]
-"""Takes the mark of a value, the number of its axis and the value; returns another value."""
+Change = Callable[[Mark, int | None, Any], Any]
+"""Takes the mark of a value, the number of its axis, if it has one, and the value; returns another value."""
 
 
-def translate(kind: Any, value: Any, change: Change, axis: int = 0) -> Any:
+def translate(kind: Any, value: Any, change: Change, axis: int | None = None) -> Any:
     """Return a value with every marked number in it changed. None stays.
 
-    A number is on axis 0, or on that of its place in the innermost tuple of `Mark.AXES` that it is in. A
-    dataclass whose marks depend on its values has a static method `marks`, which takes the values of its
-    fields by name and returns the axis and the marks by field.
+    A number is on the axis of its place in the innermost tuple of `Mark.AXES` that it is in. Outside of all,
+    a point is on axis 0, and a distance may be one in all axes. A dataclass whose marks depend on its values
+    has a static method `marks`, which takes the values of its fields by name and returns the axis and the
+    marks by field.
 
     Args:
         kind: the type of the value, such as a dataclass with marked fields.
@@ -67,7 +68,7 @@ def translate(kind: Any, value: Any, change: Change, axis: int = 0) -> Any:
     return value
 
 
-def _fields(kind: type[Any], value: Mapping[str, Any], change: Change, axis: int) -> dict[str, Any]:
+def _fields(kind: type[Any], value: Mapping[str, Any], change: Change, axis: int | None) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     if hasattr(kind, "marks"):
         axis, marks = kind.marks(value)

@@ -50,9 +50,10 @@ def filter_spend(charges: Sequence[Charge], budget: Budget, order: float | None)
     Returns:
         The spend. Its epsilon is a sum over the runs, and infinite where delta does not suffice.
     """
+    used, _ = filter_delta(charges, budget, order)
     if order is None:
-        return Spend(_basic(charges, budget), (Accountant.BASIC,))
-    return Spend(_renyi(charges, budget, order), (Accountant.RENYI,), order)
+        return Spend(_basic(charges, budget), (Accountant.BASIC,), used)
+    return Spend(_renyi(charges, budget, order), (Accountant.RENYI,), used, order)
 
 
 def filter_delta(charges: Sequence[Charge], budget: Budget, order: float | None) -> tuple[float, float]:

@@ -220,5 +220,7 @@ def _joint(draws: Sequence[Sequence[Mechanism]], deltas: Sequence[float], delta:
     together = spend([draw for each in draws for draw in each], delta)
     if len(draws) == 1:
         return together
-    apart = math.fsum(spend(each, own).epsilon for each, own in zip(draws, deltas, strict=True))
-    return min(together, Spend(apart, (Accountant.QUESTIONS,)), key=lambda each: each.epsilon)
+    each = [spend(own, part) for own, part in zip(draws, deltas, strict=True)]
+    epsilon, used = math.fsum(one.epsilon for one in each), math.fsum(one.delta for one in each)
+    apart = Spend(epsilon, (Accountant.QUESTIONS,), used)
+    return min(together, apart, key=lambda total: total.epsilon)

@@ -17,7 +17,7 @@ from pipelines.ledger.commands import ledger
 
 app = typer.Typer(
     name="shoal",
-    help="Find small clusters in personal data, with differential privacy, as Apache Beam pipelines.",
+    help="Answer questions about personal data with differential privacy, as Apache Beam pipelines.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -25,10 +25,31 @@ app = typer.Typer(
 
 app.add_typer(ledger, name="ledger")
 
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"shoal {version('shoal')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version, and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
 _DOCTYPE = len(b"<!doctype html>")
 
 
-JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: gs://... or a local path.")]
+JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: a URL or a local path.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as privacy.epsilon=2."),
@@ -91,21 +112,70 @@ def run(
 
 
 @app.command()
+def init(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task; `shoal schema` has all of them.")],
+    rows: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="The input: a file, a folder or a glob.")
+    ] = None,
+) -> None:
+    """Print a first job with comments, from names and types of the columns of a file. Reads no rows."""
+    with exit_codes():
+        from pipelines.choose.first_job import first_job
+
+        print_lines(*first_job(task, rows))
+
+
+@app.command()
 def plan(
     job: JobFile,
     overrides: Overrides = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    solve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Plan with the smallest privacy.epsilon, params.target or params.blocks that keeps --for.",
+        ),
+    ] = None,
+    promise: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="PROMISE=VALUE",
+            help="With --solve: a promise and the most it may be. With --sweep: the name of the one to draw.",
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(metavar="KEY=LOW..HIGH", help="Draw promised and typical errors by the value of a key."),
+    ] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROWS[:SHAPE]",
+            help="Run it on made-up rows with real noise, and show what comes out beside what is promised.",
+        ),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With --sweep: write the curve as a page with pictures."),
+    ] = None,
 ) -> None:
     """Show the plan of a job: its rounds, its noise, its promises and what is left of its ledger.
 
     Reads no rows. What would keep a run from starting here is told on standard error.
     """
     with exit_codes():
-        from pipelines.console.printable import as_json, finite, printable, terminal
-        from pipelines.job.job import load_job
-        from pipelines.looks import look_at_plan
+        import logging
 
-        described, show, refusals = look_at_plan(load_job(job, overrides or []))
+        from pipelines.choose.options import look
+        from pipelines.console.printable import as_json, finite, printable, terminal
+        from pipelines.job.text import read_job_text
+
+        logging.disable(logging.CRITICAL)  # Beam logs where it is imported
+        described, show, refusals = look(
+            read_job_text(job, overrides or []), solve, promise, sweep, simulate, html
+        )
         if json:
             typer.echo(as_json(finite(described), indent=2))
         else:
@@ -177,6 +247,27 @@ def report(
 
 
 @app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A job file, a release.json, or the folder of one.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Compare two jobs or releases: what is asked, what is planned, and which changes noise explains."""
+    with exit_codes():
+        import logging
+
+        from pipelines.compare.compare import compare, read_side, show_comparison
+        from pipelines.console.printable import as_json, finite, printable, terminal
+
+        logging.disable(logging.CRITICAL)  # Beam logs where it is imported
+        found = compare(read_side(a), read_side(b))
+        if json:
+            typer.echo(as_json(finite(found), indent=2))
+        else:
+            show_comparison(printable(found), terminal(sys.stdout.isatty()))
+
+
+@app.command()
 def screen(
     release: Annotated[
         str,
@@ -200,20 +291,31 @@ def screen(
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON schema of the job file."""
+def schema(
+    task: Annotated[
+        str | None, typer.Argument(metavar="[TASK]", help="The task. Without it, the schema is of all tasks.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the JSON schema of the jobs of TASK.")] = False,
+) -> None:
+    """Print the keys of the jobs of a task with defaults and meaning, or the JSON schema of all jobs."""
     with exit_codes():
         from pipelines.console.printable import as_json
-        from pipelines.job.job import schema as job_schema
+        from pipelines.job.schema import schema as job_schema
+        from pipelines.job.schema import schema_of_task
 
-        typer.echo(as_json(job_schema(), indent=2))
+        if task is None or json:
+            typer.echo(as_json(job_schema() if task is None else schema_of_task(task), indent=2))
+        else:
+            from pipelines.job.keys import show_keys
+
+            print_lines(*show_keys(task))
 
 
 @app.command()
 def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the files of the demo.")] = "demo-out",
 ) -> None:
-    """Find the densest small region of the world's airports with differential privacy."""
+    """Ask several questions about the world's airports with differential privacy."""
     with exit_codes():
         from pipelines.demo import write_demo
         from pipelines.job.job import load_job
@@ -225,12 +327,21 @@ def demo(
 
 
 def _with_beam(module: str) -> Any:
-    """Import a module of pipelines.run, and Beam with it, which logs during its import."""
+    """Import a module of pipelines.run, and Beam with it, which logs during its import.
+
+    What an import makes stays until the end, so looking for garbage in it takes time, and finds none.
+    """
+    import gc
     import logging
     from importlib import import_module
 
     logging.disable(logging.CRITICAL)
-    return import_module(f"{__package__}.run.{module}")
+    gc.disable()
+    try:
+        return import_module(f"{__package__}.run.{module}")
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:

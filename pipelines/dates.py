@@ -8,9 +8,11 @@ import numpy as np
 
 from core.domain import Grid
 from core.errors import InvalidValue
+from core.geography import Geography
 from core.instants import TICKS, UNITS
 from core.marks import Mark, translate
 from core.times import Times
+from pipelines.quantities import Quantity, significant
 
 _LARGE, _SHOWN = 1000, tuple(unit for unit in UNITS if unit != "week")
 """From so many of its unit on, a duration is shown in a larger one; but not in weeks."""
@@ -19,7 +21,7 @@ _LONG = 10 * TICKS["D"]
 """A plot that is longer has days as labels."""
 
 
-class Instant(float):
+class Instant(Quantity):
     """A position in steps that shows itself as the date or timestamp that it is."""
 
     text: str
@@ -41,8 +43,12 @@ class Instant(float):
     def __repr__(self) -> str:
         return self.text
 
+    def shown(self, digits: int) -> str:
+        """See `Quantity.shown`."""
+        return self.text
 
-class Span(float):
+
+class Span(Quantity):
     """A distance in steps that shows itself as the duration that it is."""
 
     times: Times
@@ -73,6 +79,11 @@ class Span(float):
 
     def __repr__(self) -> str:
         return self.times.length(float(self))
+
+    def shown(self, digits: int) -> str:
+        """See `Quantity.shown`."""
+        amount, unit = self.parts
+        return f"{significant(amount, digits)} {unit}"
 
 
 class TimeColumn(str):
@@ -114,7 +125,7 @@ def times_of(domain: Mapping[str, Any]) -> Times | None:
     Raises:
         InvalidValue: a bound or the step is not what it must be.
     """
-    if not has_text(domain):
+    if not has_text(domain) or domain.get("geography") is not None:
         return None
     return Times.of(domain["lower"], domain["upper"], domain["step"])
 
@@ -125,7 +136,10 @@ def grid_of(domain: Mapping[str, Any]) -> Grid:
     Raises:
         InvalidValue: it is not one.
     """
-    lower, upper, times = domain["lower"], domain["upper"], times_of(domain)
+    lower, upper = domain["lower"], domain["upper"]
+    if domain.get("geography") is not None:
+        return Grid.on_earth(Geography.of(lower, upper, domain["step"]))
+    times = times_of(domain)
     if times is None and isinstance(domain["step"], str):
         allowed = "between numbers it must be a number"
         raise InvalidValue("step", domain["step"], allowed, f"is {domain['step']!r}")
@@ -150,7 +164,8 @@ def as_text(kind: Any, value: Any, times: Times | None) -> Any:
     return value if times is None else translate(kind, value, partial(_text, times))
 
 
-def _text(times: Times, mark: Mark, axis: int, value: float) -> str | float:
+def _text(times: Times, mark: Mark, axis: int | None, value: float) -> str | float:
+    axis = axis or 0
     if mark is Mark.LENGTH:
         return times.length(value) if np.isfinite(value) else value
     return value if times.lower[axis] is None else times.position(value, axis, mark is Mark.BETWEEN)
@@ -177,8 +192,8 @@ def written_steps(kind: Any, value: Any, grid: Grid, field: str) -> Any:
     return translate(kind, value, partial(_written, times, field))
 
 
-def _written(times: Times, field: str, mark: Mark, axis: int, value: Any) -> Any:
-    axis = min(axis, len(times.lower) - 1)  # whoever takes the list refuses one that is too long
+def _written(times: Times, field: str, mark: Mark, axis: int | None, value: Any) -> Any:
+    axis = min(axis or 0, len(times.lower) - 1)  # whoever takes the list refuses one that is too long
     number = times.lower[axis] is None
     if isinstance(value, str) == number:
         shown = times.written if mark is Mark.LENGTH else times.position(0, axis)
@@ -189,7 +204,8 @@ def _written(times: Times, field: str, mark: Mark, axis: int, value: Any) -> Any
     return _steps(times, field, mark, axis, value)
 
 
-def _steps(times: Times, field: str, mark: Mark, axis: int, value: Any) -> Any:
+def _steps(times: Times, field: str, mark: Mark, axis: int | None, value: Any) -> Any:
+    axis = axis or 0
     if not isinstance(value, str):
         return value
     if mark is Mark.LENGTH:

@@ -1,4 +1,4 @@
-"""The demo: find where the world's airports are densest, with differential privacy."""
+"""The demo: several questions about the world's airports, with differential privacy."""
 
 import json
 import os
@@ -13,14 +13,43 @@ from pipelines.storage.locate import absolute
 from transforms.extras import needs
 
 _JOB = """\
-# The smallest region that holds about 1,500 of the world's airports.
-task: one_cluster
-input:
-  path: {points}
-  columns: [lat, lon]
-domain: {{lower: [-90, -180], upper: [90, 180], step: 0.01}}   # degrees on a plane
-privacy: {{epsilon: 1.0, delta: 1.0e-6, neighbors: add_or_remove_one}}
-params: {{target: 1500}}
+# Five questions about the world's airports, with one budget, in one run.
+input: {{path: {points}}}
+privacy: {{epsilon: 3.0, delta: 1.0e-6, neighbors: add_or_remove_one}}
+questions:
+  by_country:          # how many airports has each country? Those with too few are not named
+    task: statistics
+    columns: [lat]
+    domain: {{lower: [-90], upper: [90], step: 0.01}}
+    group_by: {{columns: [country], keys: private}}
+    params: {{measures: [count]}}
+    checks: 0
+  latitudes:           # south of which latitudes are a tenth, a half and nine tenths of them?
+    task: quantiles
+    columns: [lat]
+    domain: {{lower: [-90], upper: [90], step: 0.01}}
+    params: {{probabilities: [0.1, 0.5, 0.9]}}
+    checks: 0
+  hot_spot:            # which is the smallest region with about 1,500 of them?
+    task: one_cluster
+    columns: [lat, lon]
+    domain: {{geography: wgs84}}   # distances on the Earth, in metres
+    params: {{target: 1500}}
+    checks: 0
+    share: 2
+  centers:             # which eight places are near to all of them?
+    task: k_means
+    columns: [lat, lon]
+    domain: {{geography: wgs84}}
+    params: {{k: 8}}
+    checks: 0
+  cover:               # which three regions of about 1,500 each hold the most?
+    task: k_cover
+    columns: [lat, lon]
+    domain: {{geography: wgs84}}
+    params: {{k: 3, target: 1500}}
+    checks: 0
+    share: 3
 output: {output}
 """
 

@@ -1,13 +1,13 @@
 """Errors of jobs. Each problem is one sentence: the field, its value, and what is allowed."""
 
 from collections.abc import Sequence
-from types import UnionType
-from typing import Any, ClassVar, Union, get_args, get_origin
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidValue, ShoalError
 from pipelines.console.printable import CONTROL
+from pipelines.nearest import meant, models_in, nearest_path
 
 _TYPES = {
     "string": "text (in quotes, where YAML would read it as something else)",
@@ -63,9 +63,15 @@ class RunError(ShoalError, RuntimeError):
 
 
 def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Return one sentence for each problem that pydantic found in a value of `model`."""
+    """Return one sentence for each problem that pydantic found in a value of `model`.
+
+    A key that is missing is not told where another one was probably mistyped for it.
+    """
     problems: dict[str, dict[str, None]] = {}  # a field of a union type has one problem per type
     found = error.errors()
+    unknown = [_path(problem) for problem in found if problem["type"] == "extra_forbidden"]
+    mistyped = [_instead(path, model) for path in unknown]
+    found = [each for each in found if each["type"] != "missing" or tuple(_path(each)) not in mistyped]
     places = [_path(problem) for problem in found]
     for problem, place in zip(found, places, strict=True):
         if any(len(other) > len(place) and other[: len(place)] == place for other in places):
@@ -78,12 +84,19 @@ def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     ]
 
 
+_CODE = ("params", "code")
+
+
 def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
     """Check that no text in a job has control characters, which could control a terminal.
+
+    The code of a function is shown nowhere, and has lines.
 
     Raises:
         JobError: a text has one.
     """
+    if tuple(path) == _CODE:
+        return
     if isinstance(value, str) and CONTROL.search(value):
         raise JobError(
             f"{_name(path)} is {quoted(value)}: it has control characters, which no text in a job may have."
@@ -105,9 +118,10 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     value = quoted(problem["input"])
     kind = problem["type"]
     if kind == "extra_forbidden":
-        parent = _model_at(model, path[:-1])
+        parent, instead = _model_at(model, path[:-1]), _instead(path, model)
         keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
-        return f"{name} is not a known key: {keys} {', '.join(parent.model_fields)}", ""
+        asked = meant(None if instead is None else _name(instead))
+        return f"{name} is not a known key{asked}: {keys} {', '.join(parent.model_fields)}", ""
     # lists of fixed length: all of them in a job are pairs
     if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
         where = path if kind == "too_long" else path[:-1]
@@ -134,6 +148,11 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     if allowed is None:
         return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
     return f"{name} is {value}", allowed
+
+
+def _instead(path: Sequence[str | int], model: type[BaseModel]) -> tuple[str, ...] | None:
+    """Return the path of the key that was probably meant by an unknown one; None where none is near."""
+    return nearest_path(path, model, _model_at(model, path[:-1]).model_fields)
 
 
 def _path(problem: Any) -> list[str | int]:
@@ -163,8 +182,5 @@ def _model_at(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseMod
     for part in path:
         if isinstance(part, int):  # the field of the list gave the model of its entries
             continue
-        kinds = [model.model_fields[part].annotation]
-        while any(get_origin(kind) in (Union, UnionType, tuple) for kind in kinds):
-            kinds = [inner for kind in kinds for inner in get_args(kind) or (kind,)]
-        model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+        model = next(models_in(model.model_fields[part].annotation))
     return model

@@ -14,7 +14,8 @@ from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
-from pipelines.plan import check_part, describe, describe_groups, make_plan, notes, show
+from pipelines.notes import notes
+from pipelines.plan import check_part, describe, describe_groups, make_plan, show
 from pipelines.tried_bounds import describe_bounds
 
 
@@ -76,6 +77,7 @@ def of_all_groups(each: Mapping[str, Any], job: GroupsJob, plan: GroupedPlan) ->
         "keep": job.keep,
         "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
+        "spent_delta": plan.spend.delta,
         "accountant": plan.spend.accountant,
     }
     groups = {"each_group": describe_each(job, plan), "notes": _notes(job, plan)}
@@ -89,6 +91,7 @@ def describe_each(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
         "epsilon": plan.budget.epsilon,
         "delta": plan.budget.delta,
         "spent": own.epsilon,
+        "spent_delta": own.delta,
         "accountant": own.accountant,
         "says": _says(job, plan),
     }
@@ -141,7 +144,7 @@ def show_grouped(plan: Mapping[str, Any], console: Console) -> None:
     console.print(each["says"])
     console.print(
         f"All groups together spend epsilon {number(privacy['spent'], 6)} of {number(privacy['epsilon'])} "
-        f"({privacy['accountant']}), delta {number(privacy['delta'])}, {privacy['neighbors']}."
+        f"({privacy['accountant']}), delta {number(privacy['spent_delta'])}, {privacy['neighbors']}."
     )
     if "ledger" in plan:
         console.print(plan["ledger"]["says"])

@@ -119,7 +119,7 @@ def answers_by_group(release: Mapping[str, Any], rows: Rows) -> list[tuple[str, 
     each = release["each_group"]
     privacy = {
         **release["privacy"],
-        **{key: each[key] for key in ("epsilon", "delta", "spent", "accountant")},
+        **{key: each[key] for key in ("epsilon", "delta", "spent", "spent_delta", "accountant")},
     }
     shared = {key: value for key, value in release.items() if key != "groups"}
     keys, first, found = release["group_by"]["columns"], 0, []

@@ -121,6 +121,7 @@ def describe_joint_privacy(job: QuestionsJob, plan: JointPlan) -> dict[str, Any]
         "policy": _policy(job),
         "hides": _hides(job, plan),
         "spent": plan.spend.epsilon,
+        "spent_delta": plan.spend.delta,
         "accountant": plan.spend.accountant,
         "factor": plan.factor,
     }
@@ -179,7 +180,8 @@ def budget_sentence(privacy: Mapping[str, Any], count: int) -> str:
         )
     return (
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, shared by {count} "
-        f"question{'s' if count > 1 else ''}. All draws together spend epsilon {number(privacy['spent'], 6)} "
+        f"question{'s' if count > 1 else ''}. All draws together spend epsilon "
+        f"{number(privacy['spent'], 6)}, delta {number(privacy['spent_delta'])} "
         f"({privacy['accountant']}).{gained}"
     )
 

@@ -46,7 +46,7 @@ from pipelines.release import (
     with_checks,
 )
 from pipelines.storage.folder import Folder
-from pipelines.table import encode_release, encode_table, read_listed, release_inside
+from pipelines.table import columns_of, encode_release, encode_table, read_listed, release_inside
 
 _OF_THE_WHOLE = ("schema", "run_id", "job", "software")
 """Keys of a release that all answers of a job share."""
@@ -205,5 +205,4 @@ def _rows(folder: Folder, listed: list[Mapping[str, Any]] | None) -> Rows:
     if listed is None:
         return None
     (part,) = listed
-    table = read_listed(folder, part)
-    return {name: table.column(name).to_numpy() for name in table.column_names} or None
+    return columns_of(read_listed(folder, part)) or None

@@ -13,36 +13,19 @@ from rich.text import Text
 from core.budget import Budget, spend
 from core.draws import charged
 from core.errors import InvalidValue
-from core.input_checks import CheckedRound, with_checks
+from core.input_checks import with_checks
 from core.plan import Chosen, Plan
 from core.privacy_filter import at_most
-from pipelines.answers.text import SECRET_PAIRS, Counted, confidence, counted, hides, number
+from pipelines.answers.text import confidence, number
 from pipelines.dates import as_text
 from pipelines.errors import JobError, place_of
 from pipelines.job.job import Job
-from pipelines.job.prepared import described, notes_of
+from pipelines.job.prepared import described
 from pipelines.job.privacy import LEAST_DELTA, LEAST_EPSILON
+from pipelines.notes import hidden, notes, records_of
+from pipelines.quantities import with_units
 from pipelines.tasks import TASKS
 from pipelines.tried_bounds import describe_bounds, show_bounds
-
-_CLOSE = 1e-6  # of a step: float64 rounds bounds
-_KEPT = {
-    "one": "Where several rows of a unit are about one answer, one of them is kept, chosen uniformly at "
-    "random, and all counts and promises are about the kept rows. The choice adds an error that no promise "
-    "includes and that is often larger than the promised one. In a count or rank, its standard error is up "
-    "to sqrt(p (1 - p) n) units, where p is the counted share of n units.",
-    "last": "The last row of each unit is kept: the one with the greatest value of input.order. A row "
-    "without such a value comes before all others, and ties are broken at random. All counts and promises "
-    "are about the kept rows.",
-    "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
-    "min": "The rows of each unit are clamped to the domain and replaced by their smallest value, column by "
-    "column.",
-    "max": "The rows of each unit are clamped to the domain and replaced by their largest value, column by "
-    "column.",
-    "sum": "The rows of each unit are clamped to the domain and replaced by their sum. The sum is clamped to "
-    "the domain again.",
-    "count": "The rows of each unit are replaced by their number. The number is clamped to the domain.",
-}
 
 
 def make_plan(job: Job, salt: bytes) -> Plan:
@@ -66,7 +49,7 @@ def make_plan(job: Job, salt: bytes) -> Plan:
     if not checks:
         return plan
     twice = job.unit is not None or job.neighbors.name == "replace_one"
-    return with_checks(plan, checks, job.grid.dimension, twice, budget)
+    return with_checks(plan, checks, job.grid.columns, twice, budget)
 
 
 def _place(job: Job, field: str) -> str:
@@ -122,6 +105,7 @@ def describe(job: Job, plan: Plan) -> dict[str, Any]:
             "order": job.order,
             "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,
+            "spent_delta": plan.spend.delta,
             "accountant": plan.spend.accountant,
         },
         **described(job.input),
@@ -144,7 +128,7 @@ def describe_choice(job: Job, plan: Plan) -> dict[str, Any]:
     if chosen is None or len(chosen.errors) == 1:
         why = f"It is the only method for {job.neighbors.name} at these parameters."
         return {"why": why, "comparison": None}
-    compared_by = _records(job).read(chosen.compared_by)
+    compared_by = records_of(job).read(chosen.compared_by)
     why = f"Methods are compared by {compared_by}. {_smallest(chosen)}"
     if chosen.asked is not None:
         best = "auto would take it, too" if chosen.best == plan.method else f"auto would take {chosen.best}"
@@ -172,7 +156,7 @@ def describe_noise(job: Job, plan: Plan) -> dict[str, Any]:
 
     The share of a round is its part of the total cost.
     """
-    shares, records = _shares(plan, job.privacy.budget()), _records(job)
+    shares, records = _shares(plan, job.privacy.budget()), records_of(job)
     return {
         "rounds": [
             {"round": round_.name, "purpose": records.read(round_.purpose), "share": shares[round_.name]}
@@ -206,96 +190,6 @@ def describe_groups(job: Job) -> dict[str, Any]:
     return {"group_by": groups, **contributions}
 
 
-def describe_checks(job: Job, plan: Plan) -> dict[str, Any]:
-    """Return the checks of a release before their counts are known: the standard deviation of each count."""
-    (count,) = (step.count for step in plan.rounds if isinstance(step, CheckedRound) and step.count)
-    return {"share": job.checks, "standard_error": count.deviation}
-
-
-def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
-    """Return the notes of a plan, which its reader should know.
-
-    Args:
-        job: the job.
-        plan: its plan.
-        whole: what the whole run hides, in words, where the plan is of a part of it; None for `hidden`.
-    """
-    return [
-        _unit(job),
-        *notes_of(job.input),
-        *([] if TASKS[job.task].subsamples else [_left_out(job, plan)]),
-        f"The run hides {whole or hidden(job, plan)}.",
-        *_last_points(job),
-        *map(_records(job).read, plan.notes),
-        *map(_records(job).read, dict.fromkeys(each.says for each in plan.tightness.values())),
-    ]
-
-
-def _last_points(job: Job) -> list[str]:
-    """Return a note for each upper bound that is not a grid point."""
-    grid, place = job.grid, "domain.upper"
-    names = job.input.columns
-    if TASKS[job.task].subsamples:
-        place, names = "params.outputs.upper", tuple(f"value {axis}" for axis in range(grid.dimension))
-    found = []
-    for name, low, high, extent in zip(names, grid.lower, grid.upper, grid.extents, strict=True):
-        last = low + extent * grid.step
-        if high - last > _CLOSE * grid.step:
-            found.append(
-                f"{place} of {name} is {number(high, 12)}, which is not lower plus a multiple of step. The "
-                f"last grid point is {number(last, 12)}, and larger values are moved to it."
-            )
-    return found
-
-
-def _left_out(job: Job, plan: Plan) -> str:
-    """Return what becomes of values that are not in the domain."""
-    missing = "Rows with a null, NaN or infinity in a used column are left out"
-    missing += "." if job.unit is None else f", and so are rows without {job.unit}."
-    moved = "Values outside of the domain are moved to its edge, which belongs to it."
-    public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
-    if public:
-        missing += " How many rows are not left out is public under replace_one."
-    if job.checks:
-        share, error = number(100 * job.checks), number(describe_checks(job, plan)["standard_error"], 3)
-        many = "rows" if job.unit is None else "units"
-        told = (
-            f"The release has the noisy numbers of {many} that have such values in each column. Their "
-            f"standard error is {error}. They take {share}% of epsilon (input.checks)."
-        )
-    else:
-        told = f"The release does not say how many {'are moved' if public else 'these are'}"
-        told += ", as input.checks is 0." if job.neighbors.policy is None else "."
-    return f"{missing} {moved} {told}"
-
-
-def _records(job: Job) -> Counted:
-    """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
-    unit = job.unit if job.keep is not None else None
-    return counted({"privacy": {"unit": unit, "keep": job.keep, "count": job.count}})
-
-
-def hidden(job: Job, plan: Plan) -> str:
-    """Return a phrase for what the run hides."""
-    if plan.hides is not None:
-        return plan.hides
-    if plan.policy is not None:
-        return SECRET_PAIRS
-    return hides(job.neighbors.name, job.unit, job.count)
-
-
-def _unit(job: Job) -> str:
-    if job.count is not None:
-        return f"There is no privacy unit. Each of the {job.count} records of a row counts as one person."
-    if job.unit is None:
-        return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
-    if job.bounds is not None:
-        made = "Its rows remain several records, of which it keeps as many as contributions says."
-    else:
-        made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
-    return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
-
-
 def _shares(plan: Plan, budget: Budget) -> dict[str, float]:
     """Return each round's part of the total cost, where a draw costs its epsilon without composition."""
     alone: dict[tuple[float, float, float], float] = {}  # many draws are equal, and accounting is slow
@@ -316,7 +210,8 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
-        f"spends epsilon {number(privacy['spent'], 6)} ({privacy['accountant']})."
+        f"spends epsilon {number(privacy['spent'], 6)}, delta {number(privacy['spent_delta'])} "
+        f"({privacy['accountant']})."
     )
     if "ledger" in plan:
         console.print(plan["ledger"]["says"])
@@ -365,6 +260,9 @@ def _methods(plan: Mapping[str, Any]) -> Table:
     """Return a table of the figures and promises of all methods, the chosen one first."""
     chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
     methods = {plan["method"]: chosen, **plan["alternatives"]}
+    if "domain" in plan:
+        kind = TASKS[plan["task"]].promises
+        methods = {name: with_units(kind, promised, plan["domain"]) for name, promised in methods.items()}
     names = list(dict.fromkeys(name for promised in methods.values() for name in promised))
     names = [n for n in names if any(isinstance(p.get(n), int | float | str) for p in methods.values())]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

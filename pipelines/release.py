@@ -22,18 +22,13 @@ from pipelines.dates import as_text
 from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.prepared import described
-from pipelines.plan import (
-    describe_checks,
-    describe_choice,
-    describe_groups,
-    describe_noise,
-    hidden,
-    notes,
-)
+from pipelines.notes import describe_checks, hidden, notes
+from pipelines.plan import describe_choice, describe_groups, describe_noise
 from pipelines.storage.folder import Folder
 from pipelines.table import (
     ATTEMPT,
     TABLE,
+    columns_of,
     encode_release,
     encode_table,
     join_stored,
@@ -73,6 +68,7 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
             "policy": values["privacy"]["policy"],
             "hides": hidden(job, plan),
             "spent": plan.spend.epsilon,
+            "spent_delta": plan.spend.delta,
             "accountant": plan.spend.accountant,
         },
         **described(job.input),
@@ -214,7 +210,7 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
         table = pq.read_table(pa.BufferReader(stored))
     except (pa.ArrowException, OSError):
         raise JobError(f"{folder.locate(TABLE)} is damaged: restore the file that the run wrote.") from None
-    return {name: table.column(name).to_numpy() for name in table.column_names} or None
+    return columns_of(table) or None
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from core.domain import Grid
+from core.grouping import TEXT
 from core.marks import Mark
 from core.plan import InParts, Tabular
 from pipelines.console.printable import finite
@@ -29,18 +30,41 @@ ATTEMPT = f"{PARTS}/_attempt.json"
 """Says which attempt writes the parts."""
 
 _INSIDE = b"release"
+_AT_ONCE = 1 << 14
+"""Texts that are objects of Python at one time."""
+
 _SHOWN = 12
 """Rows of each part that a report may show."""
 
 
 def encode_table(release: bytes, columns: Mapping[str, Any]) -> bytes:
     """Return the Parquet file of `columns`, arrays of numpy or Arrow, with a release in its metadata."""
-    table, sink = pa.table(dict(columns)), pa.BufferOutputStream()
+    table, sink = pa.table({name: _arrow(each) for name, each in columns.items()}), pa.BufferOutputStream()
     repeats = list(columns)[-1:]  # places of cells do not, and a dictionary of them takes long
     pq.write_table(
         table.replace_schema_metadata({_INSIDE: release}), sink, compression="zstd", use_dictionary=repeats
     )
     return bytes(sink.getvalue().to_pybytes())
+
+
+def _arrow(column: Any) -> Any:
+    """Return a column as `pyarrow.table` takes it. Text becomes objects of Python, not all of it at once."""
+    if getattr(column, "dtype", None) != TEXT:
+        return column
+    parts = (column[first : first + _AT_ONCE] for first in range(0, len(column), _AT_ONCE))
+    return pa.chunked_array([pa.array(part.tolist(), pa.string()) for part in parts], pa.string())
+
+
+def columns_of(table: pa.Table) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table that a run wrote, as it had them."""
+    return {name: _numpy(table.column(name)) for name in table.column_names}
+
+
+def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    if not pa.types.is_string(column.type):
+        return np.asarray(column.to_numpy())
+    parts = (column.slice(first, _AT_ONCE) for first in range(0, len(column), _AT_ONCE))
+    return np.concatenate([np.array([], TEXT), *(np.array(part.to_pylist(), TEXT) for part in parts)])
 
 
 def table_of(found: Tabular | InParts, columns: Mapping[str, NDArray[Any]], grid: Grid) -> dict[str, Any]:
@@ -245,7 +269,7 @@ def largest_rows(folder: Folder, table: Sequence[Mapping[str, Any]]) -> dict[str
     if not tops:
         return None
     shown = pa.concat_tables(tops)
-    return {name: shown.column(name).to_numpy() for name in shown.column_names}
+    return columns_of(shown)
 
 
 def read_listed(folder: Folder, part: Mapping[str, Any]) -> pa.Table:

@@ -22,7 +22,9 @@ class Task:
         job_at: `module:name` of the model of its jobs, where they are more than those of other tasks.
         keeps: how the rows of a privacy unit may become one record; empty where units are not supported.
         times: whether its columns may be of dates or timestamps.
+        columns: what the columns of an example are; their number is one that the task takes.
         labels: whether its second column is a label, which is a number also beside dates.
+        metric: whether it is about distances between rows, so that its columns may be latitude and longitude.
     """
 
     task_at: str
@@ -32,7 +34,9 @@ class Task:
     job_at: str | None = None
     keeps: tuple[Keep, ...] = get_args(Keep)
     times: bool = True
+    columns: tuple[str, ...] = ("value",)
     labels: bool = False
+    metric: bool = False
 
     @cached_property
     def core(self) -> CoreTask[Any]:
@@ -68,6 +72,7 @@ def _load(place: str) -> Any:
 _CORE, _HERE = CoreTask.__module__.removesuffix(".task"), __name__.removesuffix(".tasks")
 """Names of the packages, which are below `shoal` where they are installed."""
 
+_PLANE = ("x", "y")
 _GROUPS = f"{_HERE}.job.groups:GroupsJob"
 
 
@@ -76,20 +81,30 @@ def _task(place: str, answers: str, job_at: str | None = _GROUPS, **more: Any) -
 
 
 TASKS = {
-    "one_cluster": _task("one_cluster.task:ONE_CLUSTER", "one_cluster"),
-    "k_cover": _task("k_cover.task:K_COVER", "k_cover"),
+    "one_cluster": _task("one_cluster.task:ONE_CLUSTER", "one_cluster", columns=_PLANE, metric=True),
+    "k_cover": _task("k_cover.task:K_COVER", "k_cover", columns=_PLANE, metric=True),
     "histogram": _task("histogram.task:HISTOGRAM", "histogram"),
     "cdf": _task("cdf.task:CDF", "cdf"),
-    "ranges": _task("ranges.task:RANGES", "ranges"),
+    "ranges": _task("ranges.task:RANGES", "ranges", columns=_PLANE),
     "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
     "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
-    "threshold": _task("threshold.task:THRESHOLD", "threshold", keeps=("one", "last"), labels=True),
-    "k_means": _task("centers.task:K_MEANS", "centers"),
-    "k_median": _task("centers.task:K_MEDIAN", "centers"),
+    "threshold": _task(
+        "threshold.task:THRESHOLD",
+        "threshold",
+        keeps=("one", "last"),
+        columns=("value", "label"),
+        labels=True,
+    ),
+    "k_means": _task("centers.task:K_MEANS", "centers", columns=_PLANE, metric=True),
+    "k_median": _task("centers.task:K_MEDIAN", "centers", columns=_PLANE, metric=True),
     "median": _task("quantiles.task:MEDIAN", "order_statistic"),
     "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
-    "triangles": _task("graphs.task:TRIANGLES", "graph_statistic", None, keeps=(), times=False),
-    "mst_cost": _task("graphs.task:MST_COST", "graph_statistic", None, keeps=(), times=False),
+    "triangles": _task(
+        "graphs.task:TRIANGLES", "graph_statistic", None, keeps=(), times=False, columns=("u", "v")
+    ),
+    "mst_cost": _task(
+        "graphs.task:MST_COST", "graph_statistic", None, keeps=(), times=False, columns=("u", "v", "weight")
+    ),
     "statistics": _task(
         "statistics.task:STATISTICS",
         "statistics",
@@ -102,5 +117,6 @@ TASKS = {
         params_at=f"{_HERE}.job.subsamples:Analysis",
         job_at=f"{_HERE}.job.subsamples_job:SubsamplesJob",
         subsamples=True,
+        columns=_PLANE,
     ),
 }

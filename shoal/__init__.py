@@ -10,11 +10,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from core.errors import ShoalError
     from shoal.calls import plan, run
+    from shoal.choose import simulate, solve, sweep
+    from shoal.estimators import KMeans, KMedians, quantiles
+    from shoal.ledger import Ledger
     from shoal.shown import Plan, Release
 
-__all__ = ["Plan", "Release", "ShoalError", "plan", "run"]
+__all__ = [
+    "KMeans",
+    "KMedians",
+    "Ledger",
+    "Plan",
+    "Release",
+    "ShoalError",
+    "plan",
+    "quantiles",
+    "run",
+    "simulate",
+    "solve",
+    "sweep",
+]
 
-_PLACES = {"Plan": "shown", "Release": "shown", "ShoalError": "shown", "plan": "calls", "run": "calls"}
+_PLACES = {
+    **dict.fromkeys(("KMeans", "KMedians", "quantiles"), "estimators"),
+    **dict.fromkeys(("Plan", "Release", "ShoalError"), "shown"),
+    **dict.fromkeys(("plan", "run"), "calls"),
+    **dict.fromkeys(("simulate", "solve", "sweep"), "choose"),
+    "Ledger": "ledger",
+}
+"""The module of each name."""
 
 
 def __getattr__(name: str) -> Any:

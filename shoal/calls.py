@@ -10,6 +10,7 @@ from typing import Any
 from pipelines.console.printable import printable
 from pipelines.console.quiet import quiet
 from pipelines.errors import JobError
+from pipelines.job.function_file import carry_function
 from pipelines.job.job import check_raw
 from pipelines.job.text import parse_job, read_job_text
 from pipelines.looks import look_at_plan
@@ -65,13 +66,23 @@ def plan(job: Job) -> Plan:
     Raises:
         ShoalError: the job is wrong; one sentence for each problem.
     """
+    raw, stored = read_to_plan(job)
+    described, show, refusals = look_at_plan(check_raw(raw))
+    return Plan.of(described, show, refusals, stored)
+
+
+def read_to_plan(job: Job) -> tuple[dict[str, Any], bool]:
+    """Return a job as a mapping that can be planned without rows, and whether it says where its release goes.
+
+    Raises:
+        JobError: see `read_job`.
+    """
     raw = read_job(job)
     stored = "output" in raw
     raw.setdefault("output", "release")
     if isinstance(raw.get("input"), dict):
         raw["input"].setdefault("path", "data")
-    described, show, refusals = look_at_plan(check_raw(raw))
-    return Plan.of(described, show, refusals, stored)
+    return raw, stored
 
 
 def read_job(job: Job) -> dict[str, Any]:
@@ -80,10 +91,10 @@ def read_job(job: Job) -> dict[str, Any]:
     Raises:
         JobError: it is neither a mapping nor the text or the path of a job file.
     """
-    if isinstance(job, Mapping):
-        return copy.deepcopy(dict(job))
-    if isinstance(job, str) and ("\n" in job or ": " in job):
-        return parse_job(job, "job")
+    if isinstance(job, Mapping) or (isinstance(job, str) and ("\n" in job or ": " in job)):
+        raw = parse_job(job, "job") if isinstance(job, str) else copy.deepcopy(dict(job))
+        carry_function(raw, os.curdir)
+        return raw
     given: Any = job  # a caller may give anything
     if isinstance(given, str | os.PathLike) and os.fspath(given):
         return read_job_text(os.fspath(given))

@@ -18,7 +18,7 @@ from pipelines.release import REPORT, TABLE
 from pipelines.report.report import render, render_groups
 from pipelines.report.summary import summary, summary_of
 from pipelines.storage.folder import Folder
-from pipelines.table import read_listed
+from pipelines.table import columns_of, read_listed
 from pipelines.tasks import TASKS
 
 __all__ = ["Plan", "Release", "ShoalError"]
@@ -41,11 +41,8 @@ class Plan:
     @classmethod
     def of(cls, described: Mapping[str, Any], show: Show, refusals: Sequence[str], stored: bool) -> Self:
         """Return a plan that was described; `stored` is whether its job says where the release goes."""
-        console = terminal(False)
-        with console.capture() as captured:
-            show(printable(described), console)
-        lines = captured.get().splitlines()
-        kept = [line.rstrip() for line in lines if stored or not line.startswith("Release: ")]
+        lines = _printed(described, show)
+        kept = [line for line in lines if stored or not line.startswith("Release: ")]
         told = [f"A run here would be refused. {refusal}" for refusal in refusals]
         return cls(finite(described), tuple(refusals), "\n".join([*kept, *told]))
 
@@ -61,6 +58,34 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class Shown:
+    """Values that are printed as the command prints them.
+
+    Args:
+        values: all of it, as the command prints it with `--json`.
+        text: what is printed.
+        page: what a notebook shows, one HTML page; None for the text.
+    """
+
+    values: Mapping[str, Any]
+    text: str
+    page: str | None = None
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any], show: Show, page: str | None = None) -> Self:
+        """Return values that were described."""
+        return cls(finite(described), "\n".join(_printed(described, show)), page)
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>" if self.page is None else _frame(self.page)
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +151,7 @@ class Release:
     @property
     def _rows(self) -> Any:
         table = self.table
-        return None if table is None else {name: table.column(name).to_numpy() for name in table.column_names}
+        return None if table is None else columns_of(table)
 
     def __str__(self) -> str:
         if self._text is not None:
@@ -137,8 +162,19 @@ class Release:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        page = escape(self.report)
-        return f'<iframe srcdoc="{page}" sandbox style="width: 100%; height: 40em; border: 0"></iframe>'
+        return _frame(self.report)
+
+
+def _frame(page: str) -> str:
+    """Return a page as a notebook shows it."""
+    return f'<iframe srcdoc="{escape(page)}" sandbox style="width: 100%; height: 40em; border: 0"></iframe>'
+
+
+def _printed(described: Mapping[str, Any], show: Show) -> list[str]:
+    console = terminal(False)
+    with console.capture() as captured:
+        show(printable(described), console)
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
 def _whole(folder: Folder) -> pa.Table | None:

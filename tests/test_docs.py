@@ -87,11 +87,23 @@ def test_the_page_on_python_can_be_followed(tmp_path: Path, monkeypatch: pytest.
     """Its code runs from top to bottom where `people` is a table."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "python.md").read_text(), re.M | re.S)
     assert len([line for line in blocks[0].splitlines() if line]) == 3
-    names = {"people": pa.table({"age": np.random.default_rng(1).integers(20, 61, 5000)})}
+    rng = np.random.default_rng(1)
+    names = {"people": pa.table({"age": rng.integers(20, 61, 5000)}), "X": rng.uniform(0, 100, (5000, 2))}
     monkeypatch.chdir(tmp_path)
     exec("".join(blocks), names)
     assert abs(names["release"].result["value"] - 40) <= 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_on_choosing_can_be_followed() -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "choosing.md").read_text(), re.M | re.S)
+    job = {
+        "task": "median",
+        "input": {"columns": ["age"]},
+        "domain": {"lower": [0], "upper": [120], "step": 1},
+        "privacy": {"epsilon": 1.0, "delta": 0},
+    }
+    exec(code, {"job": job})
 
 
 @pytest.mark.slow

@@ -37,7 +37,8 @@ def declared() -> list[str]:
     """Return the runtime requirements in pyproject.toml, with those of the extras of the image."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    return [*project["dependencies"], *extras["demo"], *extras["gcp"]]
+    chosen = [need for name, needs in extras.items() if name != "dev" for need in needs]
+    return [*project["dependencies"], *chosen]
 
 
 @pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])

@@ -159,7 +159,7 @@ class ContributedReader:
         if self.keys is not None:
             groups = np.frombuffer(element[3], dtype="<i8").astype(np.int64)
             names = np.array(element[4].split(b"\n"), dtype=np.bytes_)
-            labels = names if self.keys.public is None else self.keys.public
+            labels = names if self.keys.labels is None else self.keys.labels.array
         size = max(1, BLOCK_VALUES // self.dimension)
         starts = np.append(np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else 0, len(ids))
         wanted = np.arange(size, len(ids), size)

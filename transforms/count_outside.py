@@ -62,7 +62,6 @@ def outside(batch: pa.RecordBatch, columns: Sequence[str], grid: Grid) -> NDArra
     for axis, column in enumerate(columns):
         values, held = on_axis(batch.column(column), grid, axis)
         found[0, axis] = ~held
-        with np.errstate(invalid="ignore"):
-            found[1, axis] = held & ((values < grid.lower[axis]) | (values > grid.upper[axis]))
+        found[1, axis] = held & grid.outside(values, axis)
     found[1] &= ~found[0].any(axis=0)
     return found.reshape(2 * len(columns), batch.num_rows)

@@ -21,17 +21,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-READY, FAILED, RUN, END = b"r", b"f", b"g", b"e"
-"""Messages on the control socket: started, failed to start, run a child, end the child (and confirm it)."""
+from transforms.function_messages import END, FAILED, READY, RUN, SANDBOX
+from transforms.sandbox import own_folder
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _FIXED = 0x10  # MAP_FIXED of <sys/mman.h>
+_JOB_MODULE = "job_function"  # no other module has this name
 _MOST_ERROR_BYTES = 1 << 14  # bytes of an error's text
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None)
@@ -47,31 +49,42 @@ class Limits:
         memory: bytes in addition to those mapped before the rows arrive.
         dimension: length of an answer.
         report_errors: whether to return the texts of errors; only for made-up rows.
+        sandbox: whether this process is in a sandbox, in which each child has a folder of its own.
     """
 
     seconds: float
     memory: int
     dimension: int
     report_errors: bool
+    sandbox: bool
 
 
 def main(
-    control: socket.socket, place: str, arguments: Mapping[str, Any], folder: str, limits: Limits
+    control: socket.socket,
+    place: str,
+    arguments: Mapping[str, Any],
+    length: int | None,
+    folder: str,
+    limits: Limits,
 ) -> None:
-    """Import `place` (`module:callable`), then fork a child per request until the requesting process ends.
+    """Import `place`, then fork a child per request until the requesting process ends.
 
     Args:
         control: socket of the requests.
-        place: the function.
+        place: the function, `module:name`, or `FILE:name`.
         arguments: its keyword arguments.
+        length: bytes of the text of the file, which come first on the socket; None for a module.
         folder: a private folder; it contains the home of the children, which is emptied for each child.
         limits: of each child.
     """
+    if limits.sandbox:
+        os.mkdir(home_in(folder))
     if _LINUX:  # orphans of the import and of children become children of this process, which kills them
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     try:
-        module, name = place.split(":")
-        function = getattr(import_module(module), name)
+        module, _, name = place.rpartition(":")
+        own = import_module(module) if length is None else _run_text(module, _received(control, length))
+        function = getattr(own, name)
         if not callable(function):
             raise TypeError(f"{name} is not callable")
         function = partial(function, **arguments)
@@ -79,7 +92,11 @@ def main(
         problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
         control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
         return
-    _renew(folder)
+    if not limits.sandbox:
+        _renew(folder)
+    pa.array(
+        [0.0]
+    ).to_numpy()  # Arrow imports pandas here where it is installed, which takes a third of a second
     shared = _shared_memory()
     gc.collect()
     gc.freeze()  # fewer shared pages are copied when children write to them
@@ -87,25 +104,47 @@ def main(
     while True:
         order, handed, _, _ = socket.recv_fds(control, 1, 1)
         if order != RUN:  # the requesting process ended, perhaps without cleaning up
-            remove(folder)
+            if not limits.sandbox:
+                remove(folder)
             return
         child = os.fork()
         if child == 0:
-            _run_child(function, handed[0], home_in(folder), shared, limits)
+            _run_child(function, handed[0], folder, shared, limits)
         os.close(handed[0])
         if control.recv(1) != END:
             os.kill(child, signal.SIGKILL)
-            remove(folder)
+            if not limits.sandbox:
+                remove(folder)
             return
         _end_children([child])
-        _renew(folder)  # before the next request, which it must not delay
+        if not limits.sandbox:
+            _renew(folder)  # before the next request, which it must not delay
         control.sendall(END)
+
+
+def _received(control: socket.socket, length: int) -> bytes:
+    """Return the first bytes of the socket."""
+    text = b""
+    while len(text) < length:
+        part = control.recv(length - len(text))
+        if not part:
+            raise EOFError("the text of the function did not arrive")
+        text += part
+    return text
+
+
+def _run_text(file: str, text: bytes) -> ModuleType:
+    """Return the module that the text of a file makes. It is no file here, and imports no file beside it."""
+    module = ModuleType(_JOB_MODULE)
+    sys.modules[_JOB_MODULE] = module
+    exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)
+    return module
 
 
 def _run_child(
     function: Callable[..., Any],
     rows: int,
-    home: str,
+    folder: str,
     shared: Sequence[tuple[int, int]],
     limits: Limits,
 ) -> None:
@@ -114,7 +153,10 @@ def _run_child(
         os.setsid()
         if _LINUX:
             _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        os.chdir(home)
+        if limits.sandbox:
+            own_folder(folder, limits.memory)
+            os.mkdir(home_in(folder))
+        os.chdir(home_in(folder))
         os.dup2(rows, 3)
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):  # the import may have opened files there
@@ -242,13 +284,26 @@ def _children() -> list[int]:
 
 
 if __name__ == "__main__":
-    _place, _arguments, _control, _folder, _seconds, _memory, _dimension, _report_errors, *sys.path = (
-        sys.argv[1:]
-    )
+    (
+        _place,
+        _arguments,
+        _length,
+        _control,
+        _folder,
+        _seconds,
+        _memory,
+        _dimension,
+        _report_errors,
+        _isolation,
+        *sys.path,
+    ) = sys.argv[1:]
     main(
         socket.socket(fileno=int(_control)),
         _place,
         json.loads(_arguments),
+        None if _length == "module" else int(_length),
         _folder,
-        Limits(float(_seconds), int(_memory), int(_dimension), _report_errors == "report"),
+        Limits(
+            float(_seconds), int(_memory), int(_dimension), _report_errors == "report", _isolation == SANDBOX
+        ),
     )

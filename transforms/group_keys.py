@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.grouping import pack, unpack
+from core.labels import Labels
 from transforms.key_labels import LONGEST, UNITS, Truncate, values_of
 from transforms.list_files import File, InputError, short
 
@@ -25,7 +25,7 @@ _DENSE = 4
 """Numbers are counted in a table of at most so many places a row, and otherwise sorted."""
 
 Ints = NDArray[np.int64]
-Labels = NDArray[np.bytes_]
+Texts = NDArray[np.bytes_]
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,19 @@ class GroupKeys:
 
     columns: tuple[str, ...]
     truncate: tuple[Truncate | None, ...]
-    labels: tuple[str, ...] | None = field(default=None, repr=False)
+    labels: Labels | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.columns, self.truncate, pack(self.labels))
+        return _unpickled, (self.columns, self.truncate, self.labels)
 
     @cached_property
-    def public(self) -> Labels | None:
-        """The public keys as labels, shape (groups,)."""
-        return None if self.labels is None else _fixed(pa.array(self.labels, pa.large_binary()))
-
-    @cached_property
-    def _ordered(self) -> tuple[Labels, Ints]:
+    def _ordered(self) -> tuple[Texts, Ints]:
         """The public keys in ascending order, and their numbers."""
-        public = np.empty(0, "S1") if self.public is None else self.public
+        public = np.empty(0, "S1") if self.labels is None else self.labels.array
         order = np.argsort(public, kind="stable")
         return public[order], order
 
-    def read(self, batch: pa.RecordBatch) -> tuple[Ints, Labels]:
+    def read(self, batch: pa.RecordBatch) -> tuple[Ints, Texts]:
         """Return the group of each row, -1 for none, shape (n,), and the labels that these number.
 
         Labels are made once for each distinct key of the batch, and not as objects of Python.
@@ -78,11 +73,11 @@ class GroupKeys:
             texts = _joined(texts.take(pa.array(before)), b"," if place else b"", values.take(pa.array(here)))
         labels = _joined(texts, b"]")
         lengths = pc.binary_length(labels).to_numpy(zero_copy_only=False)
-        if self.public is None:
+        if self.labels is None:
             number_of = np.where(lengths <= LONGEST, np.arange(len(labels)), -1)
             kept = _fixed(_shorter(labels, LONGEST))
         else:
-            number_of, kept = self._numbers(labels), self.public
+            number_of, kept = self._numbers(labels), self.labels.array
         groups = np.full(batch.num_rows, -1, dtype=np.int64)
         if len(labels):
             groups[~missing] = number_of[codes[~missing]]
@@ -102,10 +97,10 @@ class GroupKeys:
 
 @lru_cache(maxsize=4)
 def _unpickled(
-    columns: tuple[str, ...], truncate: tuple[Truncate | None, ...], text: str | None
+    columns: tuple[str, ...], truncate: tuple[Truncate | None, ...], labels: Labels | None
 ) -> GroupKeys:
-    """Return the keys of one text. A process has one copy of many keys, and numbers them once."""
-    return GroupKeys(columns, truncate, unpack(text))
+    """Return the same object each time: a process numbers public keys once."""
+    return GroupKeys(columns, truncate, labels)
 
 
 def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Schema]) -> None:
@@ -301,7 +296,7 @@ def _shorter(labels: pa.Array, longest: int) -> pa.Array:
     return pc.if_else(pc.less_equal(pc.binary_length(labels), longest), labels, empty)
 
 
-def _fixed(labels: pa.Array, width: int = 0) -> Labels:
+def _fixed(labels: pa.Array, width: int = 0) -> Texts:
     """Return labels as an array of numpy, by default as wide as the longest of them, and at least 1."""
     lengths = pc.binary_length(labels).to_numpy(zero_copy_only=False)
     width = width or max(1, int(lengths.max(initial=1)))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -18,8 +18,8 @@ from core.errors import ShoalError
 from transforms.extras import needs
 from transforms.file_format import NAMES, Format, format_of
 from transforms.name_pattern import FILE, FOLDER, NamePattern, is_glob, parse_glob
+from transforms.schemes import AZURE, EXTRAS, GCS, KNOWN, LOCAL, S3, split_scheme
 
-_GCS = "gs://"
 _RETRIED = timedelta(seconds=120)
 ALLOWED = (
     f"give a file of {NAMES}, as the ending of its name says, a folder of files of one format, or a glob"
@@ -82,7 +82,7 @@ def list_files(path: str) -> list[File]:
     """
     with _listing(path):
         system, root, pattern = _resolve(path)
-        scheme = _GCS if path.startswith(_GCS) else ""
+        scheme, _ = split_scheme(path)
         if pattern is FILE:
             return [File(scheme + root, posixpath.basename(root))]
         if isinstance(system, fs.LocalFileSystem):
@@ -158,12 +158,13 @@ def lies_within(path: str, place: str) -> bool:
     Raises:
         InputError: `path` cannot be listed.
     """
-    if path.startswith(_GCS) != place.startswith(_GCS):
+    scheme, _ = split_scheme(path)
+    kind, inner = split_scheme(place)
+    if kind != scheme:
         return False
     with _listing(path):
         _, root, pattern = _resolve(path)
-    inner = place.removeprefix(_GCS)
-    if not path.startswith(_GCS):
+    if scheme == LOCAL:
         root, inner = os.path.realpath(root), os.path.realpath(inner)
     above, below = ([part for part in each.split("/") if part] for each in (root, inner))
     if below[: len(above)] != above:
@@ -186,8 +187,13 @@ def _listing(path: str) -> Iterator[None]:
 
 def _why(path: str, error: OSError) -> str:
     """Return the reason that the system or object storage gives."""
-    if not path.startswith(_GCS):
-        return os.strerror(error.errno or 0)
+    scheme, _ = split_scheme(path)
+    if scheme == GCS:
+        return _why_google(error)
+    return os.strerror(error.errno or 0) if scheme == LOCAL else str(error.strerror)
+
+
+def _why_google(error: OSError) -> str:
     reasons = {
         "UNAUTHENTICATED": "the bucket refuses the credentials (401), give valid ones",
         "PERMISSION_DENIED": "the bucket denies access (403), grant roles/storage.objectViewer",
@@ -197,7 +203,7 @@ def _why(path: str, error: OSError) -> str:
     return next(known, error.strerror or "the storage does not respond")
 
 
-def _resolve(path: str) -> tuple[fs.FileSystem, str, NamePattern]:
+def _resolve(path: str) -> tuple[Any, str, NamePattern]:
     """Return the file system and root of the input, and the pattern of names below the root."""
     system, absolute = filesystem(path)
     try:
@@ -245,29 +251,40 @@ def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], 
     return list(named.values()), links
 
 
-def filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of `path`, and the absolute path in it. Only this function knows schemes.
+def filesystem(path: str) -> tuple[Any, str]:
+    """Return the file system of `path`, and the absolute path in it.
+
+    It is one of pyarrow, or `transforms.object_store.StoreFiles`, which has the same methods.
 
     Raises:
         InputError: the scheme is not supported.
+        MissingExtra: its packages are not installed.
     """
-    if path.startswith(_GCS):
-        return _object_storage(), path.removeprefix(_GCS).rstrip("/")
-    if "://" in path:
+    scheme, place = split_scheme(path)
+    if scheme == LOCAL:
+        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
+    if scheme == GCS:
+        return _google(), place.rstrip("/")
+    if scheme not in EXTRAS:
         raise InputError(
-            f"input.path {path} has a scheme that is not supported: {ALLOWED}, {_GCS}... or local."
+            f"input.path {path} has a scheme that is not supported: {ALLOWED}, {KNOWN} or local."
         )
-    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
+    with needs(EXTRAS[scheme], f"input.path: {scheme}"):
+        from transforms.object_store import StoreFiles
+
+    return StoreFiles(scheme), place.rstrip("/")
 
 
 def version_of(file: File) -> str:
     """Return what changes where a file is written again: its path, and when it was written."""
     system, path = filesystem(file.path)
+    if file.path.startswith((S3, AZURE)):  # whose times have whole seconds
+        return f"{file.path} {system.version(path)}"
     return f"{file.path} {system.get_file_info(path).mtime_ns}"
 
 
 @cache
-def _object_storage() -> fs.FileSystem:
+def _google() -> fs.FileSystem:
     """Return Google Cloud Storage or its emulator, as Google's client library would choose it."""
     emulator = urlsplit(os.environ.get("STORAGE_EMULATOR_HOST", ""))
     if emulator.netloc:
@@ -277,7 +294,7 @@ def _object_storage() -> fs.FileSystem:
             endpoint_override=emulator.netloc,
             retry_time_limit=_RETRIED,
         )
-    with needs("gcp", f"input.path: {_GCS}"):
+    with needs(EXTRAS[GCS], f"input.path: {GCS}"):
         import google.auth  # imported here, since local input needs no cloud client
         import google.auth.exceptions
 
@@ -285,7 +302,7 @@ def _object_storage() -> fs.FileSystem:
         google.auth.default()  # fails at once without credentials; pyarrow would retry
     except google.auth.exceptions.GoogleAuthError:
         raise InputError(
-            f"input.path: {_GCS} needs credentials, but none were found: set GOOGLE_APPLICATION_CREDENTIALS, "
+            f"input.path: {GCS} needs credentials, but none were found: set GOOGLE_APPLICATION_CREDENTIALS, "
             "or run gcloud auth application-default login."
         ) from None
     return fs.GcsFileSystem(retry_time_limit=_RETRIED)

@@ -66,23 +66,30 @@ class Merge(beam.PTransform):
 
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         """Take and return pairs of a strand and a `Made`."""
-        if any(floor is not None for floor in self.floors.values()):
-            aggregates |= "Shards" >> _MergeShards(self.floors, self.shards)
-        return aggregates | "Together" >> beam.CombinePerKey(Sum())
+        if all(floor is None for floor in self.floors.values()):
+            return aggregates | "Together" >> beam.CombinePerKey(Sum())
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        shards = aggregates | "Shards" >> _MergeShards(self.floors, self.shards, self.spill)
+        return shards | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))
 
 
 @dataclasses.dataclass
 class _MergeShards(beam.PTransform):
-    """Merge sparse counts by shard, and concatenate the counts that exceed the floor."""
+    """Merge sparse counts by shard, and keep the counts that exceed the floor.
+
+    Sums wait in a file where the whole pipeline runs in this process, because its runner would hold several
+    copies of them until it ends.
+    """
 
     floors: Mapping[int, int | None]
     shards: int
+    spill: Spill
 
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         return (
             aggregates
             | "Split" >> beam.FlatMap(_split, self.floors, self.shards).with_output_types(Keyed)
-            | "MergeShard" >> beam.CombinePerKey(Sum())
+            | "MergeShard" >> beam.CombinePerKey(SpilledSum(self.spill))
             | "Clip" >> beam.Map(_clip, self.floors, self.shards).with_output_types(Keyed)
         )
 

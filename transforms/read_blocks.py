@@ -26,16 +26,18 @@ from transforms.read_prepared import read_prepared
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
 
-_M_ARENA_MAX = -8
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of mallopt(3)
 
-# glibc returns a freed array to the system unless a larger one was freed before (mallopt(3),
-# M_MMAP_THRESHOLD). Freeing an untouched array of nearly the maximal threshold makes a pass 1.5 times as
-# fast. But each thread then keeps what it freed in an arena of its own. One arena for all of them halves the
-# memory of a run, and takes no longer, because blocks are few and large.
+# Arrays of blocks are made and freed all the time. glibc keeps them in its heap, since a pass takes 1.5 times
+# as long where they go back to the system each time. Larger arrays are those of aggregates. In the heap they
+# would leave gaps of all sizes, which doubled the memory of a run with a million groups. So each of them is
+# mapped by itself, and unmapped when it is freed. Each thread would also keep what it freed in an arena of
+# its own. One arena for all of them halves the memory of a run and takes no longer: blocks are few and large.
 _LIBC = ctypes.CDLL(None)
 if hasattr(_LIBC, "mallopt"):
     _LIBC.mallopt(_M_ARENA_MAX, 1)
-np.empty(31 << 20, dtype=np.uint8)
+    _LIBC.mallopt(_M_MMAP_THRESHOLD, 16 * _BLOCK_VALUES)
+    _LIBC.mallopt(_M_TRIM_THRESHOLD, 256 * _BLOCK_VALUES)
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,9 @@ def check_axes(source: Source, grid: Grid) -> None:
         InputError: the grid does not have one axis per column, or an axis of a float64 column has bounds that
             float64 cannot represent.
     """
-    if len(source.columns) != grid.dimension:
+    if len(source.columns) != grid.columns:
         raise InputError(
-            f"input.columns has {len(source.columns)} columns and domain {grid.dimension} axes: "
+            f"input.columns has {len(source.columns)} columns and domain {grid.columns} axes: "
             "give one axis per column."
         )
     for axis, column in enumerate(source.columns):
@@ -215,6 +217,8 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
                     block = _block_of(reader, some, their_ids)
                     yield from ((number, block) for number in numbers)
             row += rows
+        if keys:  # Arrow keeps the memory of texts
+            pa.default_memory_pool().release_unused()
     if row == descriptor.first_row:
         for number, reader in readers.items():
             block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))

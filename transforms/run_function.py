@@ -34,8 +34,10 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.errors import ShoalError
-from transforms.function_process import END, FAILED, READY, RUN, home_in, remove
+from transforms.function_messages import DENIED, END, FAILED, PROCESS, READY, RUN, SANDBOX
+from transforms.function_process import home_in, remove
 
+_PROGRAM = f"{__package__}.function_process"
 _START = 120.0
 """Seconds within which the module of the function must be imported."""
 
@@ -61,14 +63,16 @@ class Function:
     """A function of one subsample, with its limits. All of this is public.
 
     Args:
-        place: `module:callable`, importable on the workers; it takes a `pyarrow.Table` and returns a
-            vector (d,), or a number where d is 1.
+        place: `module:name`, importable on the workers, or `FILE:name` where the text of the file is given.
+            The function takes a `pyarrow.Table` and returns a vector (d,), or a number where d is 1.
         grid: the universe of its answers.
         arguments: keyword arguments; JSON values.
         seconds: limit of processor time per subsample, of each of its processes.
         megabytes: limit of the memory per subsample, and of the size of each file.
         constant_time: whether each subsample takes the whole time limit. It is then a limit of elapsed time,
             too. Cleaning up after a function that was killed may take additional time.
+        text: of the file; None for a module.
+        isolation: `process`, or `sandbox`; see `transforms.sandbox`.
     """
 
     place: str
@@ -77,6 +81,8 @@ class Function:
     seconds: float = 60.0
     megabytes: int = 1000
     constant_time: bool = False
+    text: str | None = None
+    isolation: str = PROCESS
 
     @property
     def patience(self) -> float:
@@ -152,26 +158,37 @@ class FunctionRunner:
         with theirs:
             limits = (self._folder, function.seconds, function.megabytes << 20, function.grid.dimension)
             arguments = json.dumps(dict(function.arguments))
+            text = b"" if function.text is None else function.text.encode()
+            number, home = str(theirs.fileno()), home_in(self._folder)
+            inside = function.isolation == SANDBOX
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", f"{__package__}.function_process"),
-                    *(function.place, arguments),
-                    *(
-                        str(value)
-                        for value in (theirs.fileno(), *limits, "report" if self._report_errors else "hide")
-                    ),
+                    *(sys.executable, "-P", "-m"),
+                    *((f"{__package__}.sandbox", number, self._folder) if inside else (_PROGRAM,)),
+                    *(function.place, arguments, "module" if function.text is None else str(len(text))),
+                    *(str(value) for value in (number, *limits, "report" if self._report_errors else "hide")),
+                    function.isolation,
                     *sys.path,
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=_environment(home_in(self._folder)),
+                env=_environment(home),
                 start_new_session=True,
             )
         self._control = ours
         ours.settimeout(_START)
-        problem = _receive(ours, 1 << 16) if (first := _receive(ours, 1)) == FAILED else b""
+        with suppress(OSError):  # the process ended, which the next line finds
+            ours.sendall(text)
+        first = _receive(ours, 1)
+        if first == DENIED:
+            self.close()
+            raise FunctionError(
+                "params.isolation is sandbox, but this machine does not allow it: its kernel must let users "
+                "make namespaces, which many containers forbid. Allow it there, or use isolation: process."
+            )
+        problem = _receive(ours, 1 << 16) if first == FAILED else b""
         if first != READY:
             self.close()
             why = problem.decode(errors="replace") or "the process ended, or took too long"

@@ -29,6 +29,7 @@ from transforms.draw_parts import DrawParts
 from transforms.merge_aggregates import Keyed, Made, Merge, MergeAndExamine, Sum
 from transforms.plain_errors import RoundError, plain_errors
 from transforms.records import Drawn, OneQuestion, Records, RecordsOfQuestions, check_marks
+from transforms.spill import Spill
 
 SHARDS = 16
 """Number of shards in which a large sparse aggregate is merged."""
@@ -268,17 +269,21 @@ class RunPass(beam.PTransform):
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Return of each strand the pair of its number and what it has after the pass."""
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         kept = self.kept if isinstance(self.kept, list) else beam.pvalue.AsList(self.kept)
+        draws = not all(step.look for step in self.steps.values())
         summarize = beam.FlatMap(_summarize, self.records, self.steps, kept, self.name)
-        after = beam.Map(_after, self.steps, kept, self.noise)
+        after = beam.Map(_after, self.steps, kept, self.noise, self.spill if draws else None)
         passed = (
             elements
             | "Summarize" >> summarize.with_output_types(Keyed)
             | "Merge" >> self._merge()
             | "Release" >> after.with_output_types(Keyed)
         )
-        draws = not all(step.look for step in self.steps.values())
-        return passed | "Keep" >> _Keep() if draws else passed
+        if not draws:
+            return passed
+        fetch = beam.Map(_fetched, self.spill)
+        return passed | "Keep" >> _Keep() | "Fetch" >> fetch.with_output_types(Keyed)
 
     def _merge(self) -> beam.PTransform:
         for number, step in self.steps.items():
@@ -294,6 +299,16 @@ class _Keep(beam.Reshuffle):
     def expand(self, pcoll: beam.pvalue.PValue) -> beam.PCollection:
         ungroup = beam.FlatMap(lambda grouped: [(grouped[0], value) for value in grouped[1]])
         return pcoll | "Group" >> beam.GroupByKey() | "Value" >> ungroup.with_output_types(Keyed)
+
+
+@no_annotations
+def _fetched(element: Keyed, spill: Spill) -> Keyed:
+    """Return an element whose value may wait in a file, where one process runs the steps.
+
+    It waits there because the embedded runner would hold several copies of a large answer until it ends.
+    """
+    with plain_errors("Keep"):
+        return element[0], spill.get(element[1])
 
 
 def _of_strands(kept: Kept) -> dict[int, Held]:
@@ -333,13 +348,20 @@ def _summarize(
 
 
 @no_annotations
-def _after(merged: Keyed, steps: Mapping[int, Step], kept: Kept, noise: Noise) -> Keyed:
-    """Return the pair of a strand and what it has after a pass: what a look found, or what was drawn."""
+def _after(
+    merged: Keyed, steps: Mapping[int, Step], kept: Kept, noise: Noise, spill: Spill | None = None
+) -> Keyed:
+    """Return the pair of a strand and what it has after a pass: what a look found, or what was drawn.
+
+    What it has is spilled where there is a spill.
+    """
     number, made = merged
     step, has = steps[number], _of_strands(kept)[number]
     with plain_errors(f"Round {step.round_.name}"):
         check_marks(made.mark, has.drawn.mark)
         if step.look:
-            return number, Held(has.drawn, cast(Any, has.closer).finer(made.aggregate, has.drawn.state))
-        state = step.round_.release(made.aggregate, has.drawn.state, noise)
-        return number, _begun(Drawn(state, uuid.uuid4().bytes), step.following)
+            after = Held(has.drawn, cast(Any, has.closer).finer(made.aggregate, has.drawn.state))
+        else:
+            state = step.round_.release(made.aggregate, has.drawn.state, noise)
+            after = _begun(Drawn(state, uuid.uuid4().bytes), step.following)
+        return number, after if spill is None else spill.put(after)

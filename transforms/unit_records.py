@@ -50,7 +50,8 @@ def unit_records(
     - `mean`, `min`, `max` and `sum` are taken column by column. They are exact in integers, so the order of
       the rows does not matter. A sum is clamped to the domain again.
     - `count` is the number of the rows, clamped to the domain of the only column.
-    - What is computed outside of the ball of the domain is projected onto it.
+    - What is computed outside of the ball of the domain is projected onto it. A mean of points of a sphere is
+      moved onto it.
 
     Args:
         words: shape (n, w), the grid point of each row; see `transforms.point_words.point_words`.
@@ -70,6 +71,8 @@ def unit_records(
         return points_of(np.take(words, one, axis=0), grid).astype(np.int64)
     points = points_of(words, grid)
     kept = _combined(points, of_unit, units, grid, keep)
+    if grid.geography is not None:
+        return np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))
     return kept if grid.ball is None else grid.quantize(grid.restore(kept))
 
 

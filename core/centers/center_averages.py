@@ -134,7 +134,7 @@ class CenterAverages:
         spread = np.where(known, spread, state.spread)
         return Centers(
             space=self.space,
-            positions=self.space.inside(state.positions + moves),
+            positions=self.space.placed(state.positions + moves),
             spread=spread,
             counts=counts,
             noise=np.where(known, deviation, np.inf),

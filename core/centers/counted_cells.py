@@ -147,7 +147,7 @@ class CountedCells:
         finest /= 4.0 ** (len(frame.order) / frame.dimension)
         spread = np.sqrt(own + frame.rest + finest)
         spread[total == 0] = math.sqrt(everywhere + frame.rest + float((frame.half.astype(float) ** 2).sum()))
-        positions = frame.lifted(centers)
+        positions = frame.space.placed(frame.lifted(centers))
         if self.frame is None and (total == 0).any():
             public = scattered(frame.space, int((total == 0).sum()), _ROUGHLY)
             positions[total == 0], spread[total == 0] = public.positions, public.spread

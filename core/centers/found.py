@@ -74,10 +74,11 @@ class Centers:
         Coordinates are rounded to decimals, because float64 adds digits that mean nothing.
         """
         order = np.argsort(-self.counts, kind="stable")
-        decimals = max(0, math.ceil(-math.log10(grid.step))) + _FINER
-        restored = np.round(self.space.restore(self.positions[order]), decimals).tolist()
+        restored = self.space.restore(self.positions[order])
+        if grid.geography is None:
+            restored = np.round(restored, max(0, math.ceil(-math.log10(grid.step))) + _FINER)
         counts = tuple(np.maximum(self.counts[order], 0).tolist())
         if self.noise is None:
-            return Result(tuple(map(tuple, restored)), counts)
+            return Result(tuple(map(tuple, restored.tolist())), counts)
         noise = tuple(self.space.length(each) for each in self.noise[order].tolist())
-        return Result(tuple(map(tuple, restored)), counts, noise)
+        return Result(tuple(map(tuple, restored.tolist())), counts, noise)

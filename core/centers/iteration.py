@@ -238,7 +238,7 @@ def _moved(
     spread = assignment.radius * math.sqrt(max(share, 1 / 64))
     return Centers(
         space=state.space,
-        positions=state.space.inside(state.positions + shifts),
+        positions=state.space.placed(state.positions + shifts),
         spread=np.full(len(shifts), spread),
         counts=np.rint(counts).astype(np.int64),
     )
@@ -259,7 +259,7 @@ def scattered(space: Space, k: int, iterations: int = 100) -> Centers:
     centers = solver.centers(points.astype(np.float64), np.ones(len(points)), k)
     return Centers(
         space=space,
-        positions=space.inside(centers),
+        positions=space.placed(centers),
         spread=np.full(k, float(space.reach)),
         counts=np.zeros(k, dtype=np.int64),
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from core.errors import InvalidValue
@@ -22,7 +22,7 @@ class KCenters:
     power: ClassVar[int]
     """Power of the distance in the cost: 2 for means, 1 for medians."""
 
-    k: int
+    k: int = field(metadata={"example": 4})
     method: str = "auto"
     iterations: int | None = None
     failure: float = 0.1

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +92,18 @@ class Space:
         # rounding goes toward the middle, which lies in the ball and in the box: the point stays in both
         return np.asarray(np.trunc(np.clip(positions, lowest, highest)), dtype=np.int64)
 
+    def placed(self, positions: NDArray[Any]) -> Ints:
+        """Round positions of centers, (m, d) in units about the middle, to where centers may be.
+
+        The mean of points of a sphere lies inside of it. The best center on the sphere is the point above it,
+        so there it is moved; the nearest center by the chord is then also the nearest on the way.
+        """
+        steps = self.grid.onto(self.middle + positions / (1 << self.bits))
+        return self.inside((steps - self.middle) * (1 << self.bits))
+
     def restore(self, positions: Ints) -> Floats:
-        """Return positions (m, d) in data units."""
-        steps = self.middle + positions / (1 << self.bits)
-        return np.asarray(self.grid.lower) + steps * self.grid.step
+        """Return positions (m, d) in data units, shape (m, columns)."""
+        return np.asarray(self.grid.restore(self.middle + positions / (1 << self.bits)))
 
 
 def nearest(records: Floats, centers: Ints) -> Ints:

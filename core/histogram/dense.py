@@ -1,6 +1,5 @@
 """The dense histogram: noise on the count of every cell."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -96,11 +95,11 @@ class Dense(CountCells):
         return (DenseHistogram(self.cells, count, self.consistency),)
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`; disjoint known counts double the error, see `Consistency.keep`."""
+        """See `Method.accuracy`; disjoint known counts double the promised error, see `Consistency.keep`."""
         error: int | None = self.error
         if self.consistency is not None:
             error = 2 * self.error + 1 if self.consistency.disjoint else None
         if error is None:
-            return self.promised(None, None, math.inf, {})
+            return self.promised(None, None, {})
         tightness = _REACHED if self.consistency is None else _CONSISTENT
-        return self.promised(error, None, error, {"cell_error": tightness})
+        return self.promised(error, None, {"cell_error": tightness})

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from core.histogram.cells import Cells, shape_of
 from core.histogram.constraints import Consistency, constrained_sensitivity
+from core.histogram.expected import expected_error
 from core.histogram.found import Promises
 from core.histogram.params import Histogram
 from core.mechanisms.tails import largest_of, variance
@@ -55,12 +56,22 @@ class CountCells(Method[Histogram]):
         self,
         cell_error: int | None,
         released_from: int | None,
-        error: float,
         tightness: Mapping[str, Tightness],
         *notes: str,
+        threshold: int = 0,
     ) -> Accuracy:
-        """Return what is promised; see `Promises` and `Accuracy`."""
-        promises = Promises(cell_error, released_from, math.sqrt(variance(self.scale)))
+        """Return what is promised, and the error by which methods are compared.
+
+        Args:
+            cell_error: see `Promises`.
+            released_from: see `Promises`.
+            tightness: of both.
+            notes: see `Accuracy`.
+            threshold: see `expected_error`.
+        """
+        noise = variance(self.scale)
+        promises = Promises(cell_error, released_from, math.sqrt(noise))
+        error = expected_error(self.cells.number, noise, threshold)
         free = (
             ()
             if self.sensitivity

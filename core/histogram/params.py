@@ -15,7 +15,8 @@ class Histogram:
     Args:
         cells: cells per column: one number, or one for each.
         failure: probability with which a promise may fail, beta.
-        method: `dense` (every cell), `sparse` (cells with enough records, needs delta), or `auto`.
+        method: `dense` (every cell), `sparse` (cells with enough records, needs delta), or `auto`: `sparse`
+            where noise is expected to hide most counts, as with many cells or a small epsilon, else `dense`.
         floor: for `sparse` only: cells with at most this many records never appear, which saves memory.
         parts: for `sparse` only: above 1, the table is written by the workers as this many files, so that no
             process holds it as a whole; for tables of more than some million cells.
@@ -24,7 +25,7 @@ class Histogram:
         InvalidValue: a value is out of range.
     """
 
-    cells: int | tuple[int, ...]
+    cells: int | tuple[int, ...] = field(metadata={"example": 20})
     failure: float = 0.1
     method: str = "auto"
     floor: int = 0

@@ -110,9 +110,9 @@ class Sparse(CountCells):
         return self.promised(
             self.error,
             released_from,
-            max(self.error, released_from - 1),
             {"cell_error": _CELLS, "released_from": _RELEASED},
             note,
+            threshold=floor + self._count.threshold,
         )
 
     @cached_property

@@ -1,7 +1,7 @@
 """Parameters of the cover by k balls."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.errors import InvalidValue
 from core.one_cluster.params import check_shares, check_target
@@ -29,8 +29,8 @@ class KCover:
         InvalidValue: a value is out of range, or `target` and `coverage` are both given or both missing.
     """
 
-    k: int
-    target: int | None = None
+    k: int = field(metadata={"example": 3})
+    target: int | None = field(default=None, metadata={"example": 500})
     coverage: float | None = None
     failure: float = 0.1
     method: str = "auto"

@@ -94,6 +94,69 @@ class Exponential(Draw):
 
         return noise.answer(self, sample, (unit, *_universe(starts, lengths)))
 
+    def both(
+        self, starts: Points, lengths: Lengths, scores: Ints, others: Ints, noise: Noise, unit: float = 1.0
+    ) -> tuple[int, int]:
+        """Choose a point and one of several candidates together; see `Both`.
+
+        Args:
+            starts: see `point`.
+            lengths: see `point`.
+            scores: shape (m,), of the points.
+            others: shape (k,), of the candidates.
+            noise: where randomness comes from.
+            unit: public, above 0; scale and spread are multiples of it.
+        """
+        sample = Both(starts, lengths, scores, others, self.scale * unit, noise)
+        return noise.answer(self, sample, (unit, *_universe(starts, lengths), len(others)))
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """A choice of a point and of one of several candidates, scored by the smaller of their two scores.
+
+    Both scores change by amounts of one range between neighbors, so the smaller one does, too. The pairs are
+    given to the noise in runs of equal score: for each run of points those with the candidates whose scores
+    are no smaller, and for each candidate those with all points whose scores are larger.
+
+    Args:
+        starts: shape (m,), first point of each run.
+        lengths: shape (m,), positive.
+        scores: shape (m,), of the points of each run.
+        others: shape (k,), of the candidates.
+        scale: of the exponential mechanism.
+        noise: where randomness comes from.
+    """
+
+    starts: Points
+    lengths: Lengths
+    scores: Ints
+    others: Ints
+    scale: float
+    noise: Noise
+
+    def __call__(self) -> tuple[int, int]:
+        """Return the point, and the index of the candidate."""
+        starts, noise, scale = self.starts, self.noise, self.scale
+        kind: Any = object if _universe(starts, self.lengths)[1] * len(self.others) >= 1 << 62 else np.int64
+        order, candidates = np.argsort(-self.scores, kind="stable"), np.argsort(-self.others, kind="stable")
+        scores, others = self.scores[order], self.others[candidates]
+        lengths = np.asarray(self.lengths)[order].astype(kind)
+        before = np.concatenate([np.zeros(1, dtype=kind), np.cumsum(lengths)])
+        with_run = np.searchsorted(-others, -scores, side="right")
+        with_candidate = before[np.searchsorted(-scores, -others, side="left")]
+        sizes = np.concatenate([lengths * with_run.astype(kind), with_candidate])
+        some = np.flatnonzero(sizes > 0)
+        run = int(some[noise.select_run(np.concatenate([scores, others])[some], sizes[some], scale)])
+        at = noise.below(int(sizes[run]))
+        if run < len(scores):
+            at, other = divmod(at, int(with_run[run]))
+        else:
+            other = run - len(scores)
+            run = int(np.searchsorted(before, at, side="right")) - 1
+            at -= int(before[run])
+        return int(starts[order[run]]) + at, int(candidates[other])
+
 
 def _universe(starts: Points, lengths: Lengths) -> tuple[int, int]:
     """Return the first point of all runs and the number of points, which must be public."""

@@ -7,7 +7,8 @@ Claim. A release of groups with their noisy totals is (epsilon, delta)-private w
 the totals of all groups together are epsilon-private (and in the same way for zCDP).
 
 1. Take two neighbors. At most L groups hold units in the first but not in the second, and at most L in the
-   second but not in the first. Each of these groups holds one unit.
+   second but not in the first. Each of these groups holds one unit. It may have any number of rows there, up
+   to M, so p is the largest probability over all these rows.
 2. Let E be the event that none of the groups that only the first one has is released, and E' the same for
    the second. Noise of groups is independent, so both have a probability of at least (1 - p)^L.
 3. Given E and E', both releases are the same function of noisy totals of the groups that both have. The
@@ -28,13 +29,12 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from core.budget import Cost
 from core.draws import Draw
 from core.errors import InvalidValue
-from core.mechanisms.tails import excess, excess_of_pair, tail_of_pair
+from core.mechanisms.tails import excess, excess_of_sum, tail_of_sum
 from core.noise import Noise
 
 Ints = NDArray[np.int64]
@@ -158,41 +158,45 @@ class CountThreshold(Draw):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairThreshold(CountThreshold):
-    """Noise on the pair of sums of every group; groups whose sum of both reaches `threshold` are released.
+class SumsThreshold(CountThreshold):
+    """Noise on several sums of every group; groups are released whose sums together reach `threshold`.
 
-    Let W be the extent of a column. The pair (A, B) of a group holds the sums of the steps of its rows
-    from the lower bound and to the upper one. So without noise A + B is W times the number of rows, whatever
-    they are. A unit has at most one row in a group, so A + B = W in a group of one unit. Such a group is
-    released with the probability that W + Z + Z' >= threshold, where Z and Z' are the Laplace noise of both.
+    No sum is below 0, and without noise the sums of a group are together `extent` times its number of units,
+    whatever rows these have. See `core.statistics.shares` for which sums these are. So in a group of one unit
+    they are `extent`, and it is released with the probability that extent + Z + Z' >= threshold, where Z and
+    Z' are the Laplace noise of two sums; of three sums there are three.
 
-    The claim above holds for pairs as totals: what is released of a group depends on its noisy pair alone.
+    The claim above holds for these sums as totals: what is released of a group depends on its noisy sums
+    alone. In particular one unit cannot show by having many rows in a group, as it could if a noisy number of
+    rows were compared with a threshold that is made for one row.
 
     Args:
         scale: of the noise of each sum.
-        sensitivity: of the pairs of all groups, L1.
-        threshold: smallest sum of both noisy sums of a group that is released, steps.
-        extent: of the column, steps, W.
+        sensitivity: of the sums of all groups, L1.
+        threshold: smallest total of the noisy sums of a group that is released.
+        extent: what one unit adds to the sums of a group, together.
+        sums: how many there are.
     """
 
-    kind: ClassVar[str] = "noisy pairs of sums above a threshold"
+    kind: ClassVar[str] = "noisy sums above a threshold"
     extent: int
+    sums: int = 2
 
     def _one(self) -> float:
         """Return the probability that a group of one unit is released, at most."""
         beyond = self.threshold - self.extent
-        return 1.0 if beyond < 1 else float(tail_of_pair(self.scale, np.array(float(beyond))))
+        return 1.0 if beyond < 1 else float(tail_of_sum(self.sums, self.scale, np.array(float(beyond))))
 
     def found_from(self, failure: float) -> int:
         """Return the number of units from which on a group is released but for probability `failure`."""
-        return -(-(self.threshold + excess_of_pair(self.scale, failure)) // self.extent)
+        return -(-(self.threshold + excess_of_sum(self.sums, self.scale, failure)) // self.extent)
 
     def released(self, labels: Labels, counts: Ints, noise: Noise) -> tuple[Labels, Ints]:
-        """Release the labels of all groups that reach the threshold, and their noisy pairs.
+        """Release the labels of all groups that reach the threshold, and their noisy sums.
 
         Args:
             labels: shape (m,), distinct, of groups that hold units.
-            counts: shape (m, 2), the pairs.
+            counts: shape (m, sums).
             noise: where randomness comes from.
         """
 
@@ -214,7 +218,7 @@ def _gaussian_tail(scale: float, least: int) -> float:
     Gaussian from m - 1 on (Canonne, Kamath and Steinke 2020, Proposition 25), which serves large scales.
     """
     if scale >= _EXACT:
-        return float(scipy.special.ndtr(-(least - 1) / scale))
+        return math.erfc((least - 1) / scale / math.sqrt(2)) / 2
     reach = math.ceil(_FAR * scale) + 1
     weights = np.exp(-((np.arange(-reach, reach + 1) / scale) ** 2) / 2)
     return float(weights[max(0, least + reach) :].sum() / weights.sum())

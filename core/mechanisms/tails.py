@@ -36,34 +36,53 @@ def largest_of(draws: int, scale: float, failure: float) -> int:
     return max(0, math.ceil(-tail * scale - 1))
 
 
-def tail_of_pair(scale: float, least: Floats) -> Floats:
-    """Return Pr[Z + Z' >= k] of two independent discrete Laplace noises of one scale, for whole k >= 1.
+def tail_of_sum(noises: int, scale: float, least: Floats) -> Floats:
+    """Return Pr[S >= m] of the sum S of some independent discrete Laplace noises, for whole m >= 0.
 
-    It is exact: with a = exp(-1 / scale), Pr[Z + Z' = k] is
-    ((1 - a) / (1 + a))^2 a^k (k + (1 + a^2) / (1 - a^2)), so that
-    Pr[Z + Z' >= k] = a^k (k (1 - a) + a + (1 + a^2) / (1 + a)) / (1 + a)^2.
-    """
-    a = math.exp(-1 / scale)
-    grows = least * -math.expm1(-1 / scale) + a + (1 + a * a) / (1 + a)
-    return np.asarray(np.exp(-least / scale) * grows / (1 + a) ** 2)
+    It is exact. Let a = exp(-1 / scale), b = 1 - a, and k the number of noises. Each of them is a difference
+    of two geometric variables, so S = X - Y, where both count the failures before the k-th success, of
+    probability b. Then Pr[X >= n] = sum over i < k of C(n + k - 1, i) b^i a^(n + k - 1 - i). For n = m + Y,
+    C(m + k - 1 + Y, i) is the sum over j <= i of C(m + k - 1, i - j) C(Y, j) (Vandermonde), and
+    E[a^Y C(Y, j)] = C(k + j - 1, j) (a^2 / (b (1 + a)))^j / (1 + a)^k. So
 
+        Pr[S >= m] = a^m / (1 + a)^k  sum over j <= i < k of
+                     b^(i - j) C(m + k - 1, i - j) C(k + j - 1, j) (a^2 / (1 + a))^j a^(k - 1 - i),
 
-def largest_of_pairs(draws: int, scale: float, failure: float) -> int:
-    """Return the smallest m such that `draws` independent |Z + Z'| are all at most m, but for `failure`.
+    of which no term is below 0.
 
     Args:
-        draws: how many there are.
-        scale: of both noises, Z and Z'.
-        failure: probability that one of them is larger.
+        noises: k.
+        scale: of each noise.
+        least: m, any shape.
     """
-    return excess_of_pair(scale, -math.expm1(math.log1p(-failure) / draws) / 2)
+    a, b = math.exp(-1 / scale), -math.expm1(-1 / scale)
+    found = np.zeros(np.shape(least))
+    for i in range(noises):
+        for j in range(i + 1):
+            ways = np.ones(np.shape(least))
+            for place in range(i - j):
+                ways = ways * b * (least + noises - 1 - place) / (place + 1)
+            found += ways * math.comb(noises + j - 1, j) * (a * a / (1 + a)) ** j * a ** (noises - 1 - i)
+    return np.asarray(np.exp(-least / scale) * found / (1 + a) ** noises)
 
 
-def excess_of_pair(scale: float, failure: float) -> int:
-    """Return the smallest m >= 0 such that Z + Z' exceeds m with probability at most `failure`."""
+def largest_of_sums(draws: int, noises: int, scale: float, failure: float) -> int:
+    """Return the smallest m such that `draws` independent |S| are all at most m, but for `failure`.
+
+    Args:
+        draws: how many sums there are.
+        noises: number of noises of each sum S.
+        scale: of each noise.
+        failure: probability that one of the sums is larger.
+    """
+    return excess_of_sum(noises, scale, -math.expm1(math.log1p(-failure) / draws) / 2)
+
+
+def excess_of_sum(noises: int, scale: float, failure: float) -> int:
+    """Return the smallest m >= 0 such that a sum of noises exceeds m with probability at most `failure`."""
 
     def serves(most: int) -> bool:
-        return float(tail_of_pair(scale, np.array(most + 1.0))) <= failure
+        return float(tail_of_sum(noises, scale, np.array(most + 1.0))) <= failure
 
     low, high = -1, 1
     while not serves(high):
@@ -74,17 +93,17 @@ def excess_of_pair(scale: float, failure: float) -> int:
     return high
 
 
-def rounded_deviation(scale: float, unit: int) -> float:
-    """Return the standard deviation of (Z + Z') / unit, rounded to a whole number; with halves away from 0.
+def rounded_deviation(noises: int, scale: float, unit: int) -> float:
+    """Return the standard deviation of S / unit, rounded to a whole number; with halves away from 0.
 
-    It is exact but for numbers so large that rounding is less than a millionth of it, since
-    E[R^2] = sum over j >= 1 of (2 j - 1) Pr[|R| >= j].
+    S is a sum of some noises of one scale. It is exact but for numbers so large that rounding is less than a
+    millionth of it, since E[R^2] = sum over j >= 1 of (2 j - 1) Pr[|R| >= j].
     """
     terms = _SPREADS * scale / unit
     if terms > _MOST_REACH:
-        return math.sqrt(2 * variance(scale)) / unit
+        return math.sqrt(noises * variance(scale)) / unit
     j = np.arange(1.0, math.ceil(terms) + 2)
-    tails = 2 * tail_of_pair(scale, np.ceil((j - 0.5) * unit))
+    tails = 2 * tail_of_sum(noises, scale, np.ceil((j - 0.5) * unit))
     return math.sqrt(float(((2 * j - 1) * tails).sum()))
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core.budget import Cost
 from core.draws import Draw
+from core.mechanisms.exponential import Both
 from core.noise import Lengths, Noise
 
 Ints = NDArray[np.int64]
@@ -76,6 +77,33 @@ class WithinCell(Draw):
             return tuple(int(starts[run]) + noise.below(int(lengths[run])) for run in runs)
 
         return noise.answer(self, sample, shared)
+
+    def both(
+        self,
+        starts: Points,
+        lengths: Lengths,
+        scores: Ints,
+        others: Ints,
+        parts: float,
+        noise: Noise,
+        unit: float,
+    ) -> tuple[int, int]:
+        """Choose one of the cell's points and one of several candidates together.
+
+        See `core.mechanisms.exponential.Both`.
+
+        Args:
+            starts: see `points`.
+            lengths: see `points`.
+            scores: shape (m,), of the points.
+            others: shape (k,), of the candidates.
+            parts: see `WithinCell`.
+            noise: where randomness comes from.
+            unit: public, above 0: the range of the change of a score.
+        """
+        alone = unit * parts
+        sample = Both(starts, lengths, scores, others, self.scale * alone, noise)
+        return noise.answer(self, sample, alone)
 
     def histogram(self, counts: Ints, parts: int, noise: Noise) -> Ints:
         """Release one of `parts` histograms of the cell's records; later ones may depend on it.

@@ -92,5 +92,8 @@ class Found:
 
     def result(self, grid: Grid) -> Result:
         """Return center and radius in data units, the count, and what is certified."""
-        center = tuple(grid.restore(self.center).tolist())
-        return Result(center, self.radius * grid.step, self.count, self.at_least, self.radius_factor)
+        center, radius = grid.restore_ball(self.center, self.radius)
+        factor = self.radius_factor
+        if factor is not None:
+            factor = factor * grid.stretch if grid.shows(radius) else None
+        return Result(center, radius, self.count, self.at_least, factor)

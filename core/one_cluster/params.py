@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.errors import InvalidValue
 from core.plan import check_failure
@@ -53,7 +53,7 @@ class OneCluster:
         InvalidValue: a value is out of range.
     """
 
-    target: int
+    target: int = field(metadata={"example": 500})
     failure: float = 0.1
     method: str = "auto"
     shares: Mapping[str, float] | None = None

@@ -1,7 +1,7 @@
 """Several quantiles: cut the domain into cells, count them, and search those that hold quantiles."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -12,91 +12,23 @@ from numpy.typing import NDArray
 from core.aggregate import Counts
 from core.draws import Draw, Laplace
 from core.focus import CELLS
-from core.gaps import MOST_RECORDS, Order, Runs, rank_scores
+from core.gaps import MOST_RECORDS, Order, Runs
 from core.mechanisms.splits import Splits
 from core.mechanisms.within_cell import WithinCell
 from core.noise import Noise
+from core.quantiles.aim import UNIT
+from core.quantiles.brackets import Bins, most_pairs
+from core.quantiles.cell_choices import UNKNOWN, Choice, Cut, Ranked, Searched
 from core.quantiles.cells import CellCounts, merged, ranks_of
 from core.quantiles.descent import Between, Shape, descend, shapes
-from core.quantiles.exponential import UNIT
 from core.quantiles.found import FoundQuantiles, in_order
 from core.rounds import Block
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_FAR = 2.0**61
-_AMPLE = 8.0  # choices for intervals are made in cells that hold so many times the reach of an interval
-SIDES = 0.2  # part of such a cell's budget for the ends of the intervals
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """Released cells.
-
-    Args:
-        edges: shape (m + 1,), ascending.
-        total: released number of records.
-    """
-
-    edges: Ints
-    total: int
-
-
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """Released cells with the ranks of their edges.
-
-    Args:
-        edges: shape (m + 1,), ascending.
-        starts: shape (m + 1,), noisy ranks of the edges, ascending.
-        wanted: noisy ranks of the quantiles, shape (k,), ascending.
-        error: bound of the error of the noisy ranks.
-    """
-
-    edges: Ints
-    starts: Floats
-    wanted: Floats
-    error: float
-
-    def searched(self) -> Iterator[tuple[tuple[int, int], Floats, Ints]]:
-        """Give each cell that holds quantiles: its window, the ranks of its ends, and which quantiles."""
-        places = np.searchsorted(self.starts[1:-1], self.wanted)
-        for cell in np.unique(places):
-            window, ends = (int(self.edges[cell]), int(self.edges[cell + 1])), self.starts[cell : cell + 2]
-            yield window, ends, np.flatnonzero(places == cell)
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Choices of points of a cell by rank, which share the cell's budget.
-
-    Args:
-        wanted: noisy ranks, shape (k,).
-        parts: see `WithinCell`.
-        far: distance in records at which scores end; None where they do not.
-    """
-
-    wanted: Floats
-    parts: float
-    far: int | None
-
-    def scores(self, runs: Runs, total: int, ends: Floats) -> list[Ints]:
-        """Return the scores of each choice, in 1 / `UNIT` of a record.
-
-        Args:
-            runs: the points of the cell, with ranks that start from 0.
-            total: number of records of the cell.
-            ends: noisy ranks of the cell's ends.
-        """
-        offsets = np.clip(np.rint((float(ends.mean()) - self.wanted) * UNIT), -_FAR, _FAR).astype(np.int64)
-        scores = [rank_scores(runs, total, int(each), UNIT // 2, UNIT // 2) for each in offsets]
-        return scores if self.far is None else [np.maximum(each, self.end) for each in scores]
-
-    @property
-    def end(self) -> float | int:
-        """The score at which all end."""
-        return -math.inf if self.far is None else -min(self.far, MOST_RECORDS) * UNIT
+_AMPLE = 3.0  # a cell's pivots are paid for if it holds so many times the reach of an interval
+PIVOTS = 0.05  # part of such a cell's budget for the pivots of the intervals
 
 
 @dataclass(frozen=True)
@@ -127,12 +59,21 @@ class CellsAndSearches:
     A replacement is one removal and one addition. So the sensitivities of counts and searches double; see
     `Splits` for the splits. The number of records is public then.
 
-    Intervals. The noisy ranks of all edges are within `error` of the true ones, except with half of the
-    failure probability. So the last edge whose noisy rank is lower by `error`, and the first one whose noisy
-    rank is higher by as much, enclose a quantile. That is free. In its cell each quantile is also sought at
-    ranks that are lower and higher by all that the search may err. In counts down a tree that is free, too.
-    Where points are chosen, a fifth of the cell's budget goes to these choices, but only if the cell seems to
-    hold so many records that this costs little.
+    Intervals. They hold all at once, except with the failure probability: half of it is for the noisy ranks,
+    and half for the searches.
+
+    - The noisy ranks of all edges are within `error` of the true ones. So an edge whose noisy rank is lower
+      by `error` or more is below a quantile, and one whose noisy rank is higher by as much is above it.
+    - The search of another quantile errs by at most some D beside that. So a quantile whose rank is lower by
+      `error` + D or more has been released below this one, and one that is higher by as much, above it.
+    - In counts down a tree, points are also sought at ranks that are lower and higher by `error` + D.
+    - With a choice, an interval may be chosen, too: see `core.quantiles.brackets`, where r is the noisy rank.
+      It is off by at most `error`, so the ends are sought at a distance of `error` + D. Their pivots get a
+      twentieth of the cell's budget, but only if the cell seems to hold so many records that the interval is
+      narrower than the cell. If r is beyond the cell's true ranks, no point has it. So
+      there is one more point on each side, which has all ranks beyond and stands for the cell's end.
+
+    All but the pivots is free. An interval is what all of these have in common.
 
     In a wide domain the scores of choices end at a distance; see `core.focus`. A score that ends changes at
     most as far as before, and in the same direction.
@@ -221,13 +162,18 @@ class CellsAndSearches:
     def search(self, order: Order, ranked: Ranked, noise: Noise) -> FoundQuantiles:
         """Search every cell that holds quantiles."""
         edges, starts, ranks, error = ranked.edges, ranked.starts, ranked.wanted, ranked.error
-        lows = edges[np.maximum(np.searchsorted(starts, ranks - error, side="right") - 1, 0)]
-        highs = edges[np.minimum(np.searchsorted(starts, ranks + error), len(edges) - 1)] - 1
-        steps = np.zeros(len(ranks), dtype=np.int64)
+        steps, lows, highs = np.zeros((3, len(ranks)), dtype=np.int64)
+        errors = np.full(len(ranks), math.inf)
         for window, ends, here in ranked.searched():
-            steps[here], below, above, far = self._search(order, window, ends, ranks[here], error, noise)
-            lower, higher = ranks[here] - far >= ends[0], ranks[here] + far <= ends[1]
-            lows[here[lower]], highs[here[higher]] = below[lower], above[higher]
+            found = self._search(order, window, ends, ranks[here], error, noise)
+            steps[here], lows[here], highs[here] = found.points, found.lows, found.highs
+            errors[here] = error + found.error
+        below = points_before(np.append(edges, steps), np.append(starts + error, ranks + errors), ranks)
+        last = self.size - 1
+        above = points_before(
+            last - np.append(edges - 1, steps), np.append(error - starts, errors - ranks), -ranks
+        )
+        lows, highs = np.maximum(lows, below), np.minimum(highs, last - above)
         return in_order(self.probabilities, steps.tolist(), lows.tolist(), highs.tolist())
 
     def _apart(self, total: int) -> int:
@@ -236,7 +182,7 @@ class CellsAndSearches:
 
     def _search(
         self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, error: float, noise: Noise
-    ) -> tuple[Ints, Ints, Ints, float]:
+    ) -> Searched:
         """Find points of these ranks in a cell, and points that are surely below and above the quantiles.
 
         Args:
@@ -246,18 +192,16 @@ class CellsAndSearches:
             ranks: noisy ranks that are sought, shape (k,).
             error: bound of the error of the noisy ranks.
             noise: where randomness comes from.
-
-        Returns:
-            The points, shape (k,); lower points and higher points, shape (k,); and how far the ranks of those
-            are from `ranks`. They count only where their ranks are in the cell.
         """
         (low, high), many = window, len(self.probabilities)
-        width, inside, same = high - low, self.inside, np.full(len(ranks), low)
+        width, inside = high - low, self.inside
+        same, unknown = np.full(len(ranks), low), (np.full(len(ranks), -1), np.full(len(ranks), UNKNOWN))
         if width == 1 or inside is None:
-            return same, same, same, math.inf
+            return Searched(same, *unknown, math.inf)
         tree = tree_within(width, len(ranks))
         if tree is not None:
-            far = error + tree.largest_error(inside.scale * tree.levels, self.failure / 2 / many)
+            off = tree.largest_error(inside.scale * tree.levels, self.failure / 2 / many)
+            far = error + off
             wanted = np.concatenate([ranks, ranks - far, ranks + far])
             root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels
 
@@ -266,24 +210,74 @@ class CellsAndSearches:
 
             found = descend(order, window, tree, root, lambda _: wanted, count)
             at, below, above = np.split(np.array(found), 3)
-            return at, below, above, far
+            lows, highs = (
+                np.where(ranks - far >= ends[0], below, -1),
+                np.where(ranks + far <= ends[1], above, UNKNOWN),
+            )
+            return Searched(at, lows, highs, off)
         here = order.within(low, high)
         runs = Runs.between(here, low, high)
-        choices, far = self.choices(width, ends, ranks, error)
-
-        def choose(choice: Choice) -> Ints:
-            scores = choice.scores(runs, here.total, ends)
-            return np.array(inside.points(runs.starts, runs.lengths, scores, choice.parts, noise, unit=UNIT))
-
+        choices, off = self.choices(width, ends, ranks, error)
+        scores, parts = choices[0].scores(runs, here.total, ends), choices[0].parts
+        points = inside.points(runs.starts, runs.lengths, scores, parts, noise, unit=UNIT)
         if len(choices) == 1:
-            return choose(choices[0]), same, same, math.inf
-        below, above = np.split(choose(choices[0]), 2)
-        return choose(choices[1]), below, above, far
+            return Searched(np.array(points), *unknown, off)
+        bins = [Bins.about(pivot, low, high) for pivot in points]
+        values, lows, highs = self._bracketed(inside, here, runs, bins, choices[1], ends, error + off, noise)
+        return Searched(values, lows, highs, off)
+
+    def _bracketed(
+        self,
+        inside: WithinCell,
+        here: Order,
+        runs: Runs,
+        bins: Sequence[Bins],
+        values: Choice,
+        ends: Floats,
+        reach: float,
+        noise: Noise,
+    ) -> tuple[Ints, Ints, Ints]:
+        """Choose points of a cell with the ends of their intervals; see `core.quantiles.brackets`.
+
+        Args:
+            inside: chooses them.
+            here: the records of the cell.
+            runs: the points of the cell.
+            bins: about the pivot of each quantile.
+            values: the choice of the points.
+            ends: see `_search`.
+            reach: how far from the noisy ranks the ends are sought.
+            noise: where randomness comes from.
+        """
+        low, high, total = int(bins[0].edges[0]), int(bins[0].edges[-1]), here.total
+        starts, lengths = np.append(runs.starts, [low - 1, high]), np.append(runs.lengths, [1, 1])
+        cell = Runs(np.array([low]), np.array([high - low]), np.array([0]), np.array([total]))
+        scores, whole = values.scores(runs, total, ends), values.ranges(cell, total, ends)
+        units, found = round(min(reach, MOST_RECORDS) * UNIT), []
+        for i, cut in enumerate(bins):
+            pairs = cut.pairs(values.ranges(cut.runs(here), total, ends)[i], units, values.most)
+            (first,), (last,) = whole[i]
+            beyond = values.score((np.array([-UNKNOWN, last]), np.array([first, UNKNOWN])))
+            at, pair = inside.both(
+                starts,
+                lengths,
+                np.append(scores[i], beyond),
+                -pairs.distances,
+                values.parts,
+                noise,
+                unit=UNIT,
+            )
+            lowest, highest = pairs.interval(pair)
+            at = min(max(at, low), high - 1)
+            found.append((at, -1 if lowest is None else lowest, UNKNOWN if highest is None else highest))
+        at_all, lows, highs = np.array(found).T
+        return at_all, lows, highs
 
     def choices(self, width: int, ends: Floats, ranks: Floats, error: float) -> tuple[list[Choice], float]:
-        """Return the choices in a cell that is not searched by a tree: for the intervals first, if any.
+        """Return the choices in a cell that is not searched by a tree, and how far the values may be off.
 
-        The second value is how far the ranks for the intervals are from `ranks`.
+        They are those of the values; or, where intervals are paid for, those of the pivots, those of the
+        values, and the ranks at which the intervals' ends are sought with the values.
 
         Args:
             width: number of points of the cell.
@@ -291,27 +285,73 @@ class CellsAndSearches:
             ranks: see `_search`.
             error: see `_search`.
         """
-        many, sharing = len(self.probabilities), len(ranks)
-        parts = 2 * sharing / SIDES
-        scale = 0.0 if self.inside is None else self.inside.scale
-        far = error + parts * scale * (math.log(width) + math.log(4 * many / self.failure))
-        if tree_within(width, 2 * sharing) is not None or ends[1] - ends[0] < _AMPLE * far:
-            return [self._choice(width, ranks, sharing)], math.inf
-        sides = np.concatenate([ranks - far, ranks + far])
-        return [self._choice(width, sides, parts), self._choice(width, ranks, sharing / (1 - SIDES))], far
+        sharing, many, parts = len(ranks), len(self.probabilities), len(ranks) / (1 - PIVOTS)
+        off = self.off(width, parts, True)
+        if sharing > most_bracketed(width, many) or ends[1] - ends[0] < _AMPLE * (error + off):
+            far = self.far(width, sharing, False)
+            return [Choice(ranks, sharing, far)], self.off(width, sharing, False)
+        far, sides = self.far(width, parts, True), np.concatenate([ranks - error - off, ranks + error + off])
+        pivots = Choice(ranks, sharing / PIVOTS, self.far(width, sharing / PIVOTS, False))
+        return [pivots, Choice(ranks, parts, far), Choice(sides, parts, far)], off
 
-    def _choice(self, width: int, wanted: Floats, parts: float) -> Choice:
-        return Choice(wanted, parts, self.far(width, parts))
+    def off(self, width: int, parts: float, bracketed: bool, failure: float = 1.0) -> float:
+        """Bound the distance of a choice from its aim in a cell, in records.
 
-    def far(self, width: int, parts: float) -> int | None:
+        Args:
+            width: number of points of the cell.
+            parts: see `WithinCell`.
+            bracketed: whether an interval is chosen with it.
+            failure: part of the failure probability with which it may be farther.
+        """
+        if self.inside is None:
+            return 0.0
+        each = failure * self.failure / 2 / len(self.probabilities)
+        return parts * self.inside.scale * (math.log(outcomes(width, bracketed)) - math.log(each))
+
+    def far(self, width: int, parts: float, bracketed: bool) -> int | None:
         """Return the distance in records at which the scores of choices end; None in a narrow domain.
 
-        All points at this distance are chosen with a ten billionth of the failure probability, at most.
+        All outcomes at this distance are chosen with a ten billionth of the failure probability, at most.
         """
         if self.size <= CELLS or self.inside is None:
             return None
-        many = len(self.probabilities)
-        return math.ceil(parts * self.inside.scale * (math.log(width) + math.log(4e10 * many / self.failure)))
+        return math.ceil(self.off(width, parts, bracketed, 1e-10))
+
+
+def most_chosen(width: int, many: int) -> int:
+    """Return how many of `many` quantiles in a cell of so many points are chosen, at most, not counted."""
+    return next((k for k in range(many) if tree_within(width, k + 1) is not None), many)
+
+
+def most_bracketed(width: int, many: int) -> int:
+    """Return how many of `many` quantiles in a cell are chosen with an interval, at most.
+
+    It is one, or as many as twice that number are chosen. So what is promised of values hardly grows by
+    intervals: the most values that are chosen without one have the smaller parts of the cell's budget.
+    """
+    most = most_chosen(width, 2 * many)
+    return min(many, max(1, most // 2)) if most else 0
+
+
+def outcomes(width: int, bracketed: bool) -> int:
+    """Return the number of outcomes of a choice in a cell of so many points; see `core.quantiles.brackets`.
+
+    With an interval, there is one more point on each side of the cell.
+    """
+    return (width + 2) * most_pairs(width) if bracketed else width
+
+
+def points_before(points: Ints, needed: Floats, ranks: Floats) -> Ints:
+    """Return the largest of the points that need no more than each rank; 0 where there is none.
+
+    Args:
+        points: at least 0.
+        needed: the least rank for which each point serves.
+        ranks: shape (k,).
+    """
+    order = np.argsort(needed)
+    largest = np.append(0, np.maximum.accumulate(points[order]))
+    return np.asarray(largest[np.searchsorted(needed[order], ranks, side="right")])
 
 
 def choice_variance(width: int, sharing: int) -> float:

@@ -2,119 +2,23 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from core.aggregate import Counts
 from core.draws import Charged, Draw
 from core.focus import CELLS, Bools, Focused
-from core.gaps import MOST_RECORDS, Ints, Order, Runs, rank_scores
+from core.gaps import Order, Runs
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
+from core.quantiles.aim import Aim
+from core.quantiles.brackets import Bins, most_pairs
 from core.quantiles.found import FoundQuantiles, FoundValue, Promises
+from core.quantiles.hardest import hardest, hardest_extreme
 from core.quantiles.params import OneValue
 from core.task import Accuracy, Method
-from core.tightness import Tightness
-
-UNIT = 1 << 28
-"""Ranks and probabilities are whole multiples of 1 / UNIT. Up to `MOST_RECORDS` records fit into int64."""
-
-
-@dataclass(frozen=True)
-class Aim:
-    """The rank w(n) at which one quantile of n records is sought.
-
-    - For 0 < p < 1, w(n) = p n.
-    - For p = 0, w(n) = min(inside, n / 2). All points below all records have the same rank. So that none of
-      these is chosen, a minimum is sought `inside` records above the smallest one, or in the middle if there
-      are few records.
-    - For p = 1, w(n) = n - min(inside, n / 2).
-
-    A grid point v has all ranks from #{x < v} to #{x <= v}. Its score is minus the distance of w(n) from
-    these ranks, in 1 / UNIT of a record.
-
-    Sensitivity, for one record more or less:
-
-    1. An end # of these ranks lies # - w(n) = up # - down (n - #) + (down n - w(n)) above w(n), for any
-       weights with up + down = 1. In that form, "an end" changes as follows.
-    2. n private, 0 < p < 1: down = p, and the last term is 0. A record more at y changes the ends of points
-       above y by 1 - p and those of points below y by -p. At y itself it changes one end by each.
-    3. n private, p = 0: w(n) grows by 0 to 1/2. So the ends of points above y change by 1/2 to 1, and those
-       of points below y by -1/2 to 0. p = 1 is the mirror image.
-    4. n public: up = down = 1/2. The last term is a public constant, and the rest changes by 1/2 or -1/2.
-    5. So no end changes by more than `weight`: max(p, 1 - p) where n is private, 1/2 where it is public.
-    6. A distance changes by at most what its ends do (see `rank_scores`). So the changes of the scores have a
-       range of at most 2 `weight`.
-
-    A replacement is one record less and one more: twice that (see `per_weight`).
-
-    In a wide domain scores end at distance `far`: all points farther away have one score (see `core.focus`).
-    A score that ends changes at most as far as before, and in the same direction. So all bounds still hold.
-
-    Args:
-        probability: p, in [0, 1].
-        total_is_public: whether the number of records may be used: `replace_one`.
-        inside: records from an extreme; 0 for 0 < p < 1.
-        shift: records by which w(n) is moved, a public constant.
-        margin: points that are added to the domain on the side to which w(n) is moved. They lie beyond all
-            records, and stand for the domain's first or last point.
-        far: see above, in records; None where scores do not end.
-    """
-
-    probability: float
-    total_is_public: bool
-    inside: int = 0
-    shift: int = 0
-    margin: int = 0
-    far: int | None = None
-
-    @property
-    def weight(self) -> float:
-        """The larger weight of a record."""
-        return 0.5 if self.total_is_public else max(self.probability, 1 - self.probability)
-
-    def point(self, order: Order, size: int, draw: Exponential, noise: Noise) -> int:
-        """Choose one of the points 0, ..., size - 1.
-
-        Args:
-            order: the records.
-            size: number of grid points.
-            draw: of spread 2, per unit of the larger weight of a record.
-            noise: where randomness comes from.
-        """
-        low, high = (-self.margin, size) if self.shift < 0 else (0, size + self.margin)
-        runs = Runs.between(order, low, high)
-        scores = self.scores(runs, order.total)
-        at = draw.point(runs.starts, runs.lengths, scores, noise, unit=max(self._up, UNIT - self._up))
-        return min(max(at, 0), size - 1)
-
-    def scores(self, runs: Runs, total: int) -> Ints:
-        """Return the scores of the points of each run, in 1 / UNIT of a record.
-
-        Args:
-            runs: the points.
-            total: number of records.
-        """
-        target = int(np.rint(self.probability * UNIT))
-        depth = min(self.inside * UNIT, total * UNIT // 2)
-        wanted = target * total + (depth if target == 0 else -depth) + self.shift * UNIT
-        down = UNIT - self._up
-        scores = rank_scores(runs, total, down * total - wanted, self._up, down)
-        return scores if self._end is None else np.maximum(scores, self._end)
-
-    def hot(self, runs: Runs, total: int) -> Bools:
-        """Say of each run, which may be a cell of points of different ranks, whether a score does not end."""
-        return self.scores(runs, total) > (-math.inf if self._end is None else self._end)
-
-    @property
-    def _up(self) -> int:
-        return UNIT // 2 if self.total_is_public else UNIT - int(np.rint(self.probability * UNIT))
-
-    @property
-    def _end(self) -> int | None:
-        return None if self.far is None else -min(self.far, MOST_RECORDS) * UNIT
 
 
 def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> Exponential:
@@ -143,29 +47,6 @@ def distance_bound(aim: Aim, size: int, scale: float, failure: float) -> float:
         failure: probability with which the bound may fail.
     """
     return 2 * aim.weight * scale * (math.log(size) - math.log(failure))
-
-
-def hardest(aim: Aim, bound: float) -> Tightness:
-    """Return on which rows the bound of `distance_bound` is attained."""
-    rows = math.ceil(bound / aim.probability)
-    return Tightness(
-        "Hardly a smaller rank error can be promised. Where all of some "
-        f"{rows:,} rows have the highest value of the domain, every other value is that far from the "
-        "wanted rank. Together the others are released with nearly the probability that a promise may fail. "
-        "On spread values, errors are several times smaller.",
-        reached=True,
-    )
-
-
-def hardest_extreme(error: int) -> Tightness:
-    """Return on which rows the promise about an extreme is attained; see `ExponentialByRank`, 6."""
-    return Tightness(
-        "Hardly a smaller rank error can be promised. The value is sought inside of the rows by about "
-        f"half of it. Where all of some {error:,} rows have one value at the end of the domain, all other "
-        "values are as far from that rank on its other side, and together they are released with nearly the "
-        "probability that a promise may fail. On spread values, errors are about half of what is promised.",
-        reached=True,
-    )
 
 
 def far_from(aim: Aim, size: int, draw: Exponential, failure: float, among: int | None = None) -> int | None:
@@ -204,43 +85,32 @@ class ChooseByRank(Focused):
     Cost: the release spends epsilon if the scale is twice the larger weight / epsilon. A replacement is a
     removal and an addition, so under `replace_one` the scale is twice as large.
 
-    An interval takes two more choices, of ranks that are `reach` lower and higher. Each end is wrong with at
-    most half of the failure probability, so together they enclose a point of the wanted rank p n. For the
-    lower end, a point is wrong if all of its ranks are above p n:
-
-    1. If p n >= reach, some point is at distance 0 from the aim p n - reach. Wrong points are farther away
-       than `reach`. See `distance_bound`.
-    2. If p n < reach, the points added below the domain have rank 0, at distance reach - p n from the aim,
-       and wrong points are still farther away than `reach`. So wrong points are no more likely than as
-       many added ones. There are at most `size` of them, and `margin` = size / (failure / 2) added ones.
-
-    Added points are right for the lower end. The upper end is the mirror image. If p n is below about twice
-    `reach`, the lower end is mostly the first point of the domain.
+    An interval is chosen with the value, and costs a pivot; see `core.quantiles.brackets`. Here r = p n. If
+    p n < `reach`, the lower end is sought below all records. It is then the first point of the domain or near
+    it. The upper end is the mirror image.
 
     Args:
         aim: the rank.
         size: number of grid points.
-        draw: chooses the point, per unit of the larger weight.
-        ends: chooses the ends of the interval; None where none is asked for.
-        reach: see above.
-        margin: see above.
-        ends_far: where the scores of the ends' choices end; see `Aim`.
+        draw: chooses the point, per unit of the larger weight, and with it the interval.
+        pivot: chooses the pivot; None where no interval is asked for.
+        reach: see `core.quantiles.brackets`, in records.
+        pivot_far: where the scores of the pivot end; see `Aim`.
     """
 
     aim: Aim
     size: int
     draw: Exponential
-    ends: Exponential | None = None
+    pivot: Exponential | None = None
     reach: int = 0
-    margin: int = 0
-    ends_far: int | None = None
+    pivot_far: int | None = None
     purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
     name: str = "release"
     floor: int = 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
-        return (self.draw,) if self.ends is None else (self.draw, self.ends)
+        return (self.draw,) if self.pivot is None else (self.pivot, self.draw)
 
     @property
     def points(self) -> int:
@@ -263,20 +133,21 @@ class ChooseByRank(Focused):
 
     def choose(self, aggregate: Counts, noise: Noise) -> tuple[int, tuple[int, int] | None]:
         """Choose the grid point, and the interval if it is asked for, which is widened to hold the point."""
-        order, (aim, *shifted) = Order.of_counts(aggregate), self._aims
-        at = aim.point(order, self.size, self.draw, noise)
-        if self.ends is None:
-            return at, None
-        low, high = (each.point(order, self.size, self.ends, noise) for each in shifted)
+        order, aim = Order.of_counts(aggregate), self.aim
+        if self.pivot is None:
+            return aim.point(order, self.size, self.draw, noise), None
+        pivot = replace(aim, far=self.pivot_far).point(order, self.size, self.pivot, noise)
+        bins = Bins.about(pivot, 0, self.size)
+        at, (low, high) = aim.bracketed(order, self.size, self.draw, bins, self.reach, noise)
         return at, (min(low, at), max(high, at))
 
     @property
     def _aims(self) -> tuple[Aim, ...]:
-        """The aim of the value, and those of the interval's ends."""
-        if self.ends is None:
+        """The aim of the value, and those of the pivot and of the interval's ends."""
+        if self.pivot is None:
             return (self.aim,)
-        end = replace(self.aim, margin=self.margin, far=self.ends_far)
-        return (self.aim, replace(end, shift=-self.reach), replace(end, shift=self.reach))
+        ends = (replace(self.aim, shift=shift) for shift in (-self.reach, self.reach))
+        return (self.aim, replace(self.aim, far=self.pivot_far), *ends)
 
 
 @dataclass(frozen=True)
@@ -292,24 +163,46 @@ class OneQuantile(ChooseByRank):
         return FoundQuantiles((self.aim.probability,), (step,), interval and (interval,))
 
 
-def interval_draw(
-    aim: Aim, size: int, epsilon: float, failure: float, neighbors: Neighbors, among: int | None = None
-) -> tuple[Exponential, int, int, int | None]:
-    """Return the draw of an interval's two ends, its reach, its margin and `ends_far`; see `ChooseByRank`.
+C = TypeVar("C", bound=ChooseByRank)
+
+
+def choice_of(
+    kind: type[C],
+    what: str,
+    aim: Aim,
+    size: int,
+    epsilon: float,
+    part: float,
+    failure: float,
+    neighbors: Neighbors,
+    among: int | None = None,
+) -> C:
+    """Return the round that releases one quantile and, where a part of epsilon pays for it, an interval.
 
     Args:
+        kind: of round.
+        what: is chosen.
         aim: of the quantile.
         size: number of grid points.
-        epsilon: what both ends cost together.
-        failure: probability with which the interval may hold no point of the wanted rank.
+        epsilon: what all costs together.
+        part: of it for the pivot of an interval; 0 for no interval.
+        failure: probability with which the promise and the interval may fail, together.
         neighbors: the neighbor relation.
         among: see `far_from`.
     """
-    ends = per_weight("ends of the interval", epsilon / 2, neighbors, times=2)
-    reach = math.ceil(distance_bound(aim, size, neighbors.changes / (epsilon / 2), failure / 2))
-    margin = math.ceil(2 * size / failure)
-    far = far_from(aim, size + margin, ends, failure / 2, size if among is None else among)
-    return ends, reach, margin, far
+    draw, among = per_weight(what, (1 - part) * epsilon, neighbors), size if among is None else among
+    bracketed = part > 0
+    aim = replace(aim, far=far_from(aim, outcomes_of(size, bracketed), draw, failure, among))
+    if not bracketed:
+        return kind(aim, size, draw)
+    pivot = per_weight("pivot of the interval", part * epsilon, neighbors)
+    reach = math.ceil(distance_bound(aim, outcomes_of(size, bracketed), draw.scale / 2, failure))
+    return kind(aim, size, draw, pivot, reach, far_from(aim, size, pivot, failure, among))
+
+
+def outcomes_of(size: int, bracketed: bool) -> int:
+    """Return the number of values that a choice has, with the bins of an interval's ends where it has one."""
+    return size * most_pairs(size) if bracketed else size
 
 
 @dataclass(frozen=True)
@@ -336,17 +229,20 @@ class ExponentialByRank(Method[OneValue]):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        setting, part = self.setting, self.setting.params.interval
-        epsilon = share * setting.budget.epsilon
-        draw = per_weight("value", (1 - part) * epsilon, setting.neighbors)
-        failure, aim = setting.params.failure, self._aim(share)
-        aim = replace(aim, far=far_from(aim, self._size, draw, failure, self.among))
-        if part == 0:
-            return (ChooseByRank(aim, self._size, draw),)
-        ends = interval_draw(
-            self._anywhere, self._size, part * epsilon, failure, setting.neighbors, self.among
+        setting, params = self.setting, self.setting.params
+        return (
+            choice_of(
+                ChooseByRank,
+                "value",
+                self._aim(share),
+                self._size,
+                share * setting.budget.epsilon,
+                params.interval,
+                params.failure,
+                setting.neighbors,
+                self.among,
+            ),
         )
-        return (ChooseByRank(aim, self._size, draw, *ends),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
@@ -363,7 +259,10 @@ class ExponentialByRank(Method[OneValue]):
                 if part
                 else "No interval of values is released beside the value, because interval_share is 0."
             )
-            promises, tightness = Promises(math.ceil(bound), typical), {"rank_error": hardest(aim, bound)}
+            promises, tightness = (
+                Promises(math.ceil(bound), typical),
+                {"rank_error": hardest(aim.probability, bound, part > 0)},
+            )
             return Accuracy(promises, error=bound, notes=(note,), tightness=tightness)
         error = aim.inside + math.floor(bound)
         note = (
@@ -397,4 +296,6 @@ class ExponentialByRank(Method[OneValue]):
         return self.setting.neighbors.changes / (share * (1 - part) * self.setting.budget.epsilon)
 
     def _bound(self, share: float) -> float:
-        return distance_bound(self._anywhere, self._size, self._scale(share), self.setting.params.failure)
+        params = self.setting.params
+        size = outcomes_of(self._size, params.interval > 0)
+        return distance_bound(self._anywhere, size, self._scale(share), params.failure)

@@ -1,6 +1,6 @@
 """What quantiles, a median or a minimum are asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.errors import InvalidValue
@@ -9,7 +9,7 @@ from core.plan import check_failure
 
 _MOST = 10_000  # quantiles
 
-INTERVAL_SHARE = 0.1
+INTERVAL_SHARE = 0.05
 """Part of epsilon that pays for the interval of one quantile, unless a job asks for another part."""
 
 
@@ -28,7 +28,7 @@ class Quantiles:
         InvalidValue: a value is out of range.
     """
 
-    probabilities: tuple[float, ...]
+    probabilities: tuple[float, ...] = field(metadata={"example": (0.1, 0.5, 0.9)})
     method: str = "auto"
     failure: float = 0.1
 
@@ -63,7 +63,7 @@ class Median:
         scale_share: part of the smooth method's epsilon spent on releasing the scale of its noise; 0 keeps
             it secret.
         interval_share: part of the exponential method's epsilon spent on an interval that holds the true
-            quantile; 0 for none. By default 0.1, and 0 for an extreme, which can have none.
+            quantile; 0 for none. By default 0.05, and 0 for an extreme, which can have none.
 
     Raises:
         InvalidValue: a value is out of range.

@@ -1,7 +1,7 @@
 """Several quantiles: the method that cuts the domain into cells, counts them, and searches inside them."""
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -13,20 +13,21 @@ from core.focus import CELLS
 from core.mechanisms.splits import Splits
 from core.mechanisms.tails import smallest_bound, sum_of_errors
 from core.mechanisms.within_cell import WithinCell
+from core.quantiles.aim import Aim
 from core.quantiles.cells import CellCounts, Groups, best_groups
-from core.quantiles.cells_and_searches import SIDES, CellsAndSearches, choice_variance, tree_within
-from core.quantiles.descent import Between, Shape
-from core.quantiles.exponential import (
-    Aim,
-    OneQuantile,
-    distance_bound,
-    far_from,
-    hardest,
-    interval_draw,
-    per_weight,
-    typical_distance,
+from core.quantiles.cells_and_searches import (
+    PIVOTS,
+    CellsAndSearches,
+    choice_variance,
+    most_bracketed,
+    most_chosen,
+    outcomes,
+    tree_within,
 )
+from core.quantiles.descent import Between, Shape
+from core.quantiles.exponential import OneQuantile, choice_of, distance_bound, outcomes_of, typical_distance
 from core.quantiles.found import ALL_VALUES, promised
+from core.quantiles.hardest import hardest
 from core.quantiles.params import INTERVAL_SHARE, Quantiles
 from core.quantiles.wide import wide_rounds
 from core.task import Accuracy, Method
@@ -74,7 +75,7 @@ def _widths(size: int) -> list[int]:
 class Recursive(Method[Quantiles]):
     """Splits, counts of cells and a search inside the cells. A single quantile is an exponential mechanism.
 
-    A single quantile takes three choices: of its value, and of the two ends of its interval.
+    A single quantile takes two choices: of a pivot, and of its value with the two ends of its interval.
 
     At epsilon e, counts have the variance V / e^2, and a choice among dense records has 2 / e^2. The sum of
     both is smallest if epsilon is split in proportion to the cube roots of V and 2. But searches get hardly
@@ -95,11 +96,17 @@ class Recursive(Method[Quantiles]):
         total, splits, first, _, inside = (share * part for part in self._parts)
         given, neighbors, changes = self._given, self.setting.neighbors, self.setting.neighbors.changes
         if len(given) == 1:
-            draw, failure = per_weight("the quantile", inside, neighbors), self.setting.params.failure
-            cost = share * INTERVAL_SHARE * self.setting.budget.epsilon
-            ends = interval_draw(self._alone, self._size, cost, failure, neighbors)
-            aim = replace(self._alone, far=far_from(self._alone, self._size, draw, failure))
-            return OneQuantile(aim, self._size, draw, *ends)
+            epsilon, failure = share * self.setting.budget.epsilon, self.setting.params.failure
+            return choice_of(
+                OneQuantile,
+                "the quantile",
+                self._alone,
+                self._size,
+                epsilon,
+                INTERVAL_SHARE,
+                failure,
+                neighbors,
+            )
         search = None
         if inside:
             search = WithinCell(
@@ -132,7 +139,7 @@ class Recursive(Method[Quantiles]):
           If the aim is in the cell, the chosen point is at most the choice's own error D from it. If it is
           beyond an end of the cell, the chosen point is at most D from this end. The wanted rank is then at
           most R from this end, because its noisy rank is in the cell.
-        - See `_most_parts` for how many parts of a cell's budget a choice can be left with one of.
+        - See `_choices` for how many parts of a cell's budget a choice can be left with one of.
 
         So every error is at most R + D. The noise of searches does not depend on that of the ranks, so
         whatever R is, D exceeds a bound with at most the probability of `_searches_exceed`. `sum_of_errors`
@@ -142,8 +149,9 @@ class Recursive(Method[Quantiles]):
         if len(self._given) == 1:
             aim, scale = self._alone, self._scale(share)
             typical = typical_distance(aim, scale)
-            worst = distance_bound(aim, self._size, scale, self.setting.params.failure)
-            return promised(worst, typical, typical, hardest(aim, worst))
+            size = outcomes_of(self._size, True)
+            worst = distance_bound(aim, size, scale, self.setting.params.failure)
+            return promised(worst, typical, typical, hardest(aim.probability, worst, True))
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
@@ -188,42 +196,43 @@ class Recursive(Method[Quantiles]):
         """Bound the probabilities that some search errs by more than a bound.
 
         - Widths of cells and numbers of quantiles in them are the worst ones.
-        - A choice among `width` points that gets one of `parts` parts is wrong by more than x with
-          probability at most (width - 1) e^(-x / (parts scale)), because some point is not wrong. Points at
-          which scores end are chosen with less than `_NEVER`.
+        - A choice with m outcomes that gets one of `parts` parts is wrong by more than x with probability at
+          most m e^(-x / (parts scale)), because some outcome is not wrong. Points at which scores end are
+          chosen with less than `_NEVER`.
         - The failures of all quantiles are added up. If some of them are sought by choices and others by
           trees, their sum is at most what the worse of both would have for all.
         - Of trees with as many levels, that of the largest fan-out has the most edges, of the largest
           variances.
         """
-        many, (widest, trees) = len(self._given), self._worst_cells
+        many, (choices, trees) = len(self._given), self._worst_cells
         exceeding = [np.zeros(len(bounds))]
-        for parts, width in widest.items():
-            exceeding.append(many * (width - 1) * np.exp(-bounds / (parts * scale)))
+        for parts, most in choices.items():
+            exceeding.append(many * most * np.exp(-bounds / (parts * scale)))
         for tree in trees:
             exceeding.append(tree.errors_exceed(scale * tree.levels, bounds, many, many))
         return np.asarray(np.max(exceeding, axis=0) + many * _NEVER)
 
     @cached_property
     def _worst_cells(self) -> tuple[dict[float, int], list[Shape]]:
-        """The largest width for each number of parts, and the tree of the largest fan-out for each depth."""
-        widest, fan_outs = dict[float, int](), dict[int, int]()
+        """The most outcomes of a choice for each number of parts, and the largest fan-out for each depth."""
+        most, fan_outs = dict[float, int](), dict[int, int]()
         for width in _widths(self._size):
-            if parts := self._most_parts(width):
-                widest[parts] = width
+            for parts, found in self._choices(width):
+                most[parts] = max(most.get(parts, 0), found)
             if (tree := tree_within(width, len(self._given))) is not None:
                 fan_outs[tree.levels] = max(fan_outs.get(tree.levels, 0), tree.fan_out)
-        return widest, [Shape(fan_out, levels) for levels, fan_out in fan_outs.items()]
+        return most, [Shape(fan_out, levels) for levels, fan_out in fan_outs.items()]
 
-    def _most_parts(self, width: int) -> float:
-        """Return the most parts into which the budget of a cell of this width is divided for choices.
+    def _choices(self, width: int) -> Iterator[tuple[float, int]]:
+        """Give the most parts into which a cell's budget is divided for choices, and a choice's outcomes.
 
-        Choices are made for as many quantiles as no tree is better for. Each gets an equal part. Where no
-        tree is better for twice as many, `SIDES` of the budget may go to the ends of their intervals.
+        Choices are made for as many quantiles as no tree is better for. Each gets an equal part. Where they
+        are few, `PIVOTS` of the budget may go to the pivots of their intervals.
         """
         many = len(self._given)
-        most = next((k for k in range(2 * many) if tree_within(width, k + 1) is not None), 2 * many)
-        return max(min(many, most), min(many, most // 2) / (1 - SIDES))
+        if most := most_chosen(width, many):
+            yield most, outcomes(width, False)
+            yield most_bracketed(width, many) / (1 - PIVOTS), outcomes(width, True)
 
     @property
     def _given(self) -> tuple[float, ...]:

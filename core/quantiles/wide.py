@@ -22,7 +22,8 @@ from core.draws import Charged, Draw
 from core.focus import CELLS, Bools, Focus, Focused
 from core.gaps import Order, Runs
 from core.noise import Noise
-from core.quantiles.cells_and_searches import SIDES, CellsAndSearches, Cut, Ranked, tree_within
+from core.quantiles.cell_choices import Cut, Ranked
+from core.quantiles.cells_and_searches import PIVOTS, CellsAndSearches, tree_within
 from core.quantiles.found import FoundQuantiles
 from core.rounds import Block
 
@@ -180,9 +181,9 @@ class SearchCells(Focused):
         """
         whole, many = self.whole, len(self.whole.probabilities)
         sharing = next((k for k in range(many, 1, -1) if tree_within(whole.size, k) is None), 1)
-        value = whole.far(whole.size, sharing / (1 - SIDES)) or 0
-        end = whole.far(whole.size, max(2, sharing) / SIDES) or 0
-        return (2 * value, 2 * end, 2 * end) * many
+        value = whole.far(whole.size, sharing / (1 - PIVOTS), True) or 0
+        pivot = whole.far(whole.size, sharing / PIVOTS, False) or 0
+        return (2 * pivot, 2 * value, 2 * value) * many
 
     @property
     def first_cells(self) -> int:

@@ -17,7 +17,7 @@ from core.sample_and_aggregate.found import Promises
 from core.sample_and_aggregate.outputs import CountFailures
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.stable_radius import StableRadius, candidate_radii
-from core.task import Accuracy, Method
+from core.task import Accuracy, Method, geometric_mean
 from core.tightness import Tightness
 
 FAILURES_SHARE = 0.03
@@ -64,12 +64,9 @@ class Expected:
 
     @property
     def mean(self) -> float:
-        """Return the geometric mean, in which agreeing answers count twice, as they are what is hoped for.
-
-        The method with the least mean also has the least mean of its error over that of the best method.
-        """
+        """Return the geometric mean, in which agreeing answers count twice, as they are what is hoped for."""
         errors = (self.agreeing, self.agreeing, self.even, self.divided)
-        return math.prod(min(1.0, max(_LEAST, error)) for error in errors) ** (1 / len(errors))
+        return geometric_mean([min(1.0, max(_LEAST, error)) for error in errors])
 
 
 _NOTHING = Tightness(

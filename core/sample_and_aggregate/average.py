@@ -76,7 +76,7 @@ class ClampedAverage(Aggregation):
         if width == 0:
             return 0.0
         noise = largest_of(1, self.sum.scale * width, self.failure / self.grid.dimension) / self.blocks
-        return noise + 0.5  # the value is rounded
+        return min(float(width), noise + 0.5)  # the value is rounded, and in the range like the mean
 
 
 class AverageOfAnswers(Aggregator):

@@ -1,6 +1,6 @@
 """Parameters of sample and aggregate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from core.errors import InvalidValue
@@ -30,7 +30,7 @@ class SampleAndAggregate:
         InvalidValue: a value is out of range.
     """
 
-    blocks: int
+    blocks: int = field(metadata={"example": 200})
     aggregator: str = "auto"
     stable_fraction: float = 0.8
     ranges: Ranges = "tight"

@@ -96,15 +96,22 @@ class SmoothMedianOfAnswers(Aggregator):
 
         Where answers lie evenly at a distance b, the largest gap that k changes can make is (k + 1) b. So the
         smooth sensitivity is the largest e^(-beta k) (k + 1) b.
+
+        After `spare` changes the gap also holds answers that do not agree with most. If these scatter, each
+        further change adds their distance. If they agree far away, the next change adds the whole axis.
         """
-        grown, tail = max(1.0, math.exp(noise.beta - 1) / noise.beta), noise.tail(self.usual_failure)
+        blocks, beta, tail = self.setting.params.blocks, noise.beta, noise.tail(self.usual_failure)
+        grown = max(1.0, math.exp(beta - 1) / beta)
 
-        def error(agreeing: int) -> float:
-            spare = max(0, self._spare(agreeing))
-            return noise.scale(self.between(agreeing) * grown + math.exp(-noise.beta * spare)) * tail
+        def error(agreeing: int, beyond: float) -> float:
+            left = math.exp(-beta * max(0, self._spare(agreeing))) * min(1.0, beyond)
+            return noise.scale(self.between(agreeing) * grown + left) * tail
 
-        even = noise.scale(min(1.0, grown / self.setting.params.blocks)) * tail
-        return Expected(agreeing=error(self.stable), even=even, divided=error(self.divided))
+        return Expected(
+            agreeing=error(self.stable, beyond=grown / max(1, blocks - self.stable)),
+            even=noise.scale(min(1.0, grown / blocks)) * tail,
+            divided=error(self.divided, beyond=1.0),
+        )
 
     def _round(self, share: float) -> SmoothMedian:
         axes, one = self.setting.grid.dimension, self.per_answer(share)

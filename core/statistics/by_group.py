@@ -9,11 +9,15 @@ import numpy as np
 from core.aggregate import Keys, shard_of
 from core.draws import Additive, Draw
 from core.grouping import Grouping
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
 from core.noise import Noise
 from core.rounds import Block
 from core.statistics.found import Groups, Reading, Totals
+from core.statistics.quantities import drawn_together
 from core.statistics.totals import GroupTotals
+
+_FEW = 1 << 14
+"""Public keys whose totals are merged at once: they take less than a megabyte for each total."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,10 @@ class TotalsByGroup:
 
     Args:
         reading: what is summed up, and how it becomes measures.
-        noises: noise of each quantity; None of the one that the selection releases, and of `below`, which is
-            drawn together with `above`, the quantity before it.
+        noises: noise of each quantity; None of those that the selection releases, and of those that are tied
+            to the one before them, with which they are drawn.
         grouping: the groups; None without.
-        selection: for private keys.
+        selection: for private keys; it looks at the first quantity, and at those that are tied to it.
         parts: see `core.rounds.RoundInParts`; as many as the times of each draw of noise on totals.
     """
 
@@ -56,8 +60,12 @@ class TotalsByGroup:
 
     @property
     def floor(self) -> int | None:
-        """Totals of groups are merged in shards; 0 clips nothing."""
-        return None if self.grouping is None else 0
+        """Totals of many groups, or of values, are merged in shards; 0 clips nothing."""
+        grouping = self.grouping
+        if grouping is None:
+            return None
+        few = grouping.labels is not None and len(grouping.labels) <= _FEW and not self._axes
+        return None if few else 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -86,7 +94,7 @@ class TotalsByGroup:
             raise ValueError("Without groups there are no parts.")
         if self.selection is None:
             keys = self._public[number]
-            labels = np.array([], dtype="S1") if not len(keys) else self._labels[keys]
+            labels = np.array([], dtype="S1") if grouping.labels is None else grouping.labels.array[keys]
             return self._groups(aggregate, keys, labels, {}, grouping, noise)
         found, known = self._found(aggregate, noise)
         return self._groups(aggregate, found, found, known, grouping, noise)
@@ -107,29 +115,27 @@ class TotalsByGroup:
 
     def _found(self, aggregate: GroupTotals, noise: Noise) -> tuple[Any, dict[int, Any]]:
         """Release which private groups there are, and the totals that this shows, by quantity."""
-        units = self._units
-        paired = isinstance(self.selection, PairThreshold)
-        counts = aggregate.totals[:, units : units + 2] if paired else aggregate.totals[:, units]
+        if isinstance(self.selection, SumsThreshold):
+            sums = aggregate.totals[:, : self.selection.sums]
+            found, noisy = self.selection.released(aggregate.keys, sums, noise)
+            return found, dict(enumerate(noisy.T))
         if isinstance(self.selection, CountThreshold):
-            found, noisy = self.selection.released(aggregate.keys, counts, noise)
-            if paired:
-                return found, {units: noisy[:, 0], units + 1: noisy[:, 1]}
-            return found, {units: noisy}
+            found, counts = self.selection.released(aggregate.keys, aggregate.totals[:, 0], noise)
+            return found, {0: counts}
         if self.selection is None:
             raise ValueError("Public keys are not searched.")
-        return self.selection.released(aggregate.keys, counts, noise), {}
+        return self.selection.released(aggregate.keys, aggregate.totals[:, 0], noise), {}
 
     def _noisy(self, aggregate: GroupTotals, keys: Keys, known: dict[int, Any], noise: Noise) -> Any:
         """Return the noisy totals of keys, shape (len(keys), q)."""
         exact = aggregate.at(keys)
         noisy = np.zeros_like(exact)
-        for i, added in enumerate(self.noises):
-            if i in known:
-                noisy[:, i] = known[i]
-            elif added is not None and self.reading.quantities[i].kind == "above":
-                noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)
-            elif added is not None:
-                noisy[:, i] = added.add(exact[:, i], noise)
+        for drawn in drawn_together(self.reading.quantities):
+            added = self.noises[drawn.start]
+            if added is not None:
+                noisy[:, drawn] = added.add(exact[:, drawn], noise)
+        for i, totals in known.items():
+            noisy[:, i] = totals
         return noisy
 
     def _ranks(self, aggregate: GroupTotals, keys: Keys, noise: Noise) -> Any:
@@ -147,20 +153,10 @@ class TotalsByGroup:
         """The columns of which ranks are released."""
         return tuple(sorted({each.sought.axis for each in self.reading.ranks}))
 
-    @property
-    def _units(self) -> int:
-        """Which quantity counts units: that of rows, or a pair, where a unit has one row in a group."""
-        kinds = [quantity.kind for quantity in self.reading.quantities]
-        return next(kinds.index(kind) for kind in ("units", "rows", "above") if kind in kinds)
-
-    @cached_property
-    def _labels(self) -> Any:
-        labels = () if self.grouping is None else self.grouping.labels or ()
-        return np.array([label.encode() for label in labels], dtype=np.bytes_)
-
     @cached_property
     def _public(self) -> list[Any]:
         """The public keys of each part."""
-        keys = np.arange(len(self._labels))
+        grouping = self.grouping
+        keys = np.arange(0 if grouping is None or grouping.labels is None else len(grouping.labels))
         shard = shard_of(keys, self.parts)
         return [keys[shard == number] for number in range(self.parts)]

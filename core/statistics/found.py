@@ -116,8 +116,14 @@ class Reading:
     the released mean for the true one, and in the same way that of a mean square.
 
     From a pair (A, B) of noisy sums, from the lower bound and to the upper one of a column of W steps, follow
-    n = (A + B) / W, and S = A with c = 0; see `core.statistics.shares.pair`. This n is rounded where it is
-    released, and nowhere else.
+    n = (A + B) / W, and S = A with c = 0; see `core.statistics.shares.pair`. Where a unit may have several
+    rows in a group, n may follow from `units` and `excess`, and the number of units from what is tied to
+    `missing`; see `core.statistics.shares`. Such numbers are rounded where they are released, and nowhere
+    else.
+
+    Released numbers of rows and units, and sums of columns whose bounds are on one side of 0, are moved to 0
+    where the noise brings them to the other side. The truth is not there, so this makes no error larger, and
+    standard errors hold. It makes numbers of groups that are all but empty too large on average.
 
     Args:
         measures: the names.
@@ -125,7 +131,7 @@ class Reading:
         deviations: standard deviation of the noise of each quantity.
         columns: number of columns.
         ranks: what is released of ranks, which needs no totals.
-        rounded: standard deviation of a rounded number of rows that follows from a pair.
+        whole: standard deviations of the released numbers of rows and of units, with rounding.
     """
 
     measures: tuple[str, ...]
@@ -133,7 +139,7 @@ class Reading:
     deviations: tuple[float, ...]
     columns: int
     ranks: tuple[Ranks, ...] = ()
-    rounded: float = 0.0
+    whole: tuple[float, float] = (0.0, 0.0)
 
     def _of(self, kind: str, axis: int = 0) -> int | None:
         """Return which quantity it is, or None."""
@@ -182,27 +188,56 @@ class Reading:
     def estimate(self, measure: str, axis: int | None, totals: Ints, grid: Grid) -> Estimate:
         """Return a measure of each group and its standard error, data units; NaN where n is below 1."""
         if measure in ("count", "units"):
-            of_units = measure == "units" and self._of("units") is not None
-            if not of_units and self._of("above") is not None:
-                return np.rint(self._pair(totals)[0]), np.full(len(totals), self.rounded)
-            counts, deviation = self._noisy("units" if of_units else "rows", totals)
-            return counts, np.full(len(totals), deviation)
+            numbers, error = (self.rows, self.whole[0]) if measure == "count" else (self.units, self.whole[1])
+            return np.maximum(0, np.floor(numbers(totals)[0] + 1 / 2)), np.full(len(totals), error)
         column = axis or 0
         if measure == "sum":
-            return self._sum(column, totals, grid)
+            sums, errors = self._sum(column, totals, grid)
+            least = 0 if grid.lower[column] >= 0 else -np.inf
+            return np.clip(sums, least, 0 if grid.upper[column] <= 0 else np.inf), errors
         with np.errstate(divide="ignore", invalid="ignore"):
             return self._moment(measure, column, totals, grid)
+
+    def rows(self, totals: Ints) -> tuple[Floats, float]:
+        """Return the number of rows of each group, not rounded, and the standard deviation of its noise."""
+        if self._of("above") is not None:
+            (above, noise), (below, _) = self._noisy("above", totals), self._noisy("below", totals)
+            extent = self._quantity("above").extent
+            return (above + below) / extent, math.sqrt(2) * noise / extent
+        if self._of("excess") is not None:
+            (units, of_units), (excess, noise) = self._noisy("units", totals), self._noisy("excess", totals)
+            both = self._quantity("excess").rows + 1
+            return (excess + both * units) / 2, math.hypot(noise, both * of_units) / 2
+        return self._noisy("rows", totals)
+
+    def units(self, totals: Ints) -> tuple[Floats, float]:
+        """Return the number of units of each group, not rounded, and its standard deviation."""
+        if self._of("missing") is not None:
+            missing = self._quantity("missing")
+            kinds = ("above", "below") if self._of("above") is not None else ("rows",)
+            (first, noise), *others = (self._noisy(kind, totals) for kind in (*kinds, "missing"))
+            added = first + sum(sums for sums, _ in others)
+            one = missing.extent * missing.rows
+            return np.asarray(added / one), math.sqrt(1 + len(others)) * noise / one
+        return self._noisy("units", totals) if self._of("units") is not None else self.rows(totals)
+
+    @property
+    def unrounded(self) -> tuple[float, float]:
+        """Standard deviations of the numbers of rows and of units before they are rounded."""
+        none = np.zeros((0, len(self.quantities)), np.int64)
+        return self.rows(none)[1], self.units(none)[1]
 
     def _sum(self, axis: int, totals: Ints, grid: Grid) -> Estimate:
         if self._of("unit_sum", axis) is not None:
             clamped, deviation = self._noisy("unit_sum", totals, axis)
             return clamped * grid.step, np.full(len(totals), deviation * grid.step)
+        rows, of_rows = self.rows(totals)
         if self._of("above") is not None:
-            rows, above, noise = self._pair(totals)
+            above, noise = self._noisy("above", totals)
             low, extent = grid.lower[axis], grid.extents[axis]
             error = math.hypot(low, low + extent * grid.step) / extent * noise
             return low * rows + above * grid.step, np.full(len(totals), error)
-        (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
+        sums, of_sums = self._noisy("sum", totals, axis)
         center = grid.lower[axis] + self._center(axis) * grid.step
         error = math.hypot(of_sums * grid.step, center * of_rows)
         return sums * grid.step + center * rows, np.full(len(totals), error)
@@ -210,7 +245,7 @@ class Reading:
     def _moment(self, measure: str, axis: int, totals: Ints, grid: Grid) -> Estimate:
         if self._of("above") is not None:
             return self._mean_of_pair(axis, totals, grid)
-        (rows, of_rows), (sums, of_sums) = self._noisy("rows", totals), self._noisy("sum", totals, axis)
+        (rows, of_rows), (sums, of_sums) = self.rows(totals), self._noisy("sum", totals, axis)
         n, center, extent = np.where(rows >= 1, rows, np.nan), self._center(axis), grid.extents[axis]
         mean = np.clip(sums / n, -center, extent - center)
         mean_error = np.hypot(of_sums, mean * of_rows) / n
@@ -228,18 +263,15 @@ class Reading:
         error = np.sqrt(by_rows**2 + (scale * of_squares) ** 2 + (2 * about * of_sums) ** 2) / n
         return variance * grid.step**2, error * grid.step**2
 
-    def _pair(self, totals: Ints) -> tuple[Floats, Floats, float]:
-        """Return the number of rows, the sum from the lower bound, and the deviation of each sum's noise."""
-        (above, noise), (below, _) = self._noisy("above", totals), self._noisy("below", totals)
-        extent = next(each.extent for each in self.quantities if each.kind == "above")
-        return (above + below) / extent, above, noise
-
     def _mean_of_pair(self, axis: int, totals: Ints, grid: Grid) -> Estimate:
-        rows, above, noise = self._pair(totals)
+        (rows, _), (above, noise) = self.rows(totals), self._noisy("above", totals)
         n, extent = np.where(np.rint(rows) >= 1, rows, np.nan), grid.extents[axis]
         part = np.clip(above / n / extent, 0, 1)
         error = noise * np.hypot(1 - part, part) / n
         return grid.lower[axis] + part * extent * grid.step, error * grid.step
+
+    def _quantity(self, kind: str) -> Quantity:
+        return next(quantity for quantity in self.quantities if quantity.kind == kind)
 
     def _center(self, axis: int) -> int:
         i = self._of("sum", axis)

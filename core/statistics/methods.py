@@ -2,27 +2,21 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
-
-import scipy
 
 from core.budget import Mechanism
 from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
 from core.grouping import Contributions
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
-from core.mechanisms.tails import (
-    largest_of,
-    largest_of_pairs,
-    largest_weighted_sum_of_two,
-    rounded_deviation,
-)
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
+from core.mechanisms.tails import rounded_deviation
+from core.statistics.bounds import Bounds
 from core.statistics.by_group import TotalsByGroup
 from core.statistics.found import Promises, Reading
 from core.statistics.params import Statistics
-from core.statistics.quantities import Change, Quantity
+from core.statistics.quantities import Change, Quantity, drawn_together
 from core.statistics.ranks import Ranks, Sought
 from core.statistics.shares import Weighted, best, constants, split
 from core.task import Accuracy, Method
@@ -36,8 +30,9 @@ class ReleaseTotals(Method[Statistics]):
     """Noise on the totals of groups. Shares of the budget and centers of sums make the error smallest.
 
     Which private groups are found follows from the noisy number of their units, where it is released anyway:
-    this costs delta alone, and a separate choice at the same epsilon would find hardly more. Otherwise the
-    optimal selection has a share of its own.
+    this costs delta alone, and a separate choice at the same epsilon would find hardly more. With a noisy
+    number of rows that of units is released, too, by what costs nothing; see `core.statistics.shares`.
+    Otherwise the optimal selection has a share of its own.
     """
 
     uses_policy: ClassVar[bool] = True
@@ -54,8 +49,7 @@ class ReleaseTotals(Method[Statistics]):
 
     @property
     def _private(self) -> bool:
-        grouping = self.setting.params.grouping
-        return grouping is not None and grouping.private
+        return self.setting.params.private
 
     @property
     def _groups(self) -> int:
@@ -115,6 +109,11 @@ class ReleaseTotals(Method[Statistics]):
         """Return what a share of the budget pays for where draws are pure."""
 
     @property
+    def _first(self) -> slice:
+        """The first quantity, which finds private keys, and those that are tied to it."""
+        return drawn_together([each.quantity for each in self._weighted])[0]
+
+    @property
     def _coin(self) -> bool:
         """Whether groups are found by the optimal selection: no number of units is released."""
         return self._private and not self.gaussian and self._weighted[0].weight == 0
@@ -132,27 +131,51 @@ class ReleaseTotals(Method[Statistics]):
         parts: dict[str, Any] = {"times": params.parts, "disjoint": params.parts > 1}
         quantities, shares = tuple(each.quantity for each in self._weighted), self._shares
         noises: list[Additive | None] = [
-            None if quantity.kind == "below" else self._noise(quantity, share * part, parts)
+            None if quantity.tied else self._noise(quantity, share * part, parts)
             for quantity, part in zip(quantities, shares, strict=False)
         ]
         ranks = tuple(
             self._ranks(sought, self._epsilon(share * part), stated)
             for sought, part in zip(self._sought, shares[len(quantities) :], strict=True)
         )
-        deviations = [0.0 if noise is None else noise.deviation for noise in noises]
-        rounded = 0.0
-        for i, (quantity, noise) in enumerate(zip(quantities, noises, strict=True)):
-            if quantity.kind == "above" and noise is not None:
-                deviations[i + 1] = noise.deviation
-                rounded = rounded_deviation(noise.scale, quantity.extent)
+        deviations = [0.0] * len(quantities)
+        for drawn in drawn_together(quantities):
+            noise = noises[drawn.start]
+            deviations[drawn] = [0.0 if noise is None else noise.deviation] * len(quantities[drawn])
         selection = None
         if self._private:
             selection = self._selection(noises[0], share * shares[0], parts)
-            noises[0] = None
             deviations[0] = 0.0 if isinstance(selection, OptimalSelection) else deviations[0]
         columns = self.setting.grid.dimension
-        reading = Reading(params.names, quantities, tuple(deviations), columns, ranks, rounded)
+        reading = Reading(params.names, quantities, tuple(deviations), columns, ranks)
+        reading = replace(reading, whole=self._whole(reading, noises[0] if quantities else None))
+        if self._private:
+            noises[0] = None
         return TotalsByGroup(reading, tuple(noises), params.grouping, selection, params.parts)
+
+    def _whole(self, reading: Reading, first: Additive | None) -> tuple[float, float]:
+        """Return the standard deviations of the numbers of rows and of units that are released.
+
+        Those that follow from several sums are rounded. From `units` and `excess` follow halves of whole
+        numbers. If x has a noise e that is symmetric, and n is whole, the square of floor(x + 1/2) - n is
+        e^2, or (e + 1/2)^2 where e is half of an odd number. Its mean is at most that of e^2 plus 1/4.
+
+        Args:
+            reading: how numbers follow from totals.
+            first: noise of the first quantity, and of those that are tied to it.
+        """
+        rows, units = reading.unrounded
+        kinds = {quantity.kind: quantity for quantity in reading.quantities}
+        scale = 0.0 if first is None else first.scale
+        if "excess" in kinds:
+            rows = math.hypot(rows, 1 / 2)
+        if "above" in kinds:
+            rows = rounded_deviation(2, scale, kinds["above"].extent)
+            units = units if self.setting.params.several else rows
+        if "missing" in kinds:
+            together = kinds["missing"].extent * kinds["missing"].rows
+            units = rounded_deviation(3 if "above" in kinds else 2, scale, together)
+        return rows, units
 
     def _selection(
         self, count: Additive | None, share: float, parts: dict[str, Any]
@@ -169,8 +192,9 @@ class ReleaseTotals(Method[Statistics]):
         if count is None:
             raise ValueError("A threshold needs noise.")
         of_delta = delta / 2 if self.gaussian else delta
-        extent = self._weighted[0].quantity.extent
-        found_by, more = (PairThreshold, {"extent": extent}) if extent else (CountThreshold, {})
+        *_, last = tied = [each.quantity for each in self._weighted[self._first]]
+        one = {"extent": max(1, last.extent) * last.rows, "sums": len(tied)}
+        found_by, more = (SumsThreshold, one) if len(tied) > 1 else (CountThreshold, {})
         return found_by.of(
             f"{count.what}, and which groups have enough",
             count.scale,
@@ -186,20 +210,6 @@ class ReleaseTotals(Method[Statistics]):
     def _noise(self, quantity: Quantity, share: float, more: dict[str, Any]) -> Additive:
         """Return the noise that a share of the budget pays for; none where nothing changes."""
 
-    @abstractmethod
-    def _tail(self, scales: tuple[float, float], failure: float) -> float:
-        """Return what |sum| of two continuous noises exceeds with probability `failure` at most."""
-
-    def bound(self, scales: tuple[float, float], steps: float, draws: int) -> float:
-        """Return a bound on all of `draws` weighted sums of two noises, but for the failure probability.
-
-        Args:
-            scales: of both noises, times their weights.
-            steps: the weights together, by which a whole number may be larger than a real one.
-            draws: how many sums there are.
-        """
-        return self._tail(scales, self._failure / draws) + steps if any(scales) else 0.0
-
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
         params, round_ = self.setting.params, self._round(share)
@@ -210,14 +220,14 @@ class ReleaseTotals(Method[Statistics]):
             scales[quantity.kind, quantity.axis] = 0.0 if noise is None else noise.scale
         if isinstance(selection, CountThreshold):
             scales[quantities[0].kind, 0] = selection.scale
-        rows = scales.get(("rows", 0), 0.0)
-        units, paired = scales.get(("units", 0), rows), scales.get(("above", 0), 0.0)
-        found = None if selection is None else selection.found_from(self._failure)
+        groups, failure, grid = self._groups, self._failure, self.setting.grid
+        bounds = Bounds(grid, quantities, scales, params.several, self.gaussian, groups, failure)
+        found = None if selection is None else selection.found_from(failure)
         promises = Promises(
-            self._count_bound(rows, paired) if "count" in names else None,
-            self._count_bound(units, 0.0 if params.several else paired) if "units" in names else None,
-            self._largest("sum", scales, rows) if "sum" in names else None,
-            self._largest("mean", scales, rows) if "mean" in names else None,
+            bounds.rows if "count" in names else None,
+            bounds.units if "units" in names else None,
+            bounds.largest("sum") if "sum" in names else None,
+            bounds.largest("mean") if "mean" in names else None,
             found,
             max((each.rank_error for each in ranks if not each.sought.extreme), default=None),
             max((each.rank_error for each in ranks if each.sought.extreme), default=None),
@@ -225,20 +235,19 @@ class ReleaseTotals(Method[Statistics]):
         variances = zip(self._weighted, round_.reading.deviations, strict=True)
         square = sum(each.weight * deviation**2 for each, deviation in variances)
         square += sum(len(each.sought.names) * each.off**2 for each in ranks)
-        if round_.reading.rounded:  # rounding changes the error of the number of rows a little
-            counts = sum(name == "count" or (name == "units" and not params.several) for name in names)
-            pair_ = math.sqrt(2) * scales["above", 0] / self.setting.grid.extents[0]
-            square += counts * (round_.reading.rounded**2 - 2 * pair_**2)
+        both = zip(("count", "units"), round_.reading.whole, round_.reading.unrounded, strict=True)
+        for name, whole, unrounded in both:
+            square += (whole**2 - unrounded**2) * (name in names)  # rounding changes these errors a little
         error = math.sqrt(square / len(round_.reading.names()))
         error = max(error, 0 if found is None else found - 1)
         return Accuracy(promises, error, self._notes(promises), tightness=self._tightness(promises))
 
     def _tightness(self, promises: Promises) -> dict[str, Tightness]:
         """Return how near errors come to each promise."""
-        together = (
-            "All promises of the plan share the failure probability equally, and each covers all groups and "
-            "columns at once"
-        )
+        covers = "all groups and columns at once"
+        if self._private:  # whose number is not known
+            covers = "all columns of any one group, so of many groups some are further off"
+        together = f"All promises of the plan share the failure probability equally, and each covers {covers}"
         of_noise = Tightness(
             f"{together}. The noise does not depend on the rows. So the errors of one measure are usually "
             "smaller than promised by up to a third.",
@@ -259,45 +268,9 @@ class ReleaseTotals(Method[Statistics]):
         named = (each.name for each in fields(promises))
         return {name: why.get(name, of_noise) for name in named if getattr(promises, name) is not None}
 
-    def _count_bound(self, scale: float, paired: float) -> int:
-        """Return the promised error of a count, given the scale of its noise, or of both sums of a pair."""
-        if paired:
-            extent = self.setting.grid.extents[0]
-            return math.floor(largest_of_pairs(self._groups, paired, self._failure) / extent + 1 / 2)
-        if self.gaussian:
-            return math.ceil(self.bound((scale, 0.0), 1.0, self._groups)) if scale else 0
-        return largest_of(self._groups, scale, self._failure)
-
-    def _largest(self, measure: str, scales: dict[tuple[str, int], float], rows: float) -> float:
-        """Return the promised error of a sum or a mean, of the column where it is largest.
-
-        The error of a mean from a pair, times n, is (1 - u) Z - u Z' with 0 <= u <= 1. Since noise is
-        symmetric and log-concave, no such sum exceeds a bound more probably than Z alone (Proschan 1965). The
-        released number of rows may be 1/2 larger than n, for which 1 is added: an error is at most the range.
-        """
-        grid, found = self.setting.grid, 0.0
-        if ("above", 0) in scales:
-            scale, extent, low = scales["above", 0], grid.extents[0], grid.lower[0] / grid.step
-            if measure == "mean":
-                return self.bound((scale, 0.0), 1.0, self._groups) / (extent / 2) + 1
-            parts = [abs(end) / max(abs(low), abs(low + extent)) / extent for end in (low, low + extent)]
-            return self.bound((parts[0] * scale, parts[1] * scale), sum(parts), self._groups)
-        sums = ("sum", "unit_sum")
-        for quantity in (each.quantity for each in self._weighted if each.quantity.kind in sums):
-            axis = quantity.axis
-            low, high = grid.lower[axis] / grid.step, grid.upper[axis] / grid.step
-            if measure == "sum":
-                weight, unit = abs(low + quantity.center), max(abs(low), abs(high))
-                weight = 0.0 if quantity.of_units else weight
-            else:
-                weight, unit = float(quantity.bound), quantity.extent / 2
-            weight = weight if rows else 0.0
-            pair = scales[quantity.kind, axis], weight * rows
-            found = max(found, self.bound(pair, 1 + weight, self._groups * grid.dimension) / unit)
-        return found
-
     def _notes(self, promises: Promises) -> tuple[str, ...]:
-        notes = [] if self.setting.params.contributions is None else [self._costs_of_bounds()]
+        params = self.setting.params
+        notes = [] if params.contributions is None else [self._costs_of_bounds()]
         if self._sought:
             part = sum(self._shares[len(self._weighted) :])
             notes.append(
@@ -313,6 +286,12 @@ class ReleaseTotals(Method[Statistics]):
             notes.append(
                 "Only groups with enough units are released, so a missing group is not always empty. Which "
                 "groups are found also depends on the noise."
+            )
+        elif params.grouping is not None and {"count", "units", "sum"} & set(params.names):
+            notes.append(
+                "Counts that noise brings below 0 are released as 0, and so are sums of columns that have no "
+                "value below 0. So the figures of many small groups add up to too much: ask for their total "
+                "instead."
             )
         return tuple(notes)
 
@@ -352,9 +331,6 @@ class LaplaceTotals(ReleaseTotals):
     def _epsilon(self, share: float) -> float:
         return share * self.setting.budget.epsilon
 
-    def _tail(self, scales: tuple[float, float], failure: float) -> float:
-        return largest_weighted_sum_of_two(scales, failure)
-
 
 class GaussianTotals(ReleaseTotals):
     """Discrete Gaussian noise: best for many measures, and where a unit is in many groups."""
@@ -375,6 +351,3 @@ class GaussianTotals(ReleaseTotals):
 
     def _epsilon(self, share: float) -> float:
         return math.sqrt(2 * share * self._rho)
-
-    def _tail(self, scales: tuple[float, float], failure: float) -> float:
-        return float(-scipy.special.ndtri(failure / 2)) * math.hypot(*scales)

@@ -1,6 +1,6 @@
 """What statistics are asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.errors import InvalidValue
@@ -29,7 +29,7 @@ class Asked:
         InvalidValue: a value is out of range.
     """
 
-    measures: tuple[str | dict[str, tuple[float, ...]], ...]
+    measures: tuple[str | dict[str, tuple[float, ...]], ...] = field(metadata={"example": ("count", "mean")})
     failure: float = 0.1
     method: str = "auto"
     parts: int = 1
@@ -108,6 +108,11 @@ class Statistics(Asked):
     def clamped(self) -> bool:
         """Whether the sum of a unit in a group is clamped to the domain once more."""
         return self.contributions is not None and self.contributions.clamp == "unit"
+
+    @property
+    def private(self) -> bool:
+        """Whether there are groups, of private keys."""
+        return self.grouping is not None and self.grouping.private
 
     @property
     def several(self) -> bool:

@@ -1,7 +1,9 @@
 """What is summed up for statistics, in whole numbers, and how much a neighbor may change it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -27,6 +29,11 @@ class Quantity:
     - `squares`: (x - center)^2 / 2^shift of one column, rounded to whole numbers, minus `middle`.
     - `above` and `below`: x and extent - x, the steps from the lower bound and those to the upper one. Both
       are always released together, by one draw: a pair, from which the number of rows and the sum follow.
+    - `missing`: the number of rows that the units of a group could still have there, M units - rows, where M
+      is `rows`; times `extent`. It is always released together with `rows` (extent 1), or with `above` and
+      `below` (their extent), by one draw.
+    - `excess`: 2 rows - (M + 1) units, twice the number of rows about the middle of what so many units may
+      have. From it and `units` follows the number of rows.
 
     Sums and squares are taken from a public center, and squares from a middle, because the noise must hide
     the largest absolute value of one row.
@@ -38,14 +45,16 @@ class Quantity:
         center: grid steps; it may lie outside of the column.
         shift: see above.
         middle: see above.
+        rows: most rows of a unit in a group, M, of `missing` and `excess`.
     """
 
-    kind: Literal["rows", "units", "sum", "unit_sum", "squares", "above", "below"]
+    kind: Literal["rows", "units", "sum", "unit_sum", "squares", "above", "below", "missing", "excess"]
     axis: int = 0
     extent: int = 0
     center: int = 0
     shift: int = 0
     middle: int = 0
+    rows: int = 1
 
     @classmethod
     def squares(cls, axis: int, extent: int) -> "Quantity":
@@ -66,12 +75,25 @@ class Quantity:
             "squares": f"sum of squares of column {self.axis + 1} about its center",
             "above": f"sums of column {self.axis + 1} from its lower and to its upper bound",
             "below": f"sum of column {self.axis + 1} to its upper bound",
+            "missing": "number of rows that units could still have",
+            "excess": "number of records about the middle of what the units may have, doubled",
         }[self.kind]
 
     @property
     def of_units(self) -> bool:
         """Whether a unit adds one number to a group, however many rows it has there."""
-        return self.kind in ("units", "unit_sum")
+        return self.kind in ("units", "unit_sum", "excess")
+
+    @property
+    def tied(self) -> bool:
+        """Whether it is released together with the quantity before it, by one draw."""
+        return self.kind in ("below", "missing")
+
+    def of_counts(self, rows: Ints, units: Ints) -> Ints:
+        """Return what `missing` or `excess` is of groups with so many rows and units, shape (m,)."""
+        if self.kind == "missing":
+            return np.asarray(self.extent * (self.rows * units - rows))
+        return np.asarray(2 * rows - (self.rows + 1) * units)
 
     @property
     def counts(self) -> bool:
@@ -96,6 +118,8 @@ class Quantity:
             return 1, 1
         if self.kind in ("above", "below"):
             return 0, self.extent
+        if self.kind == "excess":
+            return 1 - self.rows, self.rows - 1
         if self.kind in ("sum", "unit_sum"):
             return -self.center, self.extent - self.center
         return -self.middle, self._largest - self.middle
@@ -135,6 +159,12 @@ class Quantity:
         return max(high, 0) - min(low, 0)
 
 
+def drawn_together(quantities: Sequence[Quantity]) -> list[slice]:
+    """Return which quantities each draw of noise covers: one, and those that are tied to it."""
+    starts = [i for i, quantity in enumerate(quantities) if not quantity.tied]
+    return [slice(*ends) for ends in pairwise([*starts, len(quantities)])]
+
+
 @dataclass(frozen=True)
 class Change:
     """How much neighbors may differ in the totals of the groups.
@@ -150,6 +180,11 @@ class Change:
       unit more or less changes the pairs of at most L groups by at most M rows each, so by at most L M W in
       L1. This is what `l1` of `above` says, and one draw of noise on both numbers of all groups is calibrated
       to it.
+    - `missing` joins them at no cost. A unit with r rows in a group, 1 <= r <= M, adds r W to `above` and
+      `below` together, and (M - r) W to `missing`. None of the three is below 0, so the L1 norm of what it
+      adds is r W + (M - r) W = M W, whatever rows it has. In the same way it adds r to `rows` and M - r to
+      `missing`, M together. So `l1` of `above` and of `rows` is also that of all that is tied to them.
+    - A unit with r rows in a group changes `excess` by 2 r - (M + 1), which is from 1 - M to M - 1.
     - A replaced unit may leave L groups and appear in L other ones. So under `replace_one` the L1 norm of the
       change is twice as large. The L2 norm of 2 L changed groups is sqrt(2) times as large. If the unit
       stays in its groups, a sum may change by M times the largest difference of two numbers, or of a
@@ -172,14 +207,14 @@ class Change:
     reach: int
 
     def _rows(self, quantity: Quantity) -> int:
-        """How many numbers a unit adds to a group, at most."""
+        """How many numbers, each at most `bound`, a unit adds to a group."""
         return 1 if quantity.of_units else self.rows
 
     def _each(self, quantity: Quantity) -> int:
         return self._rows(quantity) * quantity.bound
 
     def l1(self, quantity: Quantity) -> float:
-        """Return the L1 sensitivity of a quantity's totals of all groups; `above` stands for its pair."""
+        """Return the L1 sensitivity of a quantity's totals of all groups, with those that are tied to it."""
         if self.fixed:
             return self._replaced(quantity)
         return self.changes * self.groups * self._each(quantity)

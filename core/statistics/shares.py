@@ -1,7 +1,22 @@
-"""What to sum up, from which centers, and how much of the budget each sum gets: all of it public."""
+"""What to sum up, from which centers, and how much of the budget each sum gets: all of it public.
+
+Numbers of rows and of units. Let a unit have r rows in a group, 1 <= r <= M. Where M > 1, both numbers may be
+needed: the number of units finds private keys, whatever rows a unit has. It then costs nothing, because a
+unit of few rows changes the number of rows by less than the noise is made for.
+
+- Laplace noise is on `rows` and on `missing` = M units - rows. A unit adds r to the one and M - r to the
+  other, M in L1 as to `rows` alone. The number of units is their sum divided by M, of the noise of two.
+- In the same way `missing` times the extent W joins the pair `above` and `below` of `pair`, to which
+  together a unit adds r W. The number of units is the sum of all three divided by M W.
+- Gaussian noise is on `units` and on `excess` = 2 rows - (M + 1) units, from which follows
+  rows = (excess + (M + 1) units) / 2. Let c = (M + 1) / 2 and h = (M - 1) / 2. Let the first have a share
+  s of rho and the second 1 - s. A unit changes them by 1 and by at most 2 h. So the variance of the number of
+  rows is (c^2 / s + h^2 / (1 - s)) / M^2 of what it is if `rows` alone is released with all of rho. At
+  s = c / M this is 1. So the number of units costs nothing here, too.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.domain import Grid
 from core.statistics.params import Statistics
@@ -9,15 +24,17 @@ from core.statistics.quantities import Change, Quantity
 
 _CENTERS = 8  # parts of the way from a column's middle to 0, at which a center may lie
 _FARTHEST = 1 << 30  # steps of a center from the middle of its column
+_ALONE = 4.0  # weight of what finds keys and does nothing else: for one median, it gets 0.6 of epsilon
+_LARGEST = 1 << 31  # rows of a unit times the extent, so that sums over 2^32 units fit into int64
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """A quantity and its weight in the mean squared error of the measures; that of `above` is of the pair.
+    """A quantity and its weight in the mean squared error of the measures.
 
     Args:
         quantity: the quantity.
-        weight: by which the variance of its noise enters.
+        weight: by which the variance of its noise enters; of those that are tied to it, too.
         found: added to the weight where the quantity also decides which groups are found.
     """
 
@@ -44,13 +61,14 @@ def pair(asked: Statistics, grid: Grid, change: Change) -> list[Weighted] | None
     by W in L2, and both variances are those of the halves of rho.
 
     None where a pair does not serve: the number of rows is public, there are several columns, a sum is
-    clamped for each unit, a variance is asked for, or neither a sum nor a mean.
+    clamped for each unit, a variance is asked for, neither a sum nor a mean is, or numbers of rows times the
+    extent may not fit into int64.
     """
     sums = {"sum", "mean"} & set(map(str, asked.measures))
     if change.fixed or grid.dimension > 1 or asked.clamped or "variance" in asked.measures or not sums:
         return None
     extent, counts = grid.extents[0], float("count" in asked.measures)
-    units = float("units" in asked.measures)
+    units, most = float("units" in asked.measures), change.rows
     low, high = grid.lower[0] / grid.step, grid.lower[0] / grid.step + extent
     counts += 0.0 if asked.several else units
     weight = counts * 2 / extent**2
@@ -58,13 +76,52 @@ def pair(asked: Statistics, grid: Grid, change: Change) -> list[Weighted] | None
         weight += (low**2 + high**2) / extent**2 / max(abs(low), abs(high)) ** 2
     if "mean" in asked.measures:
         weight += 2 / 3 * (extent / 2) ** -2
-    of_units = [Weighted(Quantity("units"), units)] if asked.several and units else []
-    above, below = Quantity("above", 0, extent), Quantity("below", 0, extent)
-    return [*of_units, Weighted(above, weight), Weighted(below, 0.0)]
+    above, below = Quantity("above", 0, extent), Weighted(Quantity("below", 0, extent), 0.0)
+    if not asked.several:
+        return [Weighted(above, weight, 2 / extent**2 * asked.private), below]
+    if not (units or asked.private):
+        return [Weighted(above, weight), below]
+    if extent * most > _LARGEST:
+        return None
+    missing = Weighted(Quantity("missing", 0, extent, rows=most), 0.0)
+    weight += units * 3 / (extent * most) ** 2
+    return [Weighted(above, weight, 3 / extent**2 * asked.private), below, missing]
 
 
-def weigh(asked: Statistics, grid: Grid, centers: Sequence[int]) -> list[Weighted]:
-    """Return the quantities that the measures need, with weights.
+def numbers(asked: Statistics, change: Change, rows: float, units: float, gaussian: bool) -> list[Weighted]:
+    """Return the quantities from which numbers of rows and units follow; the first one finds private keys.
+
+    See the top of this module. A unit of a group that is not found stands for up to M rows that are then
+    missing. So where the number of units finds keys, its variance weighs M^2. It weighs more where it does
+    nothing else: a group that is not found lacks all of its measures.
+
+    Args:
+        asked: the measures.
+        change: what neighbors differ in.
+        rows: weight of the variance of the number of rows.
+        units: of the number of units.
+        gaussian: whether noise is Gaussian.
+    """
+    most, found = change.rows, float(change.rows**2 * asked.private) * (1.0 if rows + units else _ALONE)
+    if not asked.several:
+        return [Weighted(Quantity("rows"), rows + units, found)] if rows + units + found else []
+    if not units + found:
+        return [Weighted(Quantity("rows"), rows)] if rows else []
+    if not rows:
+        return [Weighted(Quantity("units"), units, found)]
+    if gaussian:
+        of_units = units + rows * ((most + 1) / 2) ** 2
+        excess = Quantity("excess", rows=most)
+        return [Weighted(Quantity("units"), of_units, found), Weighted(excess, rows / 4)]
+    missing = Quantity("missing", 0, 1, rows=most)
+    both = 2 / most**2
+    return [Weighted(Quantity("rows"), rows + both * units, both * found), Weighted(missing, 0.0)]
+
+
+def weigh(
+    asked: Statistics, grid: Grid, change: Change, gaussian: bool, centers: Sequence[int]
+) -> list[Weighted]:
+    """Return the quantities that the measures need, with weights, each with a share of its own.
 
     Errors are made comparable: that of a count is in rows, of a sum in largest absolute values of the column,
     of a mean in halves of the range h over the number of rows, of a variance in squares of h over that
@@ -74,6 +131,8 @@ def weigh(asked: Statistics, grid: Grid, centers: Sequence[int]) -> list[Weighte
     Args:
         asked: the measures.
         grid: the universe.
+        change: what neighbors differ in.
+        gaussian: whether noise is Gaussian.
         centers: of each column's sum, grid steps.
     """
     rows, columns = float("count" in asked.measures), []
@@ -100,11 +159,7 @@ def weigh(asked: Statistics, grid: Grid, centers: Sequence[int]) -> list[Weighte
             columns.append(Weighted(Quantity("sum", axis, extent, center), of_sum))
         if of_squares:
             columns.append(Weighted(squares, of_squares))
-    if asked.several:
-        counts = [Weighted(Quantity("rows"), rows), Weighted(Quantity("units"), units)]
-    else:
-        counts = [Weighted(Quantity("rows"), rows + units)]
-    return [*(each for each in counts if each.weight), *columns]
+    return [*numbers(asked, change, rows, units, gaussian), *columns]
 
 
 def split(variances: Sequence[float], gaussian: bool) -> list[float]:
@@ -139,7 +194,7 @@ def best_centers(asked: Statistics, grid: Grid, change: Change, gaussian: bool) 
         return centers
 
     def error(tried: list[int]) -> float:
-        found = constants(weigh(asked, grid, tried), change, gaussian)
+        found = constants(weigh(asked, grid, change, gaussian, tried), change, gaussian)
         power = 1 / 2 if gaussian else 1 / 3
         return float(sum(c**power for c in found))
 
@@ -158,27 +213,10 @@ def best_centers(asked: Statistics, grid: Grid, change: Change, gaussian: bool) 
 def best(asked: Statistics, grid: Grid, change: Change, gaussian: bool) -> list[Weighted]:
     """Return the quantities of the smaller error: a number and a sum with a share each, or a pair.
 
-    With private keys the first one finds them.
+    With private keys the first one finds them, with those that are tied to it.
     """
-    shared = _finding(asked, change, weigh(asked, grid, best_centers(asked, grid, change, gaussian)))
-    paired = pair(asked, grid, change)
+    centers = best_centers(asked, grid, change, gaussian)
+    shared, paired = weigh(asked, grid, change, gaussian, centers), pair(asked, grid, change)
     if paired is None or gaussian:
         return shared
-    ways = (shared, _finding(asked, change, paired))
-    return min(ways, key=lambda way: sum(c ** (1 / 3) for c in constants(way, change, False)))
-
-
-def _finding(asked: Statistics, change: Change, found: list[Weighted]) -> list[Weighted]:
-    """Return quantities of which the first one finds private keys, if there are any.
-
-    A unit of a group that is not found stands for up to `rows` rows that are then missing.
-    """
-    if asked.grouping is None or not asked.grouping.private:
-        return found
-    if found and found[0].quantity.kind == "above" and not asked.several:
-        return [replace(found[0], found=2 / found[0].quantity.extent ** 2), *found[1:]]
-    kind = "units" if asked.several else "rows"
-    units = [each for each in found if each.quantity.kind == kind]
-    others = [each for each in found if each.quantity.kind != kind]
-    counted = units[0] if units else Weighted(Quantity(kind), 0.0)  # type: ignore[arg-type]
-    return [replace(counted, found=float(change.rows) ** 2), *others]
+    return min((shared, paired), key=lambda way: sum(c ** (1 / 3) for c in constants(way, change, False)))

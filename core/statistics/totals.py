@@ -47,11 +47,15 @@ class GroupTotals:
         totals = np.empty((len(numbers), len(quantities)), dtype=np.int64)
         counted = np.bincount(place, minlength=len(numbers))
         order, starts = np.argsort(place, kind="stable"), np.append(0, np.cumsum(counted)[:-1])
+        of_units = any(quantity.kind in ("units", "missing", "excess") for quantity in quantities)
+        units = _distinct(place, block.ids, len(numbers)) if of_units else counted
         for i, quantity in enumerate(quantities):
             if quantity.kind == "rows":
                 totals[:, i] = counted
             elif quantity.kind == "units":
-                totals[:, i] = _distinct(place, block.ids, len(numbers))
+                totals[:, i] = units
+            elif quantity.kind in ("missing", "excess"):
+                totals[:, i] = quantity.of_counts(counted, units)
             elif quantity.kind == "unit_sum":
                 totals[:, i] = _clamped(quantity, place, block, len(numbers))
             elif len(numbers):

@@ -9,9 +9,11 @@ from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type
 from numpy.typing import NDArray
 
 from core.errors import InvalidValue
+from core.marks import Length, Point
 from pipelines.answers.picture import Picture
 from pipelines.dates import Instant, Span, TimeColumn, as_steps, grid_of, times_of
 from pipelines.errors import JobError, quoted
+from pipelines.quantities import UnitColumn, titled, with_units
 
 Release = Mapping[str, Any]
 """A value as in release.json."""
@@ -20,6 +22,13 @@ Rows = Mapping[str, NDArray[Any]] | None
 """The columns of result.parquet; None where the answer is not a table, or the table was not read."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    lower: Point
+    upper: Point
+    step: Length
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,9 @@ class Table:
     title: str
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headers", tuple(map(titled, self.headers)))
 
 
 @dataclass(frozen=True)
@@ -107,18 +119,26 @@ def result_of(kind: type[T], release: Release) -> T | None:
 
 def _read(kind: type[T], release: Release, value: Any, name: str) -> T:
     """Return a value of a release. Dates become numbers of steps that show the date; see `as_steps`."""
-    times = times_of(release["domain"]) if "domain" in release else None
+    domain = release.get("domain")
+    times = None if domain is None else times_of(domain)
     try:
-        return parse(kind, as_steps(kind, value, times, name), name)
+        shown = as_steps(kind, value, times, name)
+        return parse(kind, shown if domain is None else with_units(kind, shown, domain), name)
     except InvalidValue as error:
         raise _mismatch(name, error.value) from None
 
 
 def domain_of(release: Release) -> dict[str, Any]:
-    """Return the domain of a release. Bounds that are dates are numbers of steps that show the date."""
+    """Return the domain of a release. Bounds that are dates are numbers of steps that show the date.
+
+    Bounds and a step with a unit show it.
+    """
     domain, times = dict(release["domain"]), times_of(release["domain"])
     if times is None:
-        return domain
+        bounds = {key: domain[key] for key in ("lower", "upper", "step")}
+        units = domain.get("units") or {}
+        named = [UnitColumn(name, units[name]) if name in units else name for name in domain["columns"]]
+        return {**domain, **with_units(_Bounds, bounds, domain), "columns": named}
     grid = grid_of(release["domain"])
     for key, ends in (("lower", grid.lower), ("upper", grid.upper)):
         shown = zip(ends, domain[key], strict=True)
@@ -130,10 +150,10 @@ def domain_of(release: Release) -> dict[str, Any]:
     return {**domain, "columns": columns, "step": Span(1, times)}
 
 
-def length_of(release: Release, value: float) -> float:
-    """Return a computed distance in data units; where the domain has dates, it shows itself as a duration."""
+def length_of(release: Release, value: float, axis: int) -> float:
+    """Return a computed distance along an axis in data units; it shows its unit, or itself as a duration."""
     times = times_of(release["domain"])
-    return value if times is None else Span(value, times)
+    return with_units(Length, value, release["domain"], axis) if times is None else Span(value, times)
 
 
 def steps_of(release: Release, column: NDArray[Any], axis: int) -> NDArray[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from core.instants import TICKS, UNITS
 from core.times import Times
 from pipelines.dates import TimeColumn
+from pipelines.quantities import titled
 
 _CLOSE = 1e-6
 """In a plot that is narrower than this part of its values, ticks are differences from a fixed value."""
@@ -41,6 +42,7 @@ class Axis:
         scale: and how much it has for each data unit. It has milliseconds since 1970 for instants.
         clock: the form of instants; None for an axis of numbers.
         whole: whether all values are whole numbers.
+        logarithmic: whether equal ratios are equally long. Then `low` must be above 0.
     """
 
     title: str
@@ -50,6 +52,7 @@ class Axis:
     scale: float = 1.0
     clock: str | None = None
     whole: bool = False
+    logarithmic: bool = False
 
     @classmethod
     def of(cls, name: str, low: float, high: float, whole: bool = False) -> "Axis":
@@ -62,9 +65,9 @@ class Axis:
         if isinstance(name, TimeColumn):
             return _of_times(name, name.times, low, high)
         if high - low >= _CLOSE * widest:
-            return cls(str(name), low, high, whole=whole)
+            return cls(titled(name), low, high, whole=whole)
         origin = int(low) if high - low > 10 else low
-        return cls(f"{name} less {origin:,}", low, high, origin, whole=whole)
+        return cls(f"{titled(name)} less {origin:,}", low, high, origin, whole=whole)
 
     @classmethod
     def around(cls, name: str, values: Iterable[float | None], whole: bool = False) -> "Axis":
@@ -96,7 +99,7 @@ class Axis:
                 "domain": ends,
                 "nice": False,
                 "zero": False,
-                **({"type": "utc"} if self.clock else {}),
+                **({"type": "utc"} if self.clock else {"type": "log"} if self.logarithmic else {}),
             },
             "axis": ticks,
         }

@@ -19,7 +19,7 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Picture, Row, Strip, curve, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, plain
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, span
 
 _TITLE = "Ranges, both ends included"
 _MOST_RANGES = 24
@@ -52,7 +52,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     distance = result.kolmogorov
     ranges = [
         (
-            f"{plain(each.low)} to {plain(each.high)}",
+            span(each.low, each.high),
             _points(each, domain_of(release)["step"]),
             f"{each.count:,}",
             number(each.standard_error),
@@ -89,7 +89,7 @@ def _figures(release: Release, rows: Rows, ranges: tuple[CountedRange, ...]) -> 
         figures.append(Figure(_cumulative(release, rows, many), caption + confidence(release)))
     if ranges:
         some = ranges[:_MOST_RANGES]
-        names = [f"{plain(each.low)} to {plain(each.high)}" for each in some]
+        names = [span(each.low, each.high) for each in some]
         names, what = listed(names, domain_of(release)["columns"][0])
         shown = [
             Row.within(name, each.count, promised.range_error, least=0)

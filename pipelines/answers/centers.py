@@ -17,10 +17,10 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.axis import Axis
+from pipelines.answers.earth import plane_of
 from pipelines.answers.picture import Row, Strip, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
-_FEW_CENTERS, _FEW_COLUMNS = 8, 4
 _MOST_COLUMNS = 8
 
 
@@ -45,7 +45,7 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     cost = "How close the cost is to the optimal cost depends on the data and is not promised."
-    if len(domain_of(release)["lower"]) == 1:
+    if len(domain_of(release)["lower"]) == 1 or release["domain"].get("geography") is not None:
         return cost
     return (
         f"{cost} Distances are Euclidean in the units of the columns, and the noise of a center is equally "
@@ -63,7 +63,6 @@ def answer(release: Release, rows: Rows) -> Answer:
     order = sorted(range(len(result.counts)), key=lambda i: -result.counts[i])  # as older releases need it
     centers = [result.centers[i] for i in order]
     counts = [result.counts[i] for i in order]
-    few = len(centers) <= _FEW_CENTERS and len(columns) <= _FEW_COLUMNS
     error, sure = promises_of(Promises, release).count_error, f"with probability {confidence(release)}"
     within = "" if error is None else f"each count within {number(error)}, {sure}"
     noise = None if result.noise is None else [result.noise[i] for i in order]
@@ -76,7 +75,8 @@ def answer(release: Release, rows: Rows) -> Answer:
         )
         for i, (center, count) in enumerate(zip(centers, counts, strict=True))
     ]
-    headers = ("center", records.many, *(("noise in each column",) if noise else ()))
+    across = "column" if domain.get("geography") is None else "direction"
+    headers = ("center", records.many, *((f"noise in each {across}",) if noise else ()))
     title = (
         "Centers"
         if len(columns) <= _MOST_COLUMNS
@@ -94,7 +94,6 @@ def answer(release: Release, rows: Rows) -> Answer:
                 records.many, (f"about {sum(counts):,}",),
                 within,
             ),
-            *(_facts(columns, step, centers, counts, records.many) if few else ()),
         ),
         figures=_figures(release, centers, counts, noise),
         tables=(Table(title, (*headers, *columns[:_MOST_COLUMNS]), table),),
@@ -107,19 +106,6 @@ def _named(columns: Sequence[str]) -> str:
 
 def _noise(deviation: float) -> str:
     return f"± {number(deviation, 2)}" if math.isfinite(deviation) else "unknown"
-
-
-def _facts(
-    columns: Sequence[str], step: float, centers: list[tuple[float, ...]], counts: list[int], many: str
-) -> list[Fact]:
-    return [
-        Fact(
-            f"center {i}",
-            tuple(f"{name} {on_grid(value, step)}" for name, value in zip(columns, center, strict=True)),
-            f"about {count:,} {many}",
-        )
-        for i, (center, count) in enumerate(zip(centers, counts, strict=True), 1)
-    ]
 
 
 def _figures(
@@ -137,7 +123,7 @@ def _figures(
         drawn = strips("The centers", [strip], "center", "standard deviation of its noise to each side")
         return (Figure(drawn, "The centers in the whole domain"),)
     if len(columns) == 2:
-        drawn = maps.centers(maps.Plane.of(domain), centers, counts, noise, many)
+        drawn = maps.centers(plane_of(domain), centers, counts, noise, many)
         return (Figure(drawn, "The centers in the whole domain"),)
     names = [f"center {i}: about {count:,} {many}" for i, count in enumerate(counts, 1)]
     figures = [Figure(maps.profiles(domain, centers, names), "The value of every center in each column")]

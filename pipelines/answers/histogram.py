@@ -1,7 +1,7 @@
 """Answers of histogram: counts of cells."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from pipelines.answers.axis import Axis
 from pipelines.answers.maps import Plane, heat
 from pipelines.answers.picture import Row, Strip, bars, listed, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
+from pipelines.quantities import after
 
 _LARGEST = 12
 """Number of cells in the table of the report."""
@@ -61,6 +62,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             advice=(
                 ("Fewer, larger cells.", f"Each has more {records.many}, under the same noise."),
                 ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
+                ("The method dense.", "It releases every cell, also where noise is larger than the counts."),
             ),
         )
     columns, shape, many = domain_of(release)["columns"], result.cells, records.many
@@ -81,10 +83,11 @@ def answer(release: Release, rows: Rows) -> Answer:
     )
 
 
-def _span(rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
+def _span(columns: Sequence[str], rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
     ends = [rows[f"{end}_{axis}"][i] for end in ("lower", "upper")]
     ends = [end if isinstance(end, np.datetime64) else end.item() for end in ends]
-    return " to ".join(f"{end:,}" if isinstance(end, int) else plain(end) for end in ends)
+    span = " to ".join(f"{end:,}" if isinstance(end, int) else plain(end) for end in ends)
+    return f"{span}{after(columns[axis])}"
 
 
 def _figures(
@@ -134,7 +137,7 @@ def _cells(release: Release, rows: Mapping[str, NDArray[Any]], many: str) -> Fig
     columns, error = domain_of(release)["columns"], promises_of(Promises, release).cell_error
     shown = []
     order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
-    names = ["; ".join(_span(rows, axis, i) for axis in range(len(columns))) for i in order]
+    names = ["; ".join(_span(columns, rows, axis, i) for axis in range(len(columns))) for i in order]
     names, what = listed(names, "; ".join(columns))
     for name, i in zip(names, order, strict=True):
         shown.append(Row.within(name, float(rows["count"][i]), error, least=0))
@@ -146,6 +149,7 @@ def _cells(release: Release, rows: Mapping[str, NDArray[Any]], many: str) -> Fig
 def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str, place: str) -> Table:
     order = np.argsort(-rows["count"], kind="stable")[:_LARGEST]
     cells = [
-        (*(_span(rows, axis, i) for axis in range(len(columns))), f"{rows['count'][i]:,}") for i in order
+        (*(_span(columns, rows, axis, i) for axis in range(len(columns))), f"{rows['count'][i]:,}")
+        for i in order
     ]
     return Table(f"The {len(cells)} largest cells; all cells are in {place}", (*columns, many), cells)

@@ -17,7 +17,7 @@ from pipelines.answers.answer import (
     promises_of,
     result_of,
 )
-from pipelines.answers.maps import Plane
+from pipelines.answers.earth import plane_of
 from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid
 
 _ADVICE = (
@@ -28,7 +28,6 @@ _ADVICE = (
     ),
     ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
 )
-_FEW_BALLS, _FEW_AXES = 6, 3
 _MOST_COLUMNS = 8
 
 
@@ -47,7 +46,7 @@ def promises(release: Release) -> list[str]:
         more = one_cluster.limit_of(promised.resolution)
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
-            f"{params['target']:,} of them{more}."
+            f"{params['target']:,} of them{more}.{one_cluster.reach_of(release)}"
         )
     if promised.rows_error is not None:
         sentences.append(f"The number of all {many} is within {promised.rows_error:,} of the truth.")
@@ -90,12 +89,11 @@ def answer(release: Release, rows: Rows) -> Answer:
             (asked,),
             tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
-    balls, step = result.balls, domain_of(release)["step"]
+    balls = result.balls
     together = sum(ball.count for ball in balls)
     share = f", {number(100 * together / result.rows, 3)}% of about {result.rows:,}" if result.rows else ""
     error = promises_of(Promises, release).count_error
     within = "" if error is None else f"counts are within {error:,}, with probability {confidence(release)}"
-    few = len(balls) <= _FEW_BALLS and len(domain_of(release)["columns"]) <= _FEW_AXES
     return Answer(
         headline=(
             f"{_several(len(balls))} contain{'s' if len(balls) == 1 else ''} about {together:,} "
@@ -110,7 +108,6 @@ def answer(release: Release, rows: Rows) -> Answer:
         facts=(
             asked,
             Fact("together", (f"{together:,} {records.many}{share}",)),
-            *(_facts(balls, step, records) if few else ()),
         ),
         figures=_figures(release, balls),
         tables=(_table(release, balls, within, records),),
@@ -125,17 +122,6 @@ def _wanted(params: Mapping[str, Any], many: str) -> str:
     if params["coverage"] is not None:
         return f"{number(100 * params['coverage'])}% of the {many}"
     return f"{params['target']:,} {many} each"
-
-
-def _facts(balls: Sequence[BallResult], step: float, records: Counted) -> list[Fact]:
-    return [
-        Fact(
-            f"ball {i}",
-            tuple(on_grid(value, step) for value in ball.center),
-            f"radius {on_grid(ball.radius, step)}, about {ball.count:,} {records.many}",
-        )
-        for i, ball in enumerate(balls, 1)
-    ]
 
 
 def _table(release: Release, balls: Sequence[BallResult], note: str, records: Counted) -> Table:
@@ -167,5 +153,5 @@ def _figures(release: Release, balls: Sequence[BallResult]) -> tuple[Figure, ...
     if len(domain["columns"]) != 2:
         return (Figure(one_cluster.ranges(balls, domain), "The range of each ball in each column"),)
     says = "a ball, at its true size; numbered as found" if len(balls) > 1 else "the ball, at its true size"
-    drawn = maps.balls(Plane.of(domain), [(ball.center, ball.radius) for ball in balls], says)
+    drawn = maps.balls(plane_of(domain), [(ball.center, ball.radius) for ball in balls], says)
     return (Figure(drawn, "The balls in the whole domain"),)

@@ -14,7 +14,7 @@ from pipelines.answers.text import on_grid
 _TINY = 0.02
 """A ball whose radius is a smaller part of the map gets a ring."""
 
-_BALL: Spec = {"interpolate": "linear-closed", "fill": "var(--wash)", "strokeWidth": 2, "clip": True}
+BALL: Spec = {"interpolate": "linear-closed", "fill": "var(--wash)", "strokeWidth": 2, "clip": True}
 _SMALL: Spec = {**DOT, "size": 14}
 _MOST_FIELDS = 56
 """Fields of a heat map on each axis."""
@@ -69,13 +69,22 @@ class Plane:
         x, y = self.ordered(point)
         return {"x": self.x.place(x), "y": self.y.place(y)}
 
+    @property
+    def ground(self) -> list[Spec]:
+        """What is below all else."""
+        return []
+
+    def reach(self, center: Sequence[float], length: float) -> tuple[float, float]:
+        """Return how far a length about a point reaches to the right, and upwards."""
+        return length, length
+
     def ball(self, says: str | None, center: Sequence[float], radius: float) -> Spec:
         """Return the layer of a ball."""
         turns = np.linspace(0, 2 * np.pi, 73)[:-1]
         around = np.array(center, dtype=float) + radius * np.stack([np.cos(turns), np.sin(turns)], axis=1)
         rows = [{**self.place(point), "order": i} for i, point in enumerate(around.tolist())]
         order = {"order": {"field": "order", "type": "quantitative"}}
-        return layer("line", says, rows, {**self.encoding, **order}, symbol="circle", **_BALL)
+        return layer("line", says, rows, {**self.encoding, **order}, symbol="circle", **BALL)
 
     def numbers(self, points: Sequence[Sequence[float]]) -> Spec:
         """Return the layer of the numbers of points, from 1 on."""
@@ -92,8 +101,8 @@ def balls(plane: Plane, found: Sequence[tuple[Sequence[float], float]], says: st
         says: what a ball is.
     """
     tiny = _TINY * (plane.x.high - plane.x.low)
-    layers = [plane.ball(None if i else says, *ball) for i, ball in enumerate(found)]
-    if rings := [plane.place(center) for center, radius in found if radius < tiny]:
+    layers = [*plane.ground, *(plane.ball(None if i else says, *ball) for i, ball in enumerate(found))]
+    if rings := [plane.place(center) for center, radius in found if plane.reach(center, radius)[0] < tiny]:
         style: Spec = {"size": 500, "filled": False, "strokeWidth": 2}
         layers.append(layer("point", "around a small ball", rings, plane.encoding, "sun", **style))
     layers.append(
@@ -156,7 +165,8 @@ def centers(
         for center, count in zip(found, counts, strict=True)
     ]
     sized = {**plane.encoding, "size": {"field": "size", "type": "quantitative", "scale": None}}
-    layers = [layer("point", f"larger for more {many}", rows, sized, filled=True, opacity=0.25)]
+    larger = layer("point", f"larger for more {many}", rows, sized, filled=True, opacity=0.25)
+    layers = [*plane.ground, larger]
     if noise is not None:
         layers += _crosses(plane, found, noise)
     layers += [
@@ -173,8 +183,8 @@ def _crosses(plane: Plane, found: Sequence[Sequence[float]], noise: Sequence[flo
         axis, rows = (plane.x, plane.y)[number], []
         for center, off in zip(found, noise, strict=True):
             if np.isfinite(off):
-                middle = plane.ordered(center)[number]
-                ends = {field: axis.place(middle - off), f"{field}2": axis.place(middle + off)}
+                middle, to = plane.ordered(center)[number], plane.reach(center, off)[number]
+                ends = {field: axis.place(middle - to), f"{field}2": axis.place(middle + to)}
                 rows.append({**plane.place(center), **ends})
         encoding = {**plane.encoding, f"{field}2": {"field": f"{field}2"}}
         layers.append(layer("rule", says, rows, encoding, "ink", clip=True))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.geography import FAR
 from core.one_cluster.found import Promises, Result
 from pipelines.answers.answer import (
     Answer,
@@ -16,9 +17,12 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.axis import Axis
-from pipelines.answers.maps import Plane, balls, close_up
+from pipelines.answers.earth import near, plane_of
+from pipelines.answers.maps import balls, close_up
 from pipelines.answers.picture import MOST_STRIPS, Picture, Row, Strip, strips
 from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.dates import grid_of
+from pipelines.quantities import Metres
 
 _ADVICE = (
     ("A larger target.", "A cluster of more rows is found more reliably, but its ball is larger."),
@@ -43,11 +47,19 @@ def promises(release: Release) -> list[str]:
         more = limit_of(promised.resolution)
         sentences.append(
             f"Its radius is at most {number(promised.radius_factor, 3)} times that of the smallest ball with "
-            f"{target:,} {many}{more}."
+            f"{target:,} {many}{more}.{reach_of(release)}"
         )
     if promised.count_error is not None:
         sentences.append(f"The count is within {promised.count_error:,} of the truth.")
     return sentences
+
+
+def reach_of(release: Release) -> str:
+    """Return up to which radius a promise of it holds, as a further sentence; empty where it always does."""
+    earth = grid_of(release["domain"]).geography if "domain" in release else None
+    if earth is None or earth.flat:
+        return ""
+    return f" This holds for radii up to {number(Metres(FAR, earth.step))}."
 
 
 def limit_of(resolution: float | None) -> str:
@@ -143,12 +155,13 @@ def _figures(release: Release, result: Result) -> tuple[Figure, ...]:
     if len(center) != 2:
         drawn = ranges([result], domain)
         return (Figure(drawn, "The range of the ball in the domain of each column"),)
-    plane = Plane.of(domain)
+    plane, geography = plane_of(domain), grid_of(release["domain"]).geography
+    close = close_up(plane, center, radius, step) if geography is None else near(geography, center, radius)
     return (
         Figure(
             balls(plane, [(center, radius)], "the ball, at its true size"), "The ball in the whole domain"
         ),
-        Figure(close_up(plane, center, radius, step), "The ball close up; both axes have the same scale"),
+        Figure(close, "The ball close up; both axes have the same scale"),
     )
 
 

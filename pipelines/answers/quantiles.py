@@ -54,11 +54,12 @@ def answer(release: Release, rows: Rows) -> Answer:
     step, empty = domain["step"], (None,) * len(result.values)
     pairs = [(f"{p:g}", on_grid(v, step)) for p, v in zip(result.probabilities, result.values, strict=True)]
     intervals = [
-        "" if low is None or high is None else f"{on_grid(low, step)} to {on_grid(high, step)}"
+        "" if low is None or high is None else f"from {on_grid(low, step)} to {on_grid(high, step)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
+    all_true = f", like all true quantiles with probability {confidence(release)}"
     facts = tuple(
-        Fact(f"quantile {p}", (value,), interval)
+        Fact(f"quantile {p}", (value,), f"the true one is {interval}{all_true}" if interval else "")
         for (p, value), interval in list(zip(pairs, intervals, strict=True))[:_MOST_FACTS]
     )
     sure = ""

@@ -21,7 +21,7 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.maps import Plane, heat
 from pipelines.answers.picture import Picture, Row, Spec, Strip, layer, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, span
 
 _MOST_RECTANGLES = 24  # in the picture
 _SIDE = 56  # fields of the map on each axis
@@ -83,7 +83,7 @@ def _fact(asked: Rectangle, many: str, sure: str) -> Fact:
 
 def _sides(asked: Rectangle) -> str:
     pairs = zip(asked.lower, asked.upper, strict=True)
-    return " by ".join(f"{plain(low)} to {plain(high)}" for low, high in pairs)
+    return " by ".join(span(low, high) for low, high in pairs)
 
 
 def _line(asked: Rectangle) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from pipelines.answers.axis import Axis
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import Counted, counted, key_text, nothing_found, number, place_of_table, plain
 from pipelines.dates import Span, TimeColumn, times_of
+from pipelines.quantities import after, titled
 
 _LEAD = "Each number has its standard error beside it, in the table of the release."
 _OF_RANKS = (
@@ -46,7 +47,8 @@ def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised, records = promises_of(Promises, release), _records(release)
     groups = _grouped(release)
-    each, sentences = " of each group" if groups else "", []
+    whose = " of each group" if promised.found_from is None else " of any one group"
+    each, sentences = whose if groups else "", []
     truth, quantile = "the truth", "the true quantile"
     if release.get("contributions") is not None:
         truth = quantile = "that of the rows that contributions keeps"
@@ -55,12 +57,12 @@ def promises(release: Release) -> list[str]:
     if promised.units_error is not None:
         sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
-    for column, low, high in columns:
+    for axis, (column, low, high) in enumerate(columns):
         if promised.sum_error is not None:
             most = promised.sum_error * max(abs(low), abs(high))
-            sentences.append(f"The sum of {column}{each} is within {number(most)} of {truth}.")
+            sentences.append(f"The sum of {column}{each} is within {number(most)}{after(column)} of {truth}.")
         if promised.mean_error is not None:
-            most = length_of(release, promised.mean_error * (high - low) / 2)
+            most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
                 f"The mean of {column}{each} is within {number(most)} over the released number of "
                 f"{records.many}, if that is above 0."
@@ -114,7 +116,11 @@ def answer(release: Release, rows: Rows) -> Answer:
             tables=() if rows is None else (_largest(release, rows, named),),
         )
     facts = tuple(
-        Fact(_name(value, columns), (_shown(value, records.many, release),), _off(value, records.many))
+        Fact(
+            _name(value, columns),
+            (_shown(value, records.many, release),),
+            _off(value, records.many, _column(value, columns)),
+        )
         for value in result.values
     )
     first = result.values[0]
@@ -159,6 +165,10 @@ def _listed(measures: list[Any]) -> str:
     return ", ".join(names[:-1]) + (" and " if names[:-1] else "") + names[-1]
 
 
+def _column(value: Value, columns: list[str]) -> str | None:
+    return None if value.column is None else columns[value.column]
+
+
 def _name(value: Value, columns: list[str]) -> str:
     if value.column is None:
         return "number of units" if value.measure == "units" else "count"
@@ -172,14 +182,20 @@ def _shown(value: Value, many: str, release: Release) -> str:
         return f"{value.value:,.0f} {'units' if value.measure == 'units' else many}"
     step = domain_of(release)["step"]
     squared = f" squared steps of {step}" if value.measure == "variance" and isinstance(step, Span) else ""
-    return f"{number(value.value, 6)}{squared}"
+    unit = _unit(value.measure, _column(value, domain_of(release)["columns"]))
+    return f"{number(value.value, 6)}{squared}{unit}"
 
 
-def _off(value: Value, many: str) -> str:
+def _unit(measure: str, column: str | None) -> str:
+    """Return what follows a sum or a variance; other measures of a column show their unit themselves."""
+    return after(column, "²" if measure == "variance" else "") if measure in ("sum", "variance") else ""
+
+
+def _off(value: Value, many: str, column: str | None) -> str:
     if value.error is None:
         return ""
     if not _of_rank(value.measure):
-        return f"standard error {number(value.error, 3)}"
+        return f"standard error {number(value.error, 3)}{_unit(value.measure, column)}"
     rank = f"standard error of its rank {number(value.error, 3)} {many}"
     if value.low is None or value.high is None:
         return rank
@@ -221,7 +237,7 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
             if not _of_rank(each.measure):
                 row = Row.within("", each.value, each.error)
             ranks = ranks or _of_rank(each.measure)
-            column = None if each.column is None else columns[each.column]
+            column = _column(each, columns)
             parts.append(Strip(_axis_of(each.measure, column, many, row.shown), [row]))
     interval = "± standard error, or where the true quantile is" if ranks else _STANDARD_ERROR
     drawn = strips("The measures", parts[:MOST_STRIPS], "the released value", interval)
@@ -276,7 +292,7 @@ def _axis_of(measure: str, column: str | None, many: str, shown: Iterable[float]
         return Axis.around(f"number of {'units' if measure == 'units' else many}", shown, whole=True)
     of = measure.replace("_", " ")
     if not isinstance(column, TimeColumn) or measure in ("sum", "variance"):
-        return Axis.around(f"{of} of {column}", shown)
+        return Axis.around(f"{of} of {titled(column, '²' if measure == 'variance' else '')}", shown)
     axis = Axis.around(column, shown)
     return replace(axis, title=f"{of} of {axis.title}")
 
@@ -289,9 +305,11 @@ def _axis(release: Release, name: str) -> int:
 
 def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
     """Return a measure of a group with its error, or with the interval of a quantile."""
+    column = domain_of(release)["columns"][_axis(release, name)]
+    unit = "" if name in ("count", "units") else after(column, "²" if name.startswith("variance") else "")
 
     def text(value: Any) -> str:
-        return plain(value) if isinstance(value, np.datetime64) else number(float(value), 6)
+        return plain(value) if isinstance(value, np.datetime64) else f"{number(float(value), 6)}{unit}"
 
     if rows[name].dtype.kind in "fM" and rows[name][i] != rows[name][i]:  # NaN or NaT
         return "not known"  # its number of records is not above 0
@@ -310,4 +328,4 @@ def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
     if isinstance(rows[name][i], np.datetime64) and not _of_rank(name):
         times = times_of(release["domain"])
         error = error if times is None else f"{error} {times.unit}s"
-    return f"{value}, off by {error} in rank" if _of_rank(name) else f"{value} ± {error}"
+    return f"{value}, off by {error} in rank" if _of_rank(name) else f"{value} ± {error}{unit}"

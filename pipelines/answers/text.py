@@ -1,7 +1,6 @@
 """Numbers and common phrases of answers."""
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from pipelines.answers.answer import Answer, Fact
 from pipelines.console.printable import printable
-from pipelines.dates import Instant, Span
+from pipelines.quantities import Amount, Quantity, decimal, significant
 
 NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
@@ -33,8 +32,8 @@ DENSE = "Where few {many} share a value and values have no large gaps"
 """When the typical error of a rank holds."""
 
 UNITS = (
-    "How far off a value is in the units of the column is not promised. It depends on how close to one "
-    "another the values of the data lie there."
+    "How far off a value may be in the units of the column depends on how close to one another the values of "
+    "the data lie there. So it is not promised before the run; a released interval says it afterwards."
 )
 """What is not promised where ranks are."""
 
@@ -69,6 +68,11 @@ class Counted:
     def read(self, text: str) -> str:
         """Return a text of core, which calls a record a row, with the noun for a record."""
         return re.sub(r"\brow(s?)\b", rf"{self.one}\1", text)
+
+
+def spent_delta(privacy: Mapping[str, Any]) -> float:
+    """Return the delta that a release spent; releases of earlier versions say only what it could spend."""
+    return float(privacy.get("spent_delta", privacy["delta"]))
 
 
 def counted(release: Mapping[str, Any]) -> Counted:
@@ -115,35 +119,26 @@ def key_text(values: Iterable[object]) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09.
-
-    A date is shown as it is written, and a duration with its unit.
-    """
-    if isinstance(value, Instant):
-        return value.text
-    if isinstance(value, Span):
-        amount, unit = value.parts
-        return f"{number(amount, digits)} {unit}"
-    if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
-        return f"{value:,.0f}"
-    return re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits}g}")
+    """Return a number as `significant` does. A date is shown as it is written, a quantity with its unit."""
+    return value.shown(digits) if isinstance(value, Quantity) else significant(value, digits)
 
 
 def on_grid(value: float, step: float) -> str:
     """Return a value in data units with as many decimals as the step has."""
-    if isinstance(value, Instant | Span):
-        return number(value, 12)
-    if isinstance(value, int):
-        return f"{value:,}"
-    decimals = max(0, min(12, math.ceil(-math.log10(step) - 1e-9)))
-    return f"{value:,.{decimals}f}"
+    return value.on_grid() if isinstance(value, Quantity) else decimal(value, step)
 
 
 def plain(value: Any) -> str:
     """Return a bound of a range, or a value of a table: a number with six digits, or a date."""
     if isinstance(value, np.datetime64):
         return str(value)
-    return value.text if isinstance(value, Instant) else f"{value:g}"
+    return value.shown(6) if isinstance(value, Quantity) else f"{value:g}"
+
+
+def span(low: Any, high: Any) -> str:
+    """Return both ends of a range as `plain` does, with a unit once."""
+    first = significant(low.value, 6) if isinstance(low, Amount) else plain(low)
+    return f"{first} to {plain(high)}"
 
 
 def in_share(ranks: int, many: str) -> str:

@@ -1,9 +1,11 @@
 """The part `domain` of a job file: the finite universe of the records."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    ConfigDict,
     Field,
     PlainSerializer,
     ValidatorFunctionWrapHandler,
@@ -39,19 +41,47 @@ class DomainBall(JobPart):
     radius: float = Field(description="Data units.")
 
 
+_ON_EARTH = {"lower": [-90, -180], "upper": [90, 180], "step": 10}
+"""The bounds and the step of a domain of latitude and longitude that gives none."""
+
+
+def with_whole_earth(raw: Any) -> Any:
+    """Return a domain as a job writes it; with geography, bounds and step are optional, and are filled in."""
+    if isinstance(raw, Mapping) and raw.get("geography") is not None:
+        return {**_ON_EARTH, **raw}
+    return raw
+
+
 class Domain(JobPart):
     """The finite universe: public, and not derived from the data. Rows are clamped and rounded to it."""
 
-    lower: tuple[Bound, ...] = Field(
-        description="Lower bound of each column, data units; for columns of dates or timestamps a date such "
-        "as 2013-01-31, or a timestamp such as 2013-01-31T06:00:00Z."
+    model_config = ConfigDict(
+        json_schema_extra={"required": [], "anyOf": [{"required": ["geography"]}, {"required": [*_ON_EARTH]}]}
     )
-    upper: tuple[Bound, ...] = Field(description="Upper bound of each column, data units.")
+
+    geography: Literal["wgs84"] | None = Field(
+        default=None,
+        exclude_if=lambda kind: kind is None,  # jobs without it keep their hash
+        description="For columns of latitude and longitude: distances are those on the Earth, in metres. "
+        "Bounds are then optional, in degrees, and the step is optional, in metres.",
+    )
+    lower: tuple[Bound, ...] = Field(
+        examples=[(0,)],
+        description="Lower bound of each column, data units; for columns of dates or timestamps a date such "
+        "as 2013-01-31, or a timestamp such as 2013-01-31T06:00:00Z.",
+    )
+    upper: tuple[Bound, ...] = Field(examples=[(100,)], description="Upper bound of each column, data units.")
     step: Bound = Field(
+        examples=[1],
         description="Distance between neighboring grid points, data units; between dates or timestamps a "
-        "duration such as 1 day or 15 minutes."
+        "duration such as 1 day or 15 minutes.",
     )
     ball: DomainBall | None = None
+    units: dict[str, str] | None = Field(
+        default=None,
+        exclude_if=lambda units: units is None,  # jobs without them keep their hash
+        description="Units of columns, such as spend: EUR, which stand beside their numbers in answers.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -68,6 +98,8 @@ class Domain(JobPart):
         grid = grid_of(vars(self))
         if self.ball is None:
             return grid
+        if grid.geography is not None:
+            raise ValueError("domain.ball is given beside domain.geography: give bounds instead.")
         if grid.times is not None:
             raise ValueError(f"domain.ball is given and domain has {grid.times.kind}: it is for numbers.")
         return replace(grid, ball=Ball(self.ball.center, self.ball.radius))

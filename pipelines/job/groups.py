@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from core.budget import Budget
 from core.grouping import MOST_KEYS, Contributions, Grouping
+from core.labels import Labels
 from pipelines.errors import JobError, quoted
 from pipelines.job.contributions import UnitContributions
 from pipelines.job.job import RowsJob
@@ -117,7 +118,7 @@ class GroupBy(JobPart):
         return Grouping(self.columns, self.labels, times)
 
     @cached_property
-    def labels(self) -> tuple[str, ...] | None:
+    def labels(self) -> Labels | None:
         """The public keys; None where they are private."""
         if self.keys == _PRIVATE:
             return None
@@ -149,7 +150,7 @@ class GroupBy(JobPart):
         return list(map(label_of, keys))
 
 
-def _checked(labels: list[str]) -> tuple[str, ...]:
+def _checked(labels: list[str]) -> Labels:
     if not 1 <= len(labels) <= MOST_KEYS:
         raise ValueError(
             f"group_by.keys has {len(labels):,} keys: give 1 to {MOST_KEYS:,} of them, or private."
@@ -161,7 +162,7 @@ def _checked(labels: list[str]) -> tuple[str, ...]:
         seen.add(label)
         if len(label.encode("utf-8", "surrogatepass")) > LONGEST:
             raise ValueError(f"group_by.keys has a key of more than {LONGEST} bytes: {label[:40]}....")
-    return tuple(labels)
+    return Labels(labels)
 
 
 class GroupedJob(RowsJob):

@@ -24,7 +24,7 @@ class Join(JobPart):
     """A public table whose columns the rows get by key."""
 
     path: Annotated[str, AfterValidator(absolute)] = Field(
-        description="One Parquet file, gs://... or local, with one row per key. It must be public."
+        description="One Parquet file, a URL or local, with one row per key. It must be public."
     )
     on: str = Field(description="Column of the key, of the same name in the rows and in the table.")
     columns: tuple[str, ...] | None = Field(
@@ -47,11 +47,14 @@ class Input(JobPart):
     """The input: files and columns. Its rows may be filtered, and may get further columns."""
 
     path: Annotated[str, AfterValidator(absolute)] = Field(
+        examples=["people.parquet"],
         description="A file of Parquet, CSV, JSON lines, Arrow IPC or Avro, a folder of such files or a "
-        "glob: gs://... or local; see docs/files.md. {run_id} is replaced by the run id, which the job must "
-        "then give."
+        "glob: local, gs://..., s3://... or az://...; see docs/files.md. {run_id} is replaced by the run id, "
+        "which the job must then give.",
     )
-    columns: tuple[str, ...] = Field(description="Numeric columns, one per axis of the domain.")
+    columns: tuple[str, ...] = Field(
+        examples=[("age",)], description="Numeric columns, one per axis of the domain."
+    )
     types: dict[str, Literal["integer", "number", "text", "boolean", "date", "timestamp"]] | None = Field(
         default=None,
         exclude_if=_is_none,
@@ -166,7 +169,8 @@ class SubsamplesInput(Input):
     """The input of a function."""
 
     columns: tuple[str, ...] = Field(
-        description="Numeric columns that the function receives, including nulls."
+        examples=[("height", "weight")],
+        description="Numeric columns that the function receives, including nulls.",
     )
     unit: str | None = Field(
         default=None,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import (
     AfterValidator,
     Field,
-    TypeAdapter,
     ValidationError,
     create_model,
     model_validator,
@@ -20,15 +19,18 @@ from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from pipelines.dates import has_text
 from pipelines.errors import JobError, check_text, quoted, sentences_of
-from pipelines.job.domain import Domain
+from pipelines.job.domain import Domain, with_whole_earth
+from pipelines.job.geography import check_geography
 from pipelines.job.inputs import Input, RowsInput
 from pipelines.job.params import params_model
 from pipelines.job.policy import JobPart
 from pipelines.job.prepared import check_count, check_prepared
 from pipelines.job.privacy import Privacy
-from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions, questions_schema
-from pipelines.job.text import read_job_text
+from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions
+from pipelines.job.text import check_filled, read_job_text
+from pipelines.job.units import check_units
 from pipelines.job.written import TEXTS
+from pipelines.nearest import meant, nearest
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 
@@ -49,14 +51,16 @@ class Job(JobPart):
     privacy: Privacy
     params: Any
     output: Annotated[str, AfterValidator(absolute)] = Field(
+        examples=["releases/{run_id}"],
         description="New folder for the release; {run_id} is replaced by the run id. A relative path begins "
-        "at the working directory."
+        "at the working directory.",
     )
     run_id: str | None = Field(
         default=None,
         pattern=f"^{_RUN_ID}$",
         description="Id of the run. The same id is the same run: it is charged once and has one release. By "
-        "default it is made from the job file with absolute paths, not from the data or a function's code.",
+        "default it is made from the job file with absolute paths, and the code of a function in a file. It "
+        "does not depend on the data, or on the code of a module.",
     )
 
     @model_validator(mode="after")
@@ -149,8 +153,8 @@ class Job(JobPart):
     def named(self) -> Self:
         """Return the job with a run id in its input path and its output folder.
 
-        The default id is made from the hash of the job: the text of the job file with absolute paths. It does
-        not depend on the data, or on the code of a function.
+        The default id is made from the hash of the job: the text of the job file with absolute paths, and the
+        code of a function in a file. It does not depend on the data, or on the code of a module.
         """
         run_id = self.run_id or self.hash()[:16]
         paths = {
@@ -217,6 +221,9 @@ class RowsJob(Job):
                 "give one value per column."
             )
         self._check_times()
+        if self.domain.geography is not None:
+            check_geography(self.task, self.input, self.domain.geography)
+        check_units(self.task, self.input.columns, self.domain)
         self._check_unit()
         self._check_order()
         groups = getattr(self, "group_by", None)
@@ -305,7 +312,7 @@ class RowsJob(Job):
 
 
 @cache
-def _model(name: str) -> type[Job]:
+def job_model(name: str) -> type[Job]:
     """Return the model of a task's jobs."""
     task = TASKS[name]
     params = params_model(task.params, task.core.choice, task.core.choices)
@@ -319,7 +326,7 @@ def _model(name: str) -> type[Job]:
 
 
 def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
-    """Read a job file, apply the overrides and check the job. No other file is read.
+    """Read a job file, apply the overrides and check the job. No other file is read, but that of a function.
 
     Args:
         path: the YAML file.
@@ -336,30 +343,34 @@ def load_job(path: str, overrides: Sequence[str] = ()) -> Any:
 
 def check_raw(raw: dict[str, Any]) -> Any:
     """Check a job given as a mapping, of one question or of several; see `load_job`."""
+    check_filled(raw)
     return check_several(raw) if QUESTIONS in raw else check_job(raw)
 
 
 def check_several(raw: dict[str, Any]) -> QuestionsJob:
     """Check a job of several questions given as a mapping; see `load_job`."""
     check_text(raw)
-    return check_questions(raw, _check_one, {name: _model(name) for name in TASKS})
+    return check_questions(raw, _check_one, {name: job_model(name) for name in TASKS})
 
 
 def check_job(raw: dict[str, Any]) -> Job:
     """Check a job of one question given as a mapping; see `load_job`."""
     check_text(raw)
-    task = raw.get("task")
-    tasks = f"the tasks are {', '.join(TASKS)}"
+    task, tasks = raw.get("task"), f"the tasks are {', '.join(TASKS)}"
     if task is None:
-        raise JobError(f"task is missing: {tasks}.")
+        typed = nearest("task", map(str, raw))
+        raise JobError(f"task is missing{f' ({typed} is not a known key)' if typed else ''}: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
-        raise JobError(f"task is {quoted(task)}: {tasks}.")
+        close = nearest(task, TASKS) if isinstance(task, str) else None
+        raise JobError(f"task is {quoted(task)}{meant(close)}: {tasks}.")
     return _check_one(raw).named()
 
 
 def _check_one(raw: dict[str, Any]) -> Job:
     """Check a job of a known task. It has no run id yet, unless it gives one."""
-    model = _model(raw["task"])
+    model = job_model(raw["task"])
+    if "domain" in raw:
+        raw = {**raw, "domain": with_whole_earth(raw["domain"])}
     try:
         # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
         context = {TEXTS: has_text(raw.get("domain"))}
@@ -370,16 +381,3 @@ def _check_one(raw: dict[str, Any]) -> Job:
         raise JobError(
             "The job file contains a value that is not text, a number, a list or a mapping."
         ) from None
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the job file."""
-    kinds = {name: _model(name) for name in TASKS}
-    union: Any = questions_schema(kinds)
-    for kind in reversed(kinds.values()):
-        union = kind | union
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Shoal job",
-        **TypeAdapter(union).json_schema(),
-    }

@@ -24,7 +24,9 @@ from pipelines.job.written import TEXTS, written
 def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -> type[BaseModel]:
     """Return the model of a task's parameters: keys, types and descriptions come from the dataclass.
 
-    A field whose metadata has `added` is not dumped where it has its default.
+    A field whose metadata has `added` is not dumped where it has its default. `example` in the metadata is a
+    value that the schema shows: every required parameter has one, and so has one of several of which one
+    must be given.
 
     Args:
         cls: the dataclass.
@@ -43,6 +45,7 @@ def params_model(cls: type[Any], choice: str | None, choices: tuple[str, ...]) -
             Field(
                 default=... if field.default is MISSING else field.default,
                 description=descriptions.get(field.name),
+                examples=[field.metadata["example"]] if "example" in field.metadata else None,
             ),
         )
         for field in fields(cls)

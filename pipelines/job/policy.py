@@ -89,6 +89,10 @@ class JobPolicy(JobPart):
             raise ValueError(
                 "privacy.policy with domain.ball is not supported: the projection would change secret pairs."
             )
+        if grid.geography is not None:
+            raise ValueError(
+                "privacy.policy with domain.geography is not supported: policies are about single columns."
+            )
         if grid.wide:
             raise ValueError(
                 "privacy.policy needs a domain of at most 2^31 steps on each axis, with bounds and a step "

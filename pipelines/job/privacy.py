@@ -16,8 +16,8 @@ LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
 class Privacy(JobPart):
     """The privacy budget and the neighbor relation."""
 
-    epsilon: float = Field(description="Above 0; 1 is common.")
-    delta: float = Field(description="From 0 to below 1; well below 1 / number of rows.")
+    epsilon: float = Field(examples=[1.0], description="Above 0; 1 is common.")
+    delta: float = Field(examples=[1e-9], description="From 0 to below 1; well below 1 / number of rows.")
     neighbors: Name = Field(
         default="add_or_remove_one",
         description="add_or_remove_one hides one row more or less. replace_one hides the values of one row; "
@@ -29,7 +29,7 @@ class Privacy(JobPart):
         description="A Blowfish policy, which weakens replace_one: secret pairs and public counts.",
     )
     ledger: Annotated[str, AfterValidator(absolute)] | None = Field(
-        default=None, description="The ledger that the run is charged to: gs://... or local."
+        default=None, description="The ledger that the run is charged to: a URL or local."
     )
 
     @model_validator(mode="after")

@@ -13,6 +13,7 @@ from pipelines.errors import JobError, quoted
 from pipelines.job.inputs import RowsInput
 from pipelines.job.policy import JobPart
 from pipelines.job.privacy import Privacy
+from pipelines.nearest import meant, nearest
 from pipelines.tasks import TASKS
 
 QUESTIONS = "questions"
@@ -138,10 +139,10 @@ def check_questions(
     keys = ("input", "privacy", QUESTIONS, "output", "run_id")
     unknown = [key for key in raw if key not in keys]
     if unknown:
+        close = meant(nearest(unknown[0], keys))
         where = "; each question has its own" if unknown[0] in ("task", "domain", "params") else ""
-        raise JobError(
-            f"{unknown[0]} is not a key of a job with {QUESTIONS}{where}: its keys are {', '.join(keys)}."
-        )
+        said = f"{unknown[0]} is not a key of a job with {QUESTIONS}{close}{where}"
+        raise JobError(f"{said}: its keys are {', '.join(keys)}.")
     asked, shared = raw[QUESTIONS], raw.get("input")
     if not isinstance(asked, dict) or not 0 < len(asked) <= _MOST:
         raise JobError(
@@ -196,13 +197,18 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
     task = question.get("task")
     if not isinstance(task, str) or task not in TASKS:
         is_what = "missing" if task is None else quoted(task)
-        raise JobError(f"{where}.task is {is_what}: the tasks are {', '.join(question_tasks())}.")
+        close = meant(nearest(task, question_tasks())) if isinstance(task, str) else ""
+        raise JobError(f"{where}.task is {is_what}{close}: the tasks are {', '.join(question_tasks())}.")
     if task not in question_tasks():
         raise JobError(f"{where}.task is {task}, which needs a job of its own: leave it out of {QUESTIONS}.")
     keys = (*_KEYS, *_of_task(models[task]))
     unknown = [key for key in question if key not in keys]
     if unknown:
-        raise JobError(f"{where}.{unknown[0]} is not a known key: the keys of {where} are {', '.join(keys)}.")
+        key = nearest(unknown[0], keys)
+        asked = meant(None if key is None else f"{where}.{key}")
+        raise JobError(
+            f"{where}.{unknown[0]} is not a known key{asked}: the keys of {where} are {', '.join(keys)}."
+        )
     needed = [key for key in _NEEDED if key != "params" or models[task].model_fields[key].is_required()]
     missing = [key for key in needed if key not in question]
     if missing:

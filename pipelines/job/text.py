@@ -1,13 +1,18 @@
 """Read the text of a job file as YAML 1.2, where 1e-6 is a number and 2026-11-20 is text."""
 
+import copy
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from pipelines.errors import JobError
+from pipelines.job.function_file import carry_function
 from pipelines.storage.locate import absolute, open_file
+
+FILL_IN = "FILL_IN"
+"""What stands in a job that `shoal init` printed for a value that is to be filled in."""
 
 _INTEGERS_BELOW = 2**53  # beyond it, float64 may not represent the number exactly
 _MOST_BYTES = 1_000_000
@@ -92,18 +97,19 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _int)
 
 
 def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Read the job file at `path`, `gs://...` or local, and apply the overrides.
+    """Read the job file at `path`, a URL or local, apply the overrides, and read the file of a function.
 
     Args:
         path: the YAML file.
         overrides: each `dotted.key=value`, with a YAML value.
 
     Raises:
-        JobError: the file is missing, too large or not valid YAML, or an override is malformed.
+        JobError: a file is missing, too large or not valid, or an override is malformed.
     """
     job = parse_job(_read(path), f"The job file {path}")
     for override in overrides:
         _override(job, override)
+    carry_function(job, absolute(path).rpartition("/")[0])
     return job
 
 
@@ -119,6 +125,44 @@ def parse_job(text: str, where: str) -> dict[str, Any]:
     if not isinstance(job, dict):
         raise JobError(f"{where} is not a mapping: its first line should be like `task: one_cluster`.")
     return job
+
+
+def check_filled(raw: Mapping[str, Any]) -> None:
+    """Check that every marked value of a job was filled in.
+
+    Raises:
+        JobError: one was not.
+    """
+    left = list(dict.fromkeys(_marked(raw, "")))
+    if left:
+        raise JobError(
+            f"{', '.join(left)} {'is' if len(left) == 1 else 'are'} {FILL_IN}: give a value in its place."
+        )
+
+
+def _marked(value: Any, name: str) -> Iterator[str]:
+    if value == FILL_IN:
+        yield name
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _marked(item, f"{name}.{key}".lstrip("."))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _marked(item, name)
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text needs no quotes in a job file, also as an item of a list in brackets."""
+    if (
+        not re.fullmatch(r"[\w./{}$-][\w ./{}$:*-]*", text)
+        or text.startswith(("{", "-"))
+        or text != text.strip()
+    ):
+        return False
+    try:
+        return bool(_parse(f"[{text}]", "") == [text])
+    except JobError:
+        return False
 
 
 def _read(path: str) -> str:
@@ -162,16 +206,36 @@ def _parse(text: str, where: str, key: str = "") -> Any:
 
 def _override(job: dict[str, Any], override: str) -> None:
     name, equals, text = override.partition("=")
-    *parents, key = name.strip().split(".")
-    if not equals or not all([*parents, key]):
+    if not equals:
         raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
+    place, key = _below(job, name, f"--set {override}")
+    place[key] = _parse(text, f"--set {override}", key)
+
+
+def set_key(job: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return a copy of a job with the value of a dotted key.
+
+    Raises:
+        JobError: the key is malformed, or below a value that is not a mapping.
+    """
+    changed = copy.deepcopy(dict(job))
+    place, key = _below(changed, name, name)
+    place[key] = value
+    return changed
+
+
+def _below(job: dict[str, Any], name: str, where: str) -> tuple[dict[str, Any], str]:
+    """Return the mapping that a dotted key is in, and the last part of the key; missing mappings are made."""
+    *parents, key = name.strip().split(".")
+    if not all([*parents, key]):
+        raise JobError(f"{where} is not an override: give key=value, such as privacy.epsilon=2.")
     if len(parents) >= _MOST_LEVELS:
-        raise JobError(f"--set {override}: values may be nested {_MOST_LEVELS} levels deep, and no deeper.")
-    where: Any = job
+        raise JobError(f"{where}: values may be nested {_MOST_LEVELS} levels deep, and no deeper.")
+    place: Any = job
     for parent in parents:
-        if where.get(parent) is None:
-            where[parent] = {}
-        where = where[parent]
-        if not isinstance(where, dict):
-            raise JobError(f"--set {override}: {parent} is not a mapping, so nothing can be set below it.")
-    where[key] = _parse(text, f"--set {override}", key)
+        if place.get(parent) is None:
+            place[parent] = {}
+        place = place[parent]
+        if not isinstance(place, dict):
+            raise JobError(f"{where}: {parent} is not a mapping, so nothing can be set below it.")
+    return place, key

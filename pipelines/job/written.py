@@ -38,7 +38,7 @@ def written(kind: Any) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         mark = next((each for each in inner[1:] if each in _WRITTEN), None)
-        return written(inner[0]) if mark is None else _WRITTEN[mark]
+        return Annotated[written(inner[0]), *inner[1:]] if mark is None else _WRITTEN[mark]
     if origin is tuple:
         return tuple[tuple(each if each is Ellipsis else written(each) for each in inner)]  # type: ignore[misc]
     if origin in (Union, UnionType):

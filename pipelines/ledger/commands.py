@@ -11,7 +11,7 @@ ledger = typer.Typer(
     help="The ledger of a dataset: its total privacy budget, and every charge to it.", no_args_is_help=True
 )
 
-LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER.json", help="gs://... or a local path.")]
+LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER.json", help="A URL or a local path.")]
 
 
 @ledger.command("create")
@@ -71,16 +71,29 @@ def create(
 @ledger.command("show")
 def show_ledger(
     path: LedgerFile,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB.yaml", help="Say how many more runs of this job fit; else such as the last one."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show the remaining budget of a ledger, and every charge."""
+    """Show the remaining budget of a ledger, how many more runs fit, and every charge."""
     with exit_codes():
         from pipelines.console.printable import as_json, printable, terminal
+        from pipelines.job.job import load_job
         from pipelines.ledger.ledger import read_ledger
+        from pipelines.ledger.left import look_ahead
         from pipelines.ledger.table import describe_ledger, show_charges
         from pipelines.storage.locate import absolute
 
-        described = describe_ledger(read_ledger(absolute(path)))
+        place = absolute(path)
+        found = read_ledger(place)
+        described = {
+            **describe_ledger(found),
+            **look_ahead(place, found, None if job is None else load_job(job)),
+        }
         if json:
             typer.echo(as_json(described, indent=2))
         else:

@@ -222,7 +222,7 @@ def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at: datetim
         at=at,
         neighbors=job.privacy.neighbors,
         epsilon=job.privacy.epsilon,
-        delta=job.privacy.delta,
+        delta=plan.spend.delta,
         draws=tuple((draw.epsilon, draw.delta, draw.rho) for draw in plan.mechanisms),
         ledger=ledger.id,
     )

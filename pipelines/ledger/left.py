@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from core.budget import Budget
 from core.groups import AnyPlan
@@ -9,6 +10,7 @@ from core.privacy_filter import Charge, filter_delta, filter_spend, rounded_up
 from pipelines.answers.text import number
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
+from pipelines.joint_plan import planned_as
 from pipelines.ledger.content import Ledger
 from pipelines.ledger.ledger import check_promise, entry_of, now, read_ledger
 
@@ -36,11 +38,43 @@ class Left:
         """Return it in words."""
         if self.left is None or self.left_delta is None:
             return f"privacy.ledger {self.path} has nothing left: its charges exceed its delta."
-        many = {None: "any number of runs", 0: "no further run", 1: "one run"}.get(self.runs)
-        fit = f"{many or f'{self.runs:,} runs'} like this one {'fits' if self.runs in (0, 1) else 'fit'}"
+        fit = fit_like(self.runs, "like this one")
         left = f"epsilon {number(self.left, 6)} and delta {number(self.left_delta, 6)} left"
         charged = " This run is charged already, and costs nothing more." if self.charged else ""
         return f"privacy.ledger {self.path} has {left}: {fit}.{charged}"
+
+
+def fit_like(runs: int | None, like: str) -> str:
+    """Return in words how many runs fit, without a full stop: any number where it is None."""
+    many = {None: "any number of runs", 0: "no further run", 1: "one run"}.get(runs, f"{runs or 0:,} runs")
+    return f"{many} {like} {'fits' if runs in (0, 1) else 'fit'}"
+
+
+def look_ahead(path: str, ledger: Ledger, job: Job | QuestionsJob | None) -> dict[str, Any]:
+    """Return by the key `fits` how many more runs a ledger admits; nothing without a charge and a job.
+
+    Args:
+        path: of the ledger.
+        ledger: its content.
+        job: the job that would be run, each time with a run id of its own; None for runs like the last one.
+
+    Raises:
+        JobError: the job cannot be planned.
+        LedgerRefusal: the ledger's promise is another one than the job's.
+    """
+    if job is not None:
+        like = "of this job"
+        planned = planned_as(job)[0]
+        check_promise(path, ledger, job, planned)
+        charge = entry_of(ledger, job, planned, now()).charge(ledger.neighbors)
+    elif ledger.charges:
+        last = ledger.charges[-1]
+        like, charge = f"like the last one ({last.run_id})", last.charge(ledger.neighbors)
+    else:
+        return {}
+    runs = _fitting(ledger, charge, *_spent(ledger)[:2])
+    says = fit_like(runs, like)
+    return {"fits": {"runs": runs, "says": f"{says[:1].upper()}{says[1:]}."}}
 
 
 def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
@@ -52,10 +86,7 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
     """
     ledger = read_ledger(path)
     check_promise(path, ledger, job, plan)
-    charges = [entry.charge(ledger.neighbors) for entry in ledger.charges]
-    budget = Budget(ledger.epsilon, ledger.delta)
-    spent = filter_spend(charges, budget, ledger.order).epsilon
-    delta, most = filter_delta(charges, budget, ledger.order)
+    spent, delta, most = _spent(ledger)
     fits, charged = math.isfinite(spent), ledger.entry(job.run_id) is not None
     planned = entry_of(ledger, job, plan, now()).charge(ledger.neighbors)
     return Left(
@@ -65,6 +96,14 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
         _fitting(ledger, planned, spent, delta),
         charged,
     )
+
+
+def _spent(ledger: Ledger) -> tuple[float, float, float]:
+    """Return the epsilon and the delta that are spent, and the delta that may be."""
+    charges = [entry.charge(ledger.neighbors) for entry in ledger.charges]
+    budget = Budget(ledger.epsilon, ledger.delta)
+    spent = filter_spend(charges, budget, ledger.order).epsilon
+    return spent, *filter_delta(charges, budget, ledger.order)
 
 
 def _fitting(ledger: Ledger, charge: Charge, spent: float, delta: float) -> int | None:

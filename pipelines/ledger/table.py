@@ -44,7 +44,7 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     """Print a described ledger: the remaining budget, then every charge.
 
     Args:
-        ledger: as `describe_ledger` returns it.
+        ledger: as `describe_ledger` returns it, with what `look_ahead` returns.
         console: where it is printed.
     """
     unit = f" A unit is all rows with one value of {ledger['unit']}." if ledger["unit"] else ""
@@ -64,6 +64,8 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     console.print(f"Spent: {_pair(ledger['spent'], ledger['spent_delta'])}.")
     half = " (the other half of delta pays for the composition)" if ledger["order"] is not None else ""
     console.print(Text(f"Left: {_pair(ledger['left'], ledger['left_delta'])}", "bold"), f"{half}.", sep="")
+    if "fits" in ledger:
+        console.print(ledger["fits"]["says"])
     if not ledger["charges"]:
         console.print("There are no charges yet.")
         return

@@ -19,7 +19,12 @@ def report_page(folder: Folder, release: Mapping[str, Any]) -> bytes:
     Raises:
         JobError: a table is not as the run wrote it.
     """
-    return CONTROL.sub(_escaped, _page(folder, release)).encode()
+    return as_page(_page(folder, release))
+
+
+def as_page(text: str) -> bytes:
+    """Return a rendered page as an HTML file, without control characters."""
+    return CONTROL.sub(_escaped, text).encode()
 
 
 def _page(folder: Folder, release: Mapping[str, Any]) -> str:

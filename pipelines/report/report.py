@@ -7,9 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.answers.answer import Rows, domain_of
+from pipelines.answers.answer import Rows, Table, domain_of
 from pipelines.answers.checks import check_facts
-from pipelines.answers.text import confidence, counted, hides, number
+from pipelines.answers.picture import Picture
+from pipelines.answers.text import confidence, counted, hides, number, spent_delta
 from pipelines.grouped_release import answers_by_group
 from pipelines.joint_plan import budget_sentence
 from pipelines.plan import cost, figure, grouped
@@ -91,6 +92,19 @@ def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mappin
     return str(_environment().get_template("groups.html").render(_shown_groups(release, groups)))
 
 
+def render_curve(title: str, lead: str, figures: Sequence[tuple[str, Picture, Table]]) -> str:
+    """Return curves of plans as one HTML page.
+
+    Args:
+        title: of the page.
+        lead: what the curves are.
+        figures: of each curve its name, its picture, and its table.
+    """
+    drawn = [(name, draw(picture), table) for name, picture, table in figures]
+    page = _environment().get_template("curve.html")
+    return str(page.render({"title": title, "lead": lead, "figures": drawn}))
+
+
 def _shown_groups(
     release: Mapping[str, Any], groups: Sequence[tuple[str, Mapping[str, Any], Rows]], question: str = ""
 ) -> dict[str, Any]:
@@ -164,13 +178,15 @@ def _shown(release: Mapping[str, Any], rows: Rows, of: str | None = None) -> dic
 def _guarantee(release: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the templates say of the privacy of a release."""
     privacy, one = release["privacy"], counted(release).one
+    delta = spent_delta(privacy)
     return {
         "privacy": privacy,
         "hides": privacy["hides"],
         "hides_less": privacy["hides"] != hides(privacy["neighbors"], privacy["unit"], privacy.get("count")),
         "one": one,
         "factor": number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
-        "odds": f"1 in {number(1 / privacy['delta'])}" if privacy["delta"] else None,
+        "spent_delta": delta,
+        "odds": f"1 in {number(1 / delta)}" if delta else None,
         "posterior": _posterior(privacy["epsilon"]),
         "covers": [sentence.format(one=one) for sentence in _COVERS],
         "covers_not": [Markup(sentence.format(one=one)) for sentence in _COVERS_NOT],
@@ -229,7 +245,7 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     params = [f"{name} {_as_text(value)}" for name, value in release["params"].items() if value is not None]
     settings = [
         ("Task and method", f"{release['task']}, {release['method']}"),
-        ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}"),
+        ("Domain", f"{'; '.join(shown)}; step {number(domain['step'])}{_distances(domain)}"),
         *_prepared(release.get("rows", {})),
         ("Parameters", ", ".join(params)),
         ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
@@ -253,6 +269,11 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         ball = domain["ball"]
         settings.insert(2, ("Domain ball", f"radius {number(ball['radius'])} about {ball['center']}"))
     return settings
+
+
+def _distances(domain: Mapping[str, Any]) -> str:
+    geography = domain.get("geography")
+    return "" if geography is None else f"; distances on the Earth ({geography})"
 
 
 def _as_text(value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.answers.answer import Answer, Fact, Rows, Table
 from pipelines.answers.checks import check_facts
-from pipelines.answers.text import confidence, counted, number
+from pipelines.answers.text import confidence, counted, number, spent_delta
 from pipelines.console.printable import printable
 from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
@@ -46,8 +46,7 @@ def summary_of(folder: Folder, release: Mapping[str, Any]) -> list[str]:
     privacy = release["privacy"]
     return [
         *lines,
-        f"All questions together spent epsilon {number(privacy['epsilon'])}, "
-        f"delta {number(privacy['delta'])}, {privacy['neighbors']}.",
+        f"All questions together spent {_spent(privacy)}.",
     ]
 
 
@@ -67,21 +66,18 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
         *_promised(groups[0][1]),
         "",
         *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in _kept(release)),
-        f"All groups together spent epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, "
-        f"{privacy['neighbors']}.",
+        f"All groups together spent {_spent(privacy)}.",
     ]
 
 
 def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     """Return the lines of the summary."""
-    privacy = release["privacy"]
-    spent = f"epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}, {privacy['neighbors']}"
     if release["result"] is None:
         lines = [f"{answer.headline}. This outcome is protected like any other and uses the same budget."]
         found: tuple[Fact, ...] = ()
     else:
         lines, found = [], answer.facts
-    facts = (*found, *_kept(release), *check_facts(release), Fact("spent", (spent,)))
+    facts = (*found, *_kept(release), *check_facts(release), Fact("spent", (_spent(release["privacy"]),)))
     width = max(len(fact.name) for fact in facts) + 2
     lines += [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
@@ -90,6 +86,11 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     for table in answer.tables:
         lines += ["", *_lines(table)]
     return [*lines, *_promised(release)]
+
+
+def _spent(privacy: Mapping[str, Any]) -> str:
+    epsilon, delta = number(privacy["epsilon"]), number(spent_delta(privacy))
+    return f"epsilon {epsilon}, delta {delta}, {privacy['neighbors']}"
 
 
 def _promised(release: Mapping[str, Any]) -> list[str]:

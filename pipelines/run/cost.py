@@ -114,7 +114,7 @@ def predict(
 def _label_bytes(job: Job) -> int:
     """Return the most bytes of a row's group that go through the runner: a number, or a whole label."""
     keys = job.group_keys
-    return 0 if keys is None else LONGEST if keys.public is None else _VALUE
+    return 0 if keys is None else LONGEST if keys.labels is None else _VALUE
 
 
 def _try(job: Job, rows: int) -> Usage:
@@ -196,6 +196,10 @@ def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[
 
 
 def _on_axis(grid: Grid, axis: int, rows: int, rng: np.random.Generator) -> Any:
+    earth = grid.geography
+    if earth is not None:
+        low, high = ((earth.south, earth.north), (earth.west, earth.west + earth.width))[axis]
+        return rng.uniform(low, high, rows)
     steps = rng.integers(0, grid.extents[axis], rows, endpoint=True)
     if grid.times is not None and grid.times.lower[axis] is not None:
         instants = grid.times.instants(steps, axis)

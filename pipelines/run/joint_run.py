@@ -106,7 +106,7 @@ def prepare_questions(
 ) -> PreparedQuestions:
     """Check `job` as far as possible before it is charged; see `pipelines.run.run.prepare_run`."""
     options = make_options(runner, job, beam_options)
-    check_options(options)
+    check_options(options, beam_options)
     check_apart(job, (*FILES, *map(table_name, job.jobs)))
     preparation, uses = job.input.preparation(), [_uses(question) for question in job.jobs.values()]
     opened = give_types(open_files(job.input.path), job.input.types, preparation, uses)

@@ -1,6 +1,7 @@
 """Run a job as one Beam pipeline that writes its release once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -52,7 +53,7 @@ from pipelines.run.joint_run import (
     unit_bounds,
 )
 from pipelines.run.progress import announced, watched
-from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
+from pipelines.run.runners import EMBEDDED, check_options, in_this_process, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
@@ -132,7 +133,7 @@ def prepare_run(
     if isinstance(job, QuestionsJob):
         return prepare_questions(job, runner, beam_options, clock)
     options = make_options(runner, job, beam_options)
-    check_options(options)
+    check_options(options, beam_options)
     check_apart(job, FILES)
     preparation = job.input.preparation()
     source = open_source(
@@ -214,7 +215,12 @@ def run_job(
                 if several
                 else announced(prepared.plan.rounds, events, max(1, prepared.groups))
             )
-            with telling as rounds, watched(progress, prepared.options) as started:
+            sources = prepared.sources.values() if several else [prepared.source]
+            with (
+                telling as rounds,
+                watched(progress, prepared.options) as started,
+                _keys_staying(prepared.options, sources),
+            ):
                 done = _submit(partial(build, prepared, delivery, rounds), delivery, started)
             if not done:
                 events.emit("submitted", output=job.output)
@@ -229,6 +235,16 @@ def run_job(
     if stored:
         on_stored()
     return release
+
+
+@contextmanager
+def _keys_staying(options: PipelineOptions, sources: Iterable[Source]) -> Iterator[None]:
+    """Leave public keys out of what is pickled where this process runs the whole pipeline."""
+    with ExitStack() as stack:
+        for source in sources:
+            if source.groups is not None and source.groups.labels is not None and in_this_process(options):
+                stack.enter_context(source.groups.labels.staying())
+        yield
 
 
 def _submit(

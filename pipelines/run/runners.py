@@ -18,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.options.pipeline_options_context import scoped_pipeline_options
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
+from apache_beam.transforms import core
 
 from pipelines.console.quiet import quiet, stderr_in
 from pipelines.errors import JobError
@@ -56,6 +57,29 @@ class CachedOptions(PipelineOptions):
         return views[cls]
 
 
+def _remember_signatures() -> None:
+    """Make Beam inspect each method of a kind of step once in a process.
+
+    It looks at some thirty methods of every step, several times each, for parameters that ask for state or
+    timers. That took a third of the time of a small run.
+    """
+    inspect, known = core.get_function_args_defaults, dict[Any, tuple[list[str], list[Any]]]()
+
+    def remembered(f: Any) -> tuple[list[str], list[Any]]:
+        method = getattr(f, "__func__", None)
+        if method is None:  # not a method, but a function of one step
+            return inspect(f)
+        if method not in known:
+            known[method] = inspect(f)
+        names, defaults = known[method]
+        return list(names), list(defaults)
+
+    core.get_function_args_defaults = remembered
+
+
+_remember_signatures()
+
+
 def make_options(runner: str, job: Job | QuestionsJob, extra: Sequence[str]) -> PipelineOptions:
     """Return the options of Beam for `job`. Given options override the defaults.
 
@@ -71,11 +95,13 @@ def make_options(runner: str, job: Job | QuestionsJob, extra: Sequence[str]) -> 
     complaint = io.StringIO()
     try:
         with stderr_in(complaint), quiet():
-            check_known(runner, extra)
-            if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
-                raise JobError("--runner is given after --: give it before --.")
+            if extra:
+                check_known(runner, extra)
+                if PipelineOptions(list(extra)).view_as(StandardOptions).runner is not None:
+                    raise JobError("--runner is given after --: give it before --.")
             options = CachedOptions([f"--runner={runner}", *_defaults(runner, job), *extra])
-            options.get_all_options()
+            if extra:
+                options.get_all_options()
     except SystemExit:
         problem = complaint.getvalue().strip().rpartition("error: ")[2]
         raise JobError(f"The Beam options after -- are wrong: {problem}.") from None
@@ -88,13 +114,27 @@ def open_pipeline(options: PipelineOptions) -> beam.Pipeline:
     return beam.Pipeline(runner=EmbeddedRunner() if embedded else None, options=options)
 
 
-def check_options(options: PipelineOptions) -> None:
+def in_this_process(options: PipelineOptions) -> bool:
+    """Return whether all steps run in this process."""
+    mode = options.view_as(DirectOptions).direct_running_mode
+    return options.view_as(StandardOptions).runner == EMBEDDED and mode != "multi_processing"
+
+
+def check_options(options: PipelineOptions, extra: Sequence[str]) -> None:
     """Check that the runner has its options, and that the addresses in them respond.
+
+    The embedded runner has all that it needs, so its own options are checked only where some were given.
+
+    Args:
+        options: see `make_options`.
+        extra: the options among them that were given.
 
     Raises:
         JobError: an option is missing or wrong.
         RunError: a cluster or a job server does not respond, or there are no credentials for Dataflow.
     """
+    if not extra and options.view_as(StandardOptions).runner == EMBEDDED:
+        return
     if options.view_as(TestOptions).dry_run:
         raise JobError("--dry_run is given after --: give --dry-run before --.")
     if options.view_as(StandardOptions).runner == EMBEDDED:

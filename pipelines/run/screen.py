@@ -22,12 +22,12 @@ from pipelines.job.job import Job
 from pipelines.release import RELEASE, parse_release
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import submit
-from pipelines.storage.folder import GCS
 from pipelines.storage.locate import absolute, open_folder
 from transforms.list_files import InputError, filesystem, lies_within, short
 from transforms.open_source import Source, open_source
 from transforms.preparation import Preparation
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
+from transforms.schemes import LOCAL, split_scheme
 from transforms.screen_rows import Screen, ScreenRows, file_name
 
 MARKER = "README.txt"
@@ -81,7 +81,7 @@ def screen(
     release = _read_release(absolute(release_path))
     grid, balls = _balls(release, release_path)
     options = make_options(runner, cast(Job, Named(str(release["run_id"]))), beam_options)
-    check_options(options)
+    check_options(options, beam_options)
     preparation = _preparation(release, release_path)
     source = open_source(
         absolute(input_path), release["domain"]["columns"], preparation=preparation, times=grid.times
@@ -203,7 +203,7 @@ def _check_names(source: Source, output: str) -> None:
     named: dict[str, str] = {}
     for file in source.files:
         base = posixpath.basename(file_name(Descriptor(file, _MOST_ROW_GROUPS, 0)))
-        if len(os.fsencode(base)) > _LONGEST_NAME and not output.startswith(GCS):
+        if len(os.fsencode(base)) > _LONGEST_NAME and split_scheme(output)[0] == LOCAL:
             raise InputError(
                 f"input.path: {short(file.name)} is too long a name: {base[-14:]} is added to it, and a "
                 f"name may have {_LONGEST_NAME} bytes; rename the file."

@@ -4,8 +4,6 @@ from typing import Protocol
 
 from core.errors import ShoalError
 
-GCS = "gs://"
-
 
 class StorageError(ShoalError, RuntimeError):
     """Storage failed, although the job is valid. The text contains nothing that depends on rows."""

@@ -1,12 +1,13 @@
-"""Open the folder or file at a path: the only module that knows URL schemes."""
+"""Open the folder or file at a path."""
 
 import os
 import posixpath
 
 from pipelines.errors import JobError
-from pipelines.storage.folder import GCS, Folder
+from pipelines.storage.folder import Folder
 from pipelines.storage.local_folder import LocalFolder
 from transforms.extras import needs
+from transforms.schemes import EXTRAS, GCS, KNOWN, LOCAL, split_scheme
 
 
 def open_folder(path: str) -> Folder:
@@ -16,14 +17,19 @@ def open_folder(path: str) -> Folder:
         JobError: the scheme is not supported.
         MissingExtra: its packages are not installed.
     """
-    if path.startswith(GCS):
-        with needs("gcp", f"{path}: {GCS}"):
-            from pipelines.storage.object_storage import ObjectFolder
+    scheme, _ = split_scheme(path)
+    if scheme == LOCAL:
+        return LocalFolder(path)
+    if scheme not in EXTRAS:
+        raise JobError(f"{path} has a scheme that is not supported: give a local path or {KNOWN}.")
+    with needs(EXTRAS[scheme], f"{path}: {scheme}"):
+        if scheme == GCS:
+            from pipelines.storage.google_folder import GoogleFolder
 
-        return ObjectFolder(path.rstrip("/"))
-    if "://" in path:
-        raise JobError(f"{path} has a scheme that is not supported: give a local path or {GCS}...")
-    return LocalFolder(path)
+            return GoogleFolder(path.rstrip("/"))
+        from pipelines.storage.store_folder import StoreFolder
+
+        return StoreFolder(path.rstrip("/"))
 
 
 def open_file(path: str) -> tuple[Folder, str]:
@@ -33,7 +39,7 @@ def open_file(path: str) -> tuple[Folder, str]:
         JobError: the scheme is not supported, or the path has no file name.
     """
     if not path:
-        raise JobError("The path of a file is empty: give a local path or gs://...")
+        raise JobError(f"The path of a file is empty: give a local path or {KNOWN}.")
     scheme, mark, rest = path.rpartition("://")
     folder, name = (posixpath if mark else os.path).split(rest)
     if not name or (mark and not folder):

@@ -17,8 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans  # type: ignore[import-untyped]
-from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
 
 from shoal.analyses.rows import EXAMPLE, Floats, complete
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from sklearn.linear_model import LogisticRegression, QuantileRegressor  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression, QuantileRegressor
 
 from shoal.analyses.rows import EXAMPLE, Floats, features_and_target
 

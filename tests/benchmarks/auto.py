@@ -1,7 +1,7 @@
 """Measure what automatic choices cost and whether promises hold, over a grid of settings and shapes of data.
 
 For each task a sample of its settings is drawn by a public seed, and each is run on all shapes. Regret is the
-median error of the method that `auto` takes, over that of the best method. A rule that sees public parameters
+mean error of the method that `auto` takes, over that of the best method. A rule that sees public parameters
 alone takes one method for all shapes of a setting. The least regret that any such rule could have is printed
 beside that of `auto`. Run by `make bench-auto`.
 """
@@ -16,8 +16,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from pipelines.simulation.measures import MEASURES
 from tests.measured.cases import Case, settings
-from tests.measured.measures import MEASURES
 from tests.measured.trials import FACTOR, Runs, measure
 
 Measured = tuple[Case, dict[str, Runs], str | None]

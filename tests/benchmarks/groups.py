@@ -3,7 +3,8 @@
 The baseline splits epsilon evenly between count and sum, gives each Laplace noise, and divides them. Errors
 are medians over runs of the mean over groups: of a count in rows, of a sum in parts of the column's largest
 value, and so of a mean, where a group weighs as many as its rows. Private groups are compared where every way
-finds them in at least half of its runs; ways that mostly find none are left out of that.
+finds them in all of its runs, so that errors are over the same groups in every run; ways that mostly find
+none are left out of that.
 
 A second table has the median as the only measure, beside the task `quantiles` on the rows of each group, and
 the exact median by numpy. Its errors are medians over runs of the mean over the released groups: of the
@@ -22,7 +23,6 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,7 @@ from transforms.open_source import open_source
 from transforms.read_blocks import read_in_memory
 
 RUNS = 20
-PEER_SECONDS = 25
+PEER_SECONDS = 200
 """Of the processor, after which a peer that has made three runs makes no more."""
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -164,14 +164,10 @@ class Truth:
 
 
 def in_common(ways: Iterable[Sequence[Found]]) -> set[str]:
-    """Return the groups that every way finds in half of its runs, but for ways that mostly find none."""
-    common: set[str] | None = None
-    for runs in ways:
-        times = Counter(key for found in runs for key in found)
-        often = {key for key, many in times.items() if 2 * many >= len(runs)}
-        if np.median([len(found) for found in runs]):
-            common = often if common is None else common & often
-    return common or set()
+    """Return the groups that every way finds in all of its runs, but for ways that mostly find none."""
+    serving = [runs for runs in ways if np.median([len(found) for found in runs])]
+    found = [set(run) for runs in serving for run in runs]
+    return set.intersection(*found) if found else set()
 
 
 def job_of(case: Case, path: Path, keys: list[str], measures: list[Any], output: str) -> dict[str, Any]:

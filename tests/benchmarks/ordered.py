@@ -31,7 +31,7 @@ from core.interior_point.rounds import Finder
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.plan import Plan
-from core.quantiles.exponential import UNIT
+from core.quantiles.aim import UNIT
 from core.quantiles.params import Quantiles
 from core.quantiles.task import QUANTILES
 from core.rounds import Block, run_in_memory

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,13 @@ class Case:
         rows: makes so many rows, by column, in pieces.
         job: fields of the job beside output, for so many of these rows; of the input all but the path.
         sizes: numbers of rows.
+        keys: whether keys.parquet has the public keys of so many rows.
     """
 
     rows: Callable[[int], Iterator[Rows]]
     job: Callable[[int], dict[str, Any]]
     sizes: tuple[int, ...] = field(default=SIZES)
+    keys: bool = False
 
 
 def piecewise(make: Callable[[int, int], Rows]) -> Callable[[int], Iterator[Rows]]:
@@ -73,6 +76,30 @@ def distinct(first: int, n: int) -> Rows:
 def visits(first: int, n: int) -> Rows:
     """Make such integers of people, who have ten each."""
     return {**distinct(first, n), "person": np.arange(first, first + n) // 10}
+
+
+def in_groups(n: int) -> Iterator[Rows]:
+    """Make values of n / 10 groups, each with about ten rows."""
+    names = group_names(n)
+    for first in range(0, n, _ROW_GROUP):
+        rng, here = np.random.default_rng(first), min(_ROW_GROUP, n - first)
+        yield {"x": rng.integers(0, 10_001, here), "group": names[rng.integers(0, len(names), here)]}
+
+
+def group_names(n: int) -> NDArray[np.str_]:
+    """Return the names of n / 10 groups."""
+    return np.char.add("group-", np.char.zfill(np.arange(n // 10).astype(np.str_), 8))
+
+
+def by_group(n: int, public: bool) -> dict[str, Any]:
+    """Return the job of counts and means of such groups."""
+    return {
+        "task": "statistics",
+        "input": {"columns": ["x"]},
+        "domain": {"lower": [0], "upper": [10_000], "step": 1},
+        "params": {"measures": ["count", "mean"]},
+        "group_by": {"columns": ["group"], "keys": "keys.parquet" if public else "private"},
+    }
 
 
 def clumps(axes: int) -> Callable[[int, int], Rows]:
@@ -203,6 +230,8 @@ CASES = {
     "interior_point": Case(DISTINCT, ordered("interior_point")),
     "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),
     "statistics": Case(DISTINCT, ordered("statistics", measures=["count", "mean"])),
+    "statistics by group, private": Case(in_groups, partial(by_group, public=False), SIZES[:2]),
+    "statistics by group, public": Case(in_groups, partial(by_group, public=True), SIZES[:2], keys=True),
     "k_means": Case(piecewise(clumps(2)), plane("k_means", 2, k=10)),
     "k_means, 8 columns": Case(piecewise(clumps(8)), plane("k_means", 8, k=10)),
     "k_median": Case(piecewise(clumps(2)), plane("k_median", 2, k=10)),
@@ -230,6 +259,9 @@ def write(folder: Path, case: Case, size: int) -> Path:
     if writer is not None:
         writer.close()
     values = case.job(size)
+    if case.keys:
+        pq.write_table(pa.table({"group": group_names(size)}), folder / "keys.parquet")
+        values["group_by"]["keys"] = str(folder / "keys.parquet")
     values |= {
         "input": {**values["input"], "path": str(folder / "rows.parquet")},
         "privacy": {"epsilon": 1.0, "delta": 1e-6},

@@ -1,13 +1,19 @@
 import math
 
 import pytest
+from dp_accounting import dp_event
+from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.budget import (
+    _ORDERS,
     Budget,
     Cost,
     Mechanism,
+    _least,
+    _pld,
+    _zcdp,
     before_sampling,
     calibrate,
     sampled,
@@ -59,6 +65,25 @@ def test_gaussians_compose_by_zcdp_no_looser_than_the_closed_form():
     assert spent <= rho + 2 * math.sqrt(rho * math.log(1e6))
     # The exact privacy of one continuous Gaussian with the same rho is below: the sum can't be.
     assert spent >= 0.5
+
+
+@pytest.mark.parametrize("delta", [1e-15, 1e-9, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("rho", [1e-13, 1e-9, 1e-6, 1e-3, 0.02, 0.5, 3.0, 200.0])
+def test_zcdp_is_converted_as_dp_accounting_does(rho, delta):
+    accountant = rdp_privacy_accountant.RdpAccountant(_ORDERS)
+    accountant.compose(dp_event.ZCDpEvent(rho))
+    assert _zcdp(rho, delta) == pytest.approx(accountant.get_epsilon(delta), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("pure", [(), (0.02,), (0.5, 0.1), (0.05,) * 12])
+@pytest.mark.parametrize("rho", [1e-6, 0.001, 0.5])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
+def test_a_loss_distribution_that_is_not_computed_would_gain_nothing(pure, rho, delta):
+    draws = [*(laplace("r", "x", epsilon, 1) for epsilon in pure), gaussian("r", "x", rho, 1)]
+    joint = _zcdp(rho, delta / 2)
+    composed = _pld((*pure, joint), delta / 2)
+    assert composed >= _least((*pure, joint), delta / 2) - 1e-9
+    assert spend(draws, delta).epsilon <= composed + 1e-9
 
 
 def test_scales_follow_from_sensitivities():

@@ -14,7 +14,7 @@ from core.domain import Grid
 from core.focus import CELLS, Focus, Focused
 from core.interior_point.params import InteriorPoint
 from core.interior_point.task import INTERIOR_POINT
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Both, Exponential
 from core.mechanisms.within_cell import WithinCell
 from core.neighbors import Neighbors
 from core.order_statistics import order_statistic, smooth_sensitivity
@@ -81,7 +81,14 @@ def asked_points(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.append((int(starts[order[0]]), np.repeat(scores[order], lengths[order])))
         return int(starts[order[0]])
 
+    def of_both(self: Both) -> tuple[int, int]:
+        order = np.argsort(self.starts)
+        scores = np.repeat(self.scores[order], self.lengths[order])
+        found.append((int(self.starts[order[0]]), np.concatenate([scores, self.others])))
+        return int(self.starts[order[0]]), 0
+
     monkeypatch.setattr(Exponential, "point", point)
+    monkeypatch.setattr(Both, "__call__", of_both)
     return found
 
 
@@ -162,7 +169,14 @@ def asked_cells(monkeypatch: pytest.MonkeyPatch) -> Asked:
             best.append(int(starts[order][np.argmax(each[order])]))
         return best
 
+    def of_both(self: Both) -> tuple[int, int]:
+        order = np.argsort(self.starts)
+        found.append((int(self.starts[order[0]]), np.repeat(self.scores[order], self.lengths[order])))
+        found.append((0, self.others))
+        return int(self.starts[order][np.argmax(self.scores[order])]), int(np.argmax(self.others))
+
     monkeypatch.setattr(WithinCell, "points", points)
+    monkeypatch.setattr(Both, "__call__", of_both)
     return found
 
 

@@ -83,6 +83,7 @@ def test_one_package_is_installed(installed: Installed) -> None:
     expected = {str(path.relative_to(ROOT)).removeprefix("shoal/") for path in SOURCES}
     assert modules == expected
     beside = [path for end in ("css", "html") for path in (ROOT / "pipelines" / "report").glob(f"*.{end}")]
+    beside += (ROOT / "pipelines" / "answers").glob("countries-50m.*")
     assert {f"shoal/{path.relative_to(ROOT)}" for path in beside} <= set(names)
     top = zipfile.ZipFile(installed.wheel).read("shoal-0.1.0.dist-info/top_level.txt")
     assert top.decode().split() == ["shoal"]
@@ -128,7 +129,8 @@ def test_the_command_runs(installed: Installed) -> None:
     processes = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
     ran = installed.run("shoal", "run", job, "--set", "run_id=two", "--", *processes)
     assert "center" in ran.stdout
-    assert json.loads(installed.run("shoal", "plan", job, "--json").stdout)["task"] == "one_cluster"
+    planned = json.loads(installed.run("shoal", "plan", job, "--json").stdout)
+    assert planned["questions"]["hot_spot"]["task"] == "one_cluster"
 
 
 CALLS = """

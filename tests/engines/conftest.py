@@ -2,17 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
 
 import pytest
 
+from tests.engines.buckets import SERVERS, Bucket, forget_clients, new_bucket, open_bucket
 from tests.engines.cluster_job import ClusterJob
 from tests.engines.fetch import MissingPart
 from tests.engines.flink import FlinkCluster, JobServer
 from tests.engines.golden import Trace
 from tests.engines.process_worker import write_script
-from tests.engines.services import FakeGcs, Prism, WorkerPool
+from tests.engines.services import ObjectServer, Prism, WorkerPool
 
 
 @contextmanager
@@ -26,9 +28,42 @@ def parts_are_here() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def fake_gcs() -> Iterator[FakeGcs]:
-    with parts_are_here(), FakeGcs() as server:
-        yield server
+def object_servers() -> Iterator[Callable[[str], ObjectServer]]:
+    """Return what gives the server of a kind of `SERVERS`, which is started when it is first asked for."""
+    with ExitStack() as stack:
+
+        @cache
+        def start(kind: str) -> ObjectServer:
+            with parts_are_here():
+                return stack.enter_context(SERVERS[kind]())
+
+        yield start
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest, object_servers: Callable[[str], ObjectServer]) -> ObjectServer:
+    """A server of each kind of object storage."""
+    return object_servers(request.param)
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Mapping[str, str]], None]]:
+    """Return what points this process at a server; it is pointed away again afterwards."""
+
+    def at(settings: Mapping[str, str]) -> None:
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        forget_clients()
+
+    yield at
+    forget_clients()
+
+
+@pytest.fixture
+def bucket(server: ObjectServer, connect: Callable[[Mapping[str, str]], None]) -> Bucket:
+    """A new bucket, empty, on a server of each kind."""
+    connect(server.environment)
+    return open_bucket(new_bucket(server))
 
 
 @pytest.fixture(scope="session")

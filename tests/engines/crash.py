@@ -15,7 +15,7 @@ from pipelines.cli import app
 from pipelines.release import RELEASE, REPORT
 from pipelines.run import delivery, run
 from pipelines.storage.local_folder import LocalFolder
-from pipelines.storage.object_storage import ObjectFolder
+from pipelines.storage.object_folder import ObjectFolder
 
 
 def die(*arguments: Any) -> None:

@@ -145,6 +145,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def what(self) -> str:
         """Say what the client wants."""
+        if "x-amz-date" in self.headers or "x-ms-version" in self.headers:
+            lists = "list-type=" in self.path or "comp=list" in self.path
+            return OTHER if lists else {"PUT": UPLOAD, "GET": DOWNLOAD}.get(self.command, OTHER)
         if self.command in ("POST", "PUT") and "upload" in self.path:
             return UPLOAD
         return DOWNLOAD if self.command == "GET" and "alt=media" in self.path else OTHER
@@ -157,7 +160,9 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             if name.lower() not in ("content-length", "transfer-encoding", "connection"):
                 self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
+        told = {name.lower(): value for name, value in headers.items()}
+        length = told.get("content-length") if self.command == "HEAD" else None
+        self.send_header("Content-Length", length or str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data[: len(data) // 2] if self.breaks else data)

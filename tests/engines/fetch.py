@@ -1,12 +1,13 @@
-"""Fetch the engines of the tests into `.engines/`, once: Flink, Beam's job server, Prism, Airflow and
-fake-gcs-server.
+"""Fetch the engines of the tests into `.engines/`, once: Flink, Beam's job server, Prism, Airflow, and
+servers of object storage (fake-gcs-server, versitygw, Azurite).
 
 Run by `make engines`. A part that is there is left alone; one that was interrupted is begun anew. Nothing is
 installed: not into the environment (PyFlink would want an older Beam), nor into the system. Only the ordinary
-clients (pip, Maven, Go) are used, as they are set up on the machine.
+clients (pip, Maven, Go, npm) are used, as they are set up on the machine.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -28,11 +29,19 @@ FLINK_RUNNER = "2.70.0"
 JOB_SERVICE = "2.65.0"
 BEAM = version("apache-beam")
 FAKE_GCS = "1.56.1"
+VERSITY = "1.8.0"
+AZURITE = "3.35.0"
+AZURITE_SUM = (
+    "sha512-GzKmi+/5U0baNRjEEVtBMLpLuIKEJ0uSh0VWBzOI4qe4f5ziJyoZQmcTO7QhxZTF6+rphj7TZS3PtJY7uiiacA=="
+)
+AZURITE_BEFORE = "2026-06-01"
+"""What Azurite needs in turn is of the versions that were the newest then."""
 AIRFLOW = ("apache-airflow==3.3.2", "apache-airflow-providers-cncf-kubernetes==10.25.0")
 
 JAVA = "Java 17 (Debian: openjdk-17-jre-headless)"
 MAVEN = "Maven (Debian: maven)"
 GO = "Go 1.26 or later"
+NODE = "Node.js 20 or later, with npm (Debian: npm)"
 
 POM = f"""\
 <project>
@@ -187,6 +196,24 @@ def _make_fake_gcs(folder: Path) -> Path:
     return _go_install("github.com/fsouza/fake-gcs-server", FAKE_GCS, folder)
 
 
+def _make_versity(folder: Path) -> Path:
+    return _go_install("github.com/versity/versitygw/cmd/versitygw", VERSITY, folder)
+
+
+def _make_azurite(folder: Path) -> Path:
+    home = folder / "azurite"
+    _run(
+        ["npm", "install", f"--prefix={home}", f"--before={AZURITE_BEFORE}", "--ignore-scripts",
+         "--no-audit", "--no-fund", "--loglevel=error", f"azurite@{AZURITE}"]
+    )  # fmt: skip
+    lock = json.loads((home / "package-lock.json").read_text())
+    if lock["packages"]["node_modules/azurite"]["integrity"] != AZURITE_SUM:
+        raise MissingPart(
+            f"azurite {AZURITE} has another checksum than the one pinned in tests/engines/fetch.py."
+        )
+    return home
+
+
 def _go_install(package: str, number: str, folder: Path) -> Path:
     _run(["go", "install", f"{package}@v{number}"], GOBIN=str(folder))
     return folder / package.rpartition("/")[2]
@@ -205,6 +232,11 @@ PARTS = {
     part.name: part
     for part in (
         Part("fake-gcs-server", FAKE_GCS, (("go", GO),), "bin/fake-gcs-server", _make_fake_gcs),
+        Part("versitygw", VERSITY, (("go", GO),), "bin/versitygw", _make_versity),
+        Part(
+            "azurite", f"{AZURITE} {AZURITE_BEFORE}", (("node", NODE), ("npm", NODE)),
+            "azurite", _make_azurite,
+        ),
         Part("flink", FLINK, (("java", JAVA),), "flink", _make_flink),
         Part(
             "job-server", f"{FLINK} {FLINK_RUNNER} {JOB_SERVICE}", (("java", JAVA), ("mvn", MAVEN)),

@@ -9,6 +9,7 @@ import numpy as np
 from core.aggregate import Aggregate, Counts, Tally
 from core.budget import Budget
 from core.domain import Grid
+from core.geography import Geography
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
@@ -144,7 +145,7 @@ PAPER = ONE_CLUSTER.plan(
 
 @dataclass(frozen=True)
 class Seen:
-    """The round `step` on points that are made of the table's: one axis, labeled, or edges of a graph."""
+    """The round `step` on points made of the table's, such as one axis, edges of a graph, or places."""
 
     step: Round
     kind: str
@@ -187,12 +188,15 @@ class Seen:
             points = points >> 6
         elif self.kind == "weighted":
             points = np.stack([points[:, 0] >> 6, points[:, 1] >> 6, points[:, 0] & 7], axis=1)
+        elif self.kind == "earth":
+            points = EARTH.quantize(points / 1024 * [10.0, 2.0] + [-20.0, 179.0])
         return self.step.summarize(Block(points, block.ids), state)
 
     def release(self, aggregate: Aggregate, state: State, noise: Noise) -> State:
         return self.step.release(aggregate, state, noise)
 
 
+EARTH = Grid.on_earth(Geography.of((-90, -180), (90, 180), 100.0))
 _EDGES = Grid((0.0, 0.0), (16.0, 16.0), 1.0)
 _GRIDS = {
     "plane": GRID,
@@ -200,6 +204,7 @@ _GRIDS = {
     "wide": Grid((0.0,), (2.0**41,), 1.0),
     "labeled": GRID,
     "edges": _EDGES,
+    "earth": EARTH,
     "weighted": Grid((0.0, 0.0, 0.0), (16.0, 16.0, 8.0), 1.0),
 }
 
@@ -228,6 +233,8 @@ OTHERS: dict[str, tuple[Sequence[Round], Any]] = {
     "wide_interior_point": planned("interior_point", "wide", method="exponential"),
     "k_means": planned("k_means", "plane", k=4),
     "k_median": planned("k_median", "plane", k=4),
+    "one_cluster_on_earth": planned("one_cluster", "earth", target=3000),
+    "k_means_on_earth": planned("k_means", "earth", k=4),
     "triangles": planned("triangles", "edges"),
     "mst_cost": planned("mst_cost", "weighted"),
 }

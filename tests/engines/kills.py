@@ -26,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import obstore
 import requests
 
 from core.rounds import run_in_memory
@@ -40,7 +41,7 @@ from pipelines.run.delivery import (
     write_table,
     write_whole,
 )
-from pipelines.storage import object_storage  # noqa: F401  (imported before the forks)
+from pipelines.storage import google_folder, store_folder  # noqa: F401  (imported before the forks)
 from pipelines.tasks import TASKS
 from tests.engines.fetch import ROOT
 from transforms import whole_file
@@ -123,6 +124,20 @@ def count_requests(act: Callable[[], object]) -> None:
         return answer
 
     requests.Session.send = send
+    for name in ("get", "head", "list", "put"):
+        after(name, act)
+
+
+def after(name: str, act: Callable[[], object]) -> None:
+    """Call `act` after a function of obstore."""
+    asks = getattr(obstore, name)
+
+    def asking(*arguments: Any, **named: Any) -> Any:
+        answer = asks(*arguments, **named)
+        act()
+        return answer
+
+    setattr(obstore, name, asking)
 
 
 def die_at(number: int) -> Callable[[], None]:
@@ -190,7 +205,7 @@ def carry_out(order: Mapping[str, Any]) -> None:
     os.fsync = lambda file: None  # what is killed is a process, and not the machine
     if not order.get("beam"):
         run.submit = run_rounds_in_memory
-        run.check_options = joint_run.check_options = lambda options: None
+        run.check_options = joint_run.check_options = lambda *_: None
         # a template takes longer than all the rest
         delivery.report_page = lambda folder, release: json.dumps(release).encode()
     if "call" in order:

@@ -1,5 +1,7 @@
 """Start and stop what the engine tests run against: on loopback, on free ports, ended by process id."""
 
+import hmac
+import json
 import os
 import signal
 import socket
@@ -8,11 +10,13 @@ import sys
 import tempfile
 import time
 import urllib.request
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from email.utils import formatdate
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from tests.engines.fetch import ROOT, have
 
@@ -150,8 +154,30 @@ class Service:
         return running
 
 
-class FakeGcs(Service):
+class ObjectServer(Service):
+    """A server of object storage on loopback, which keeps preconditions."""
+
+    scheme: ClassVar[str]
+    url: str
+
+    def settings(self, url: str) -> Mapping[str, str]:
+        """Return the variables by which a process finds it, or what stands at `url` before it."""
+        raise NotImplementedError
+
+    def create_bucket(self, name: str) -> None:
+        """Make an empty bucket."""
+        raise NotImplementedError
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a process needs to find it, and to look for no credentials elsewhere."""
+        return self.settings(self.url)
+
+
+class FakeGcs(ObjectServer):
     """fake-gcs-server with its objects in memory."""
+
+    scheme = "gs://"
 
     def start(self) -> None:
         self.port = free_port()
@@ -160,10 +186,13 @@ class FakeGcs(Service):
         command += ["-backend", "memory", "-public-host", f"{HOST}:{self.port}"]
         self.run("fake-gcs-server", command).wait_until(self._serves)
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """What a process needs to find it, and to look for no credentials elsewhere."""
-        return {"STORAGE_EMULATOR_HOST": self.url, "NO_GCE_CHECK": "true", "GOOGLE_CLOUD_PROJECT": "tests"}
+    def settings(self, url: str) -> Mapping[str, str]:
+        return {"STORAGE_EMULATOR_HOST": url, "NO_GCE_CHECK": "true", "GOOGLE_CLOUD_PROJECT": "tests"}
+
+    def create_bucket(self, name: str) -> None:
+        body, kind = json.dumps({"name": name}).encode(), {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/storage/v1/b?project=tests", body, kind, method="POST")
+        urllib.request.urlopen(request, timeout=30).close()
 
     def _serves(self) -> bool:
         try:
@@ -171,6 +200,70 @@ class FakeGcs(Service):
                 return answer.status == 200
         except OSError:
             return False
+
+
+class Versity(ObjectServer):
+    """versitygw: S3 over a folder, with a lock for each object that is written under a precondition."""
+
+    scheme = "s3://"
+
+    def start(self) -> None:
+        self.port = free_port()
+        self.url = f"http://{HOST}:{self.port}"
+        self._root = self.folder / "buckets"
+        self._root.mkdir()
+        command = [str(have("versitygw")), "--quiet", "--port", f"{HOST}:{self.port}"]
+        command += ["posix", str(self._root)]
+        keys = {"ROOT_ACCESS_KEY": "tests", "ROOT_SECRET_KEY": "of-tests"}
+        self.run("versitygw", command, keys).wait_until(lambda: listens(self.port))
+
+    def settings(self, url: str) -> Mapping[str, str]:
+        keys = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "of-tests"}
+        return keys | {"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": url}
+
+    def create_bucket(self, name: str) -> None:
+        (self._root / name).mkdir()
+
+
+class Azurite(ObjectServer):
+    """Microsoft's own emulator of Azure's blob storage, with its objects in memory."""
+
+    scheme = "az://"
+    account = "devstoreaccount1"
+    key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+    """Of every Azurite, as its documentation says."""
+
+    def start(self) -> None:
+        self.port = free_port()
+        self.url = f"http://{HOST}:{self.port}"
+        main = have("azurite", ["node"]) / "node_modules/azurite/dist/src/blob/main.js"
+        command = ["node", str(main), "--blobHost", HOST, "--blobPort", str(self.port)]
+        command += ["--inMemoryPersistence", "--disableTelemetry", "--silent"]
+        self.run("azurite", command).wait_until(lambda: listens(self.port))
+
+    def settings(self, url: str) -> Mapping[str, str]:
+        endpoint = f"BlobEndpoint={url}/{self.account}"
+        return {
+            "AZURE_STORAGE_CONNECTION_STRING": f"AccountName={self.account};AccountKey={self.key};{endpoint};"
+        }
+
+    def create_bucket(self, name: str) -> None:
+        date, version = formatdate(usegmt=True), "2021-08-06"
+        signed = [
+            *("PUT", *[""] * 11, f"x-ms-date:{date}", f"x-ms-version:{version}"),
+            *(f"/{self.account}/{self.account}/{name}", "restype:container"),
+        ]
+        digest = hmac.digest(b64decode(self.key), "\n".join(signed).encode(), "sha256")
+        signature = f"SharedKey {self.account}:{b64encode(digest).decode()}"
+        headers = {
+            "x-ms-date": date,
+            "x-ms-version": version,
+            "Authorization": signature,
+            "Content-Length": "0",
+        }
+        place = f"{self.url}/{self.account}/{name}?restype=container"
+        request = urllib.request.Request(place, headers=headers | {"Content-Length": "0"}, method="PUT")
+        urllib.request.urlopen(request, timeout=30).close()
 
 
 class Prism(Service):

@@ -1,4 +1,4 @@
-"""A job about each of three groups and a job of several questions, one of them about dates, on one engine.
+"""A job about each of three groups and a job of several questions, some about dates or places, on one engine.
 
 Both are run by the same pipeline, to save an engine's time, and are compared with memory, aggregate for
 aggregate.
@@ -34,6 +34,8 @@ _START = np.datetime64("2013-01-01", "s")
 _DAYS = {"lower": ["2013-01-01T00:00:00"], "upper": ["2013-12-31T00:00:00"], "step": "1 hour"}
 _UNIT = {"lower": [0], "upper": [1], "step": 2.0**-12}
 _PLANE = {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-12}
+_EARTH = {"geography": "wgs84", "step": 100}
+_FIJI = {**_EARTH, "lower": [-22, 175], "upper": [-12, -175]}
 _CITIES = {"columns": ["city"], "keys": list(KEYS)}
 _QUESTIONS: dict[str, dict[str, Any]] = {
     "by_city": {
@@ -51,6 +53,8 @@ _QUESTIONS: dict[str, dict[str, Any]] = {
         "domain": _PLANE,
         "params": {"cells": [60, 60], "method": "sparse"},
     },
+    "place": {"task": "one_cluster", "columns": ["lat", "lon"], "domain": _EARTH, "params": {"target": 900}},
+    "places": {"task": "k_means", "columns": ["lat", "lon"], "domain": _FIJI, "params": {"k": 3}},
 }
 
 
@@ -98,6 +102,7 @@ class StrandsJob:
             city = np.array(["a", "b", "c", None], dtype=object)[rng.choice(4, n, p=[0.4, 0.4, 0.15, 0.05])]
             seconds = _START + rng.integers(-86400, 366 * 86400, n)
             columns = {"x": np.where(rng.random(n) < 0.01, np.nan, xy[0]), "y": xy[1], "t": seconds}
+            columns |= {"lat": xy[1] - 17, "lon": np.where(xy[0] > 0.3, xy[0] - 180.3, xy[0] + 179.7)}
             for of in (None, *KEYS):
                 mine = np.full(n, True) if of is None else city == of
                 table = {name: pa.array(values[mine]) for name, values in columns.items()}

@@ -11,20 +11,18 @@ import math
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from google.cloud import storage
 
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
-from pipelines.storage import object_storage
-from tests.engines.conftest import parts_are_here
+from tests.engines.buckets import SERVERS, Bucket, new_bucket, open_bucket
 from tests.engines.kills import Forks
-from tests.engines.services import FakeGcs
+from tests.engines.services import ObjectServer
 from tests.pipelines.conftest import Bench, write_rows
 from tests.pipelines.jobs import changes
 
@@ -159,39 +157,35 @@ class LocalRuns(Runs):
 
 
 class CloudRuns(Runs):
+    def __init__(self, bench: Bench, task: str, bucket: Bucket) -> None:
+        super().__init__(bench, task, bucket.root)
+        self.bucket = bucket
+
     def files(self) -> dict[str, bytes]:
-        bucket, _, prefix = self.place.removeprefix("gs://").partition("/")
-        blobs = storage.Client().list_blobs(bucket, prefix=f"{prefix}/")
-        return {blob.name.removeprefix(f"{prefix}/"): blob.download_as_bytes() for blob in blobs}
+        prefix = f"{self.place.removeprefix(self.bucket.root)[1:]}/"
+        names = [name for name in self.bucket.names() if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self.bucket.get(name) for name in names}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeGcs]:
-    with parts_are_here(), FakeGcs() as running:
-        yield running
-
-
-@pytest.fixture(params=["local", pytest.param("cloud", marks=pytest.mark.engine)])
+@pytest.fixture(params=["local", *(pytest.param(kind, marks=pytest.mark.engine) for kind in SERVERS)])
 def place(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def runs(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, task: str
-):
+    tmp_path: Path,
+    connect: Callable[[Mapping[str, str]], None],
+    object_servers: Callable[[str], ObjectServer],
+    place: str,
+    task: str,
+) -> Runs:
     bench = Bench(tmp_path / "bench")
     if place == "local":
-        yield LocalRuns(bench, task, str(tmp_path / "runs"))
-        return
-    server = request.getfixturevalue("server")
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    object_storage._client.cache_clear()
-    bucket = f"kills-{task}-{time.time_ns()}"
-    storage.Client().create_bucket(bucket)
-    yield CloudRuns(bench, task, f"gs://{bucket}")
-    object_storage._client.cache_clear()
+        return LocalRuns(bench, task, str(tmp_path / "runs"))
+    server = object_servers(place)
+    connect(server.environment)
+    return CloudRuns(bench, task, open_bucket(new_bucket(server)))
 
 
 @pytest.fixture
@@ -230,7 +224,7 @@ def test_a_kill_before_every_call_to_the_system(runs: LocalRuns, forks: Forks, n
 
 @pytest.mark.engine
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("place", ["cloud"])
+@pytest.mark.parametrize("place", SERVERS)
 def test_a_kill_after_every_request(runs: CloudRuns, forks: Forks) -> None:
     assert kill_at_every(runs, forks, "request") >= 15
 

@@ -2,98 +2,75 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
-from google.api_core.exceptions import PreconditionFailed
 from google.cloud import storage
 
 from pipelines.errors import JobError
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.plan import make_plan
-from pipelines.storage import object_storage
+from pipelines.storage import object_folder
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file, open_folder
 from pipelines.table import part_name
+from tests.engines.buckets import SERVERS, Bucket, new_bucket, open_bucket
 from tests.engines.faulty import FaultyProxy
-from tests.engines.services import FakeGcs
+from tests.engines.services import Azurite
 from tests.pipelines.conftest import Bench
-from transforms import list_files
+from transforms import list_files, object_store
 from transforms.open_source import InputError, open_source
+from transforms.read_batches import read_batches
 
 pytestmark = pytest.mark.engine
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeGcs]:
-    with FakeGcs() as running:
-        yield running
-
-
-@pytest.fixture
-def connect(monkeypatch) -> Iterator[Callable[[str], None]]:
-    """Return what points this process at a server; it is pointed away again afterwards."""
-
-    def at(url: str) -> None:
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
-        object_storage._client.cache_clear()
-        list_files._object_storage.cache_clear()
-
-    yield at
-    object_storage._client.cache_clear()
-    list_files._object_storage.cache_clear()
-
-
-@pytest.fixture
-def bucket(server, connect, request) -> str:
-    """A new bucket, empty."""
-    connect(server.url)
-    name = f"bucket-{abs(hash(request.node.nodeid)) % 10**12}"
-    storage.Client().create_bucket(name)
-    return name
-
-
-@pytest.fixture(params=["local", "gcs"])
-def place(request, tmp_path) -> str:
-    """A folder on either kind of storage."""
-    return str(tmp_path) if request.param == "local" else f"gs://{request.getfixturevalue('bucket')}/folder"
+@pytest.fixture(params=["local", *SERVERS])
+def place(request, tmp_path, connect, object_servers) -> str:
+    """A folder on every kind of storage."""
+    if request.param == "local":
+        return str(tmp_path)
+    server = object_servers(request.param)
+    connect(server.environment)
+    return f"{new_bucket(server)}/folder"
 
 
 class Cloud(Bench):
     """The bench with its rows, its job and its outputs on object storage."""
 
-    def __init__(self, folder: Path, bucket: str) -> None:
+    def __init__(self, folder: Path, bucket: Bucket) -> None:
         super().__init__(folder)
-        self.bucket = storage.Client().bucket(bucket)
-        self.root = f"gs://{bucket}"
-        self.put("rows/part.parquet", self.rows.read_bytes())
+        self.bucket = bucket
+        self.root = bucket.root
+        self.bucket.put("rows/part.parquet", self.rows.read_bytes())
         self.job["input"]["path"] = f"{self.root}/rows"
         self.job["output"] = f"{self.root}/releases/{{run_id}}"
         self.job["run_id"] = "monday"
         self.job["privacy"]["ledger"] = f"{self.root}/books/ledger.json"
         create_ledger(self.job["privacy"]["ledger"], Ledger(epsilon=5.0, delta=1e-5))
 
-    def put(self, name: str, data: bytes) -> None:
-        self.bucket.blob(name).upload_from_string(data)
-
     def write(self, job) -> str:
-        self.put("job.yaml", (job if isinstance(job, str) else yaml.safe_dump(dict(job))).encode())
+        self.bucket.put("job.yaml", (job if isinstance(job, str) else yaml.safe_dump(dict(job))).encode())
         return f"{self.root}/job.yaml"
 
     def release(self, output: str = "releases/monday") -> dict:
-        return json.loads(self.bucket.blob(f"{output}/release.json").download_as_bytes())
+        return json.loads(self.bucket.get(f"{output}/release.json"))
 
     def charges(self):
         return read_ledger(self.job["privacy"]["ledger"]).charges
 
     def names(self) -> list[str]:
-        return sorted(blob.name for blob in self.bucket.list_blobs())
+        return self.bucket.names()
 
 
 @pytest.fixture
@@ -120,20 +97,14 @@ def race(runners: int, run: Callable[[int], object]) -> list[object]:
 
 def test_the_server_keeps_preconditions(bucket):
     """What the tests below stand on: create-only and compare-and-swap, alone and in a race."""
-    blobs = storage.Client().bucket(bucket)
-    blobs.blob("a").upload_from_string(b"one", if_generation_match=0)
-    with pytest.raises(PreconditionFailed):
-        blobs.blob("a").upload_from_string(b"two", if_generation_match=0)
-    seen = blobs.get_blob("a").generation
-
-    def swap(number: int) -> bool:
-        try:
-            blobs.blob("a").upload_from_string(str(number).encode(), if_generation_match=seen)
-        except PreconditionFailed:
-            return False
-        return True
-
-    assert sum(race(20, swap)) == 1
+    folder = open_folder(f"{bucket.root}/x")
+    assert folder.write("a", b"one", None)
+    assert not folder.write("a", b"two", None)
+    data, version = folder.see("a")
+    assert data == b"one"
+    assert not folder.write("a", b"two", folder.never)
+    assert sum(race(20, lambda number: folder.write("a", b"%d" % number, version))) == 1
+    assert sum(race(20, lambda number: folder.write("b", b"%d" % number, None))) == 1
 
 
 def test_one_of_20_writers_creates(place):
@@ -185,14 +156,14 @@ def bench(tmp_path) -> Bench:
 def test_a_run_with_everything_on_object_storage(cloud):
     first = cloud.run()
     assert first.exit_code == 0, first.output
-    assert "gs://" in first.stdout
+    assert f"{cloud.root}/releases/monday/release.json" in first.stdout
     folder = [f"releases/monday/{name}" for name in ("output.id", "release.json", "report.html")]
     assert cloud.names() == ["books/ledger.json", "job.yaml", *folder, "rows/part.parquet"]
     assert cloud.release()["outcome"] == "released"
     assert [entry.release is not None for entry in cloud.charges()] == [True]
     before = cloud.release()
-    cloud.bucket.blob("rows/part.parquet").delete()
-    cloud.bucket.blob(folder[2]).delete()
+    cloud.bucket.delete("rows/part.parquet")
+    cloud.bucket.delete(folder[2])
     again = cloud.run()
     assert (again.exit_code, again.stdout) == (0, first.stdout)
     assert cloud.release() == before
@@ -211,11 +182,11 @@ def test_a_table_in_parts_on_object_storage(cloud):
     names = [f"releases/monday/{part_name(number)}" for number in range(3)]
 
     def stored() -> list[bytes]:
-        return [cloud.bucket.blob(name).download_as_bytes() for name in names]
+        return [cloud.bucket.get(name) for name in names]
 
     def run_again_without_the_middle():
         for name in ("release.json", "report.html", part_name(1)):
-            cloud.bucket.blob(f"releases/monday/{name}").delete()
+            cloud.bucket.delete(f"releases/monday/{name}")
         return cloud.run(given)
 
     assert cloud.run(given).exit_code == 0
@@ -227,7 +198,7 @@ def test_a_table_in_parts_on_object_storage(cloud):
     second = stored()
     assert [one == two for one, two in zip(first, second, strict=True)] == [True, False, True]
     assert hashes(cloud) == [sha256(data).hexdigest() for data in second]
-    cloud.put("rows/part.parquet", cloud.rows.read_bytes())  # the same rows, but how could a run know
+    cloud.bucket.put("rows/part.parquet", cloud.rows.read_bytes())  # the same rows, but how could a run know
     refused = run_again_without_the_middle()
     assert refused.exit_code == 2
     assert "is claimed by an earlier attempt" in refused.stderr
@@ -259,9 +230,9 @@ def test_two_processes_of_one_run_leave_one_release(cloud, server):
 def test_faults_change_nothing_but_the_time(cloud, server, connect, fault):
     cloud.write(cloud.job)
     with FaultyProxy(server.url, fault) as proxy:
-        connect(proxy.url)
+        connect(server.settings(proxy.url))
         result = cloud.shoal("run", f"{cloud.root}/job.yaml")
-        connect(server.url)
+        connect(server.environment)
         assert result.exit_code == 0, result.output
         assert proxy.faults() >= 2
     assert cloud.release()["outcome"] == "released"
@@ -273,21 +244,58 @@ def test_faults_change_nothing_but_the_time(cloud, server, connect, fault):
 )
 def test_denied_access_names_the_bucket(cloud, server, connect, fault, says):
     status = fault[-3:]
+    kind = "container" if server.scheme == "az://" else "bucket"
     with FaultyProxy(server.url, fault) as proxy:
-        connect(proxy.url)
-        with pytest.raises(JobError, match=rf"bucket {cloud.bucket.name} {says} \({status}\)"):
+        connect(server.settings(proxy.url))
+        with pytest.raises(JobError, match=rf"{kind} {cloud.bucket.name} {says} \({status}\): [^\n]*\.$"):
             open_folder(f"{cloud.root}/releases").prepare()
-        with pytest.raises(InputError, match=rf"the bucket {says} \({status}\)"):
+        with pytest.raises(
+            InputError, match=rf"the {kind}( {cloud.bucket.name})? {says} \({status}\)[^\n]*\.$"
+        ):
             open_source(f"{cloud.root}/rows", ["x"])
 
 
-def test_a_missing_bucket_is_named(cloud):
-    missing = cloud.run({"output": "gs://no-such-bucket/out"})
+WRONG = {
+    "s3": {"AWS_SECRET_ACCESS_KEY": "wrong"},
+    "az": {"AZURE_STORAGE_CONNECTION_STRING": f"AccountName={Azurite.account};AccountKey=d3Jvbmc="},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_credentials_are_one_sentence(object_servers, connect, tmp_path, kind):
+    """Keys that the server itself does not take, at once."""
+    server = object_servers(kind)
+    connect(server.environment)
+    cloud = Cloud(tmp_path, open_bucket(new_bucket(server)))
+    endpoint = f";BlobEndpoint={server.url}/{Azurite.account}" if kind == "az" else ""
+    connect({name: value + endpoint for name, value in WRONG[kind].items()})
+    for change in ({}, {"input.path": str(cloud.rows), "privacy.ledger": ...}):
+        refused = cloud.shoal("run", Bench.write(cloud, cloud.changed(change)))
+        assert refused.exit_code == 2, refused.output
+        told = r"shoal: [^\n]* (refuses the credentials|denies access) \(403\)[^\n]*\.\n"
+        assert re.fullmatch(told, refused.stderr), refused.stderr
+    connect(server.environment)
+    assert cloud.charges() == ()
+
+
+@pytest.mark.parametrize("kind", ["s3", "az"])
+def test_no_credentials_are_one_sentence(connect, bench, monkeypatch, kind):
+    """Without any, a machine may have a role; this one has none."""
+    monkeypatch.setattr(object_store, "_METADATA", "127.0.0.1")
+    connect({"AZURE_STORAGE_ACCOUNT": "nobody"} if kind == "az" else {})
+    refused = bench.run({"output": f"{kind}://bucket/out"})
+    assert refused.exit_code == 2, refused.output
+    assert "needs credentials, but none were found: set A" in refused.stderr
+
+
+def test_a_missing_bucket_is_named(cloud, server):
+    kind = "container" if server.scheme == "az://" else "bucket"
+    missing = cloud.run({"output": f"{server.scheme}no-such-bucket/out"})
     assert missing.exit_code == 2
-    assert "bucket no-such-bucket does not exist (404)" in missing.stderr
-    unread = cloud.run({"input.path": "gs://no-such-bucket/rows"})
+    assert f"{kind} no-such-bucket does not exist (404): create it, or give another" in missing.stderr
+    unread = cloud.run({"input.path": f"{server.scheme}no-such-bucket/rows"})
     assert unread.exit_code == 2
-    assert "input.path gs://no-such-bucket/rows does not exist" in unread.stderr
+    assert re.search(r"input.path \S*no-such-bucket/rows .*does not exist", unread.stderr)
     assert cloud.charges() == ()
 
 
@@ -306,6 +314,8 @@ def test_a_missing_bucket_is_named(cloud):
 def test_whether_a_listing_could_cover_a_place(cloud, path, place, within):
     assert list_files.lies_within(f"{cloud.root}/{path}", f"{cloud.root}/{place}") == within
     assert not list_files.lies_within(f"{cloud.root}/{path}", f"/{cloud.bucket.name}/{place}")
+    other = "s3://" if cloud.root.startswith("gs://") else "gs://"
+    assert not list_files.lies_within(f"{cloud.root}/{path}", f"{other}{cloud.bucket.name}/{place}")
     refused = cloud.run(
         {"input.path": f"{cloud.root}/{path}", "output": f"{cloud.root}/{place}"}, "--dry-run"
     )
@@ -313,8 +323,9 @@ def test_whether_a_listing_could_cover_a_place(cloud, path, place, within):
     assert cloud.charges() == ()
 
 
-def test_what_is_stored_is_compared_with_what_was_sent(cloud, monkeypatch):
-    folder, name = open_file(f"{cloud.root}/x/file")
+@pytest.mark.parametrize("server", ["gs"], indirect=True)
+def test_what_is_stored_is_compared_with_what_was_sent(bucket, monkeypatch):
+    folder, name = open_file(f"{bucket.root}/x/file")
     checksum = "AAAAAA=="
     monkeypatch.setattr(storage.Blob, "crc32c", property(lambda blob: checksum))
     with pytest.raises(StorageError, match="not stored as sent"):
@@ -324,20 +335,20 @@ def test_what_is_stored_is_compared_with_what_was_sent(cloud, monkeypatch):
 @pytest.mark.parametrize("fault", ["break_downloads", "flip_downloads"])
 def test_what_arrives_damaged_is_fetched_again(bucket, server, connect, fault):
     data = bytes(range(256)) * 100
-    open_folder(f"gs://{bucket}/x").create("file", data)
+    open_folder(f"{bucket.root}/x").create("file", data)
     with FaultyProxy(server.url, fault) as proxy:
-        connect(proxy.url)
-        assert open_folder(f"gs://{bucket}/x").read("file") == data
+        connect(server.settings(proxy.url))
+        assert open_folder(f"{bucket.root}/x").read("file") == data
         assert proxy.faults() >= 1
 
 
 def test_what_only_arrives_damaged_is_trouble_of_storage(cloud, server, connect, monkeypatch):
     """Exit code 1, not 2: the job and the ledger are right, it is the way that damages them."""
-    monkeypatch.setattr(object_storage, "_WAIT", 1.0)
+    monkeypatch.setattr(object_folder, "WAIT", 1.0)
     ledger = cloud.job["privacy"]["ledger"]
-    path = cloud.write(cloud.job)
+    path = Bench.write(cloud, cloud.changed({"input.path": str(cloud.rows)}))
     with FaultyProxy(server.url, "flip_all_downloads") as proxy:
-        connect(proxy.url)
+        connect(server.settings(proxy.url))
         with pytest.raises(StorageError, match="could not be downloaded undamaged"):
             read_ledger(ledger)
         result = cloud.shoal("run", path)
@@ -347,12 +358,47 @@ def test_what_only_arrives_damaged_is_trouble_of_storage(cloud, server, connect,
 def test_an_upload_whose_answer_was_lost_is_ones_own(bucket, server, connect):
     """The second try of the same upload meets what the first one stored."""
     with FaultyProxy(server.url, "lose_first_answers") as proxy:
-        connect(proxy.url)
-        folder = open_folder(f"gs://{bucket}/x")
+        connect(server.settings(proxy.url))
+        folder = open_folder(f"{bucket.root}/x")
         assert folder.create("file", b"one")
         assert not folder.create("file", b"two")
         assert folder.swap("file", b"one", b"three")
-        create_ledger(f"gs://{bucket}/ledger.json", Ledger(epsilon=1.0, delta=1e-6))
+        create_ledger(f"{bucket.root}/ledger.json", Ledger(epsilon=1.0, delta=1e-6))
         assert proxy.faults() >= 3
-    connect(server.url)
-    assert open_folder(f"gs://{bucket}/x").read("file") == b"three"
+    connect(server.environment)
+    assert open_folder(f"{bucket.root}/x").read("file") == b"three"
+
+
+def test_more_files_than_one_answer_lists(bucket):
+    """A server lists at most 1,000 objects (Azure 5,000) at a time."""
+    names = [f"{number:04}.parquet" for number in range(1203)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda name: bucket.put(f"rows/{name}", b"x"), names))
+    bucket.put("rows2/other.parquet", b"x")
+    assert [file.name for file in list_files.list_files(f"{bucket.root}/rows")] == names
+    listed = list_files.list_files(f"{bucket.root}/rows/*00.parquet")
+    assert [file.name for file in listed] == [name for name in names if name.endswith("00.parquet")]
+
+
+@pytest.mark.parametrize("name", ["a b+c&d.parquet", "é.parquet", "day=1/country=%2F/p.parquet"])
+def test_odd_names_are_listed_and_read(bucket, tmp_path, name):
+    bench = Bench(tmp_path)
+    bucket.put(f"rows/{name}", bench.rows.read_bytes())
+    source = open_source(f"{bucket.root}/rows", ["x"])
+    assert [file.name for file in source.files] == [name]
+    assert sum(batch.num_rows for batch in read_batches(source.files[0], 0, ["x"], 10_000)) == 1000
+
+
+def test_rows_are_screened_to_object_storage(cloud):
+    assert cloud.run().exit_code == 0
+    result = cloud.shoal(
+        "screen", f"{cloud.root}/releases/monday", f"{cloud.root}/rows", f"{cloud.root}/split"
+    )
+    assert result.exit_code == 0, result.output
+    split = [name for name in cloud.names() if name.startswith("split/") and name.endswith(".parquet")]
+    rows = [pq.read_metadata(pa.BufferReader(cloud.bucket.get(name))).num_rows for name in split]
+    assert sum(rows) == 4000
+    again = cloud.shoal(
+        "screen", f"{cloud.root}/releases/monday", f"{cloud.root}/rows", f"{cloud.root}/split"
+    )
+    assert (again.exit_code, "is not empty" in again.stderr) == (2, True)

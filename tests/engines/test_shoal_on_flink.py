@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from google.cloud import storage
 
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.storage.local_folder import LocalFolder
+from tests.engines.buckets import Bucket
 from tests.engines.flink import FlinkCluster, JobServer
-from tests.engines.services import PYTHON_WORKER, FakeGcs, wait_until
-from tests.engines.test_object_storage import Cloud, connect  # noqa: F401 (a fixture)
+from tests.engines.services import PYTHON_WORKER, ObjectServer, wait_until
+from tests.engines.test_object_storage import Cloud
 from tests.pipelines.conftest import Bench, planted, write_rows
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -81,17 +81,15 @@ def one_release_one_charge(bench: Bench) -> bytes:
 def test_everything_on_object_storage(
     flink: FlinkCluster,
     job_server: JobServer,
-    fake_gcs: FakeGcs,
+    server: ObjectServer,
+    bucket: Bucket,
     tmp_path: Path,
-    connect,  # noqa: F811
 ) -> None:
     flink.resize(1)
-    connect(fake_gcs.url)
-    storage.Client().create_bucket("flink-bucket")
-    cloud = Cloud(tmp_path, "flink-bucket")
-    site = Site(cloud, job_server, dict(fake_gcs.environment))
+    cloud = Cloud(tmp_path, bucket)
+    site = Site(cloud, job_server, dict(server.environment))
     said = site.run("--environment_type=LOOPBACK")
-    assert "gs://flink-bucket/releases/monday/release.json" in said
+    assert f"{bucket.root}/releases/monday/release.json" in said
     assert cloud.release()["outcome"] == "released"
     assert [entry.release is not None for entry in cloud.charges()] == [True]
     assert site.run("--environment_type=LOOPBACK") == said

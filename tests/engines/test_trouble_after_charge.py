@@ -12,10 +12,10 @@ import pytest
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.run import run as runs
-from pipelines.storage import object_storage
+from pipelines.storage import object_folder
+from tests.engines.buckets import open_bucket
 from tests.engines.conftest import parts_are_here
 from tests.engines.services import FakeGcs
-from tests.engines.test_object_storage import connect  # noqa: F401  (a fixture)
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
 
@@ -137,22 +137,23 @@ def test_a_clock_that_is_set_back(bench, monkeypatch):
 
 
 @pytest.mark.engine
-def test_a_network_that_is_cut(bench, connect, monkeypatch):  # noqa: F811
+def test_a_network_that_is_cut(bench, connect, monkeypatch):
     """The server of the release is gone once the run is charged; rows and ledger are elsewhere."""
-    monkeypatch.setattr(object_storage, "_WAIT", 2.0)
+    monkeypatch.setattr(object_folder, "WAIT", 2.0)
     with parts_are_here(), FakeGcs() as server:
-        connect(server.url)
-        bucket = object_storage._client().create_bucket("cut")
+        connect(server.environment)
+        server.create_bucket("cut")
+        bucket = open_bucket("gs://cut")
         bench.job["output"] = "gs://cut/out"
-        after_charge(monkeypatch, lambda: connect("http://127.0.0.1:9"))
+        after_charge(monkeypatch, lambda: connect(server.settings("http://127.0.0.1:9")))
         failed = bench.run()
         assert failed.exit_code == 1, failed.output
         assert "bucket cut did not respond within 2 s" in failed.stderr
-        connect(server.url)
-        assert [blob.name for blob in bucket.list_blobs()] == ["out/output.id"]
+        connect(server.environment)
+        assert bucket.names() == ["out/output.id"]
         again = bench.run()
         assert again.exit_code == 0, again.output
-        names = {blob.name.removeprefix("out/") for blob in bucket.list_blobs()}
+        names = {name.removeprefix("out/") for name in bucket.names()}
         assert names == outputs(bench)
         charges = read_ledger(bench.job["privacy"]["ledger"]).charges
         assert [entry.release is not None for entry in charges] == [True]

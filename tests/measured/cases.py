@@ -10,8 +10,8 @@ from core.domain import Grid
 from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from core.plan import Plan
+from pipelines.simulation.shapes import SHAPES
 from pipelines.tasks import TASKS
-from tests.measured.shapes import SHAPES
 
 SALT = b"sixteen secrets!"
 EPSILONS = (0.1, 0.3, 1.0, 3.0)

@@ -110,10 +110,9 @@ REACHING = (
             ("ordered", "replace_one"),
         )
     ),
-    Reaching(_case("median", _LINE, {}), "exponential", ("rank_error",), _one_value(True, 0.5)),
     Reaching(
-        _case("quantiles", _LINE, {"probabilities": (0.5,)}),
-        "recursive",
+        _case("median", _LINE, {"interval_share": 0.0}),
+        "exponential",
         ("rank_error",),
         _one_value(True, 0.5),
     ),

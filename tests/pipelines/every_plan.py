@@ -70,6 +70,15 @@ IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
 
+EARTH = {"input.columns": ["lat", "lon"], "domain": {"geography": "wgs84", "step": 1000}}
+"""Points of the sphere in three columns."""
+
+MAP = {
+    "input.columns": ["lat", "lon"],
+    "domain": {"geography": "wgs84", "lower": [-22, 175], "upper": [-12, -175], "step": 1000},
+}
+"""Points of a map, across the date line."""
+
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "histogram": (
@@ -79,9 +88,15 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {**IN_PARTS, **CHECKED},
     ),
     "interior_point": (WIDE, NEAR),
-    "k_cover": ({"params": {"k": 2, "coverage": 0.9}},),
-    "k_means": (FIVE_COLUMNS, {"privacy.delta": 0.0}, {"privacy.policy": {"distance": [0.125, 0]}}),
-    "k_median": (FIVE_COLUMNS,),
+    "k_cover": ({"params": {"k": 2, "coverage": 0.9}}, EARTH),
+    "k_means": (
+        FIVE_COLUMNS,
+        {"privacy.delta": 0.0},
+        {"privacy.policy": {"distance": [0.125, 0]}},
+        EARTH,
+        MAP,
+    ),
+    "k_median": (FIVE_COLUMNS, EARTH),
     "median": (
         {"params": {"scale_share": 0.2}, "domain.step": 2.0**-22},
         {"params": {"interval_share": 0.0}},
@@ -93,7 +108,13 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "minimum": ({"params": {"largest": False}}, WIDE, NEAR, PLANE),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
-    "one_cluster": ({"params.target": 300}, {"params.target": 900}),  # with a lattice, and with averages
+    "one_cluster": (
+        {"params.target": 300},  # with a lattice
+        {"params.target": 900},  # with averages
+        {**EARTH, "params.target": 300},
+        {**EARTH, "params.target": 900},
+        {**MAP, "params.target": 900},
+    ),
     "quantiles": (
         {"params": {"probabilities": [0.5]}},
         {"params": {"probabilities": [0.5]}, **WIDE},
@@ -499,6 +520,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     else:
         points = rng.integers(0, extents + 1, (size, len(extents)))
     points = np.minimum(points, extents).astype(np.int64)
+    if grid.geography is not None:
+        points = np.clip(np.rint(grid.onto(points)), 0, extents).astype(np.int64)  # where rows can be
     if setting.job.task == "mst_cost" and setting.job.task_params.change == "weight":
         points[:, :2] = np.random.default_rng(0).integers(0, extents[:2] + 1, (size, 2))  # public
     if setting.job.task == "sample_and_aggregate":
@@ -507,7 +530,7 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
         points = np.resize(points, (count, len(extents)))[:answered] if answered else points[:0]
     ids = np.arange(len(points), dtype=np.uint64)
     half = len(points) // 2
-    outside = rng.integers(0, 9, 2 * len(extents))  # counted by jobs with checks alone
+    outside = rng.integers(0, 9, 2 * grid.columns)  # counted by jobs with checks alone
     parts = [Block(points[:half], ids[:half], outside), Block(points[half:], ids[half:])]
     return [with_groups(setting, part) for part in parts]
 
@@ -516,16 +539,18 @@ _FEW = np.array([b'["a"]', b'["b"]', b'["longer"]'])
 _ALONE = np.array([b'["a"]', b'["alone"]', b'["alone, too"]'])
 
 
-def with_groups(setting: Setting, block: Block, alone: bool = False) -> Block:
+def with_groups(setting: Setting, block: Block, alone: bool = False, few: bool = False) -> Block:
     """Return the records with groups that follow from their points, if the job has groups.
 
     Args:
         setting: see above.
         block: the records.
         alone: whether all of them are in a group that no other record is in, where keys are private.
+        few: whether a single record stays one in each of its groups.
 
-    With contributions a single record becomes a unit that contributes as much as it may, and other records
-    are of units with several records in one group.
+    With contributions a single record becomes a unit that is in as many groups as it may, with as many
+    records as it may in each of them, or one if `few`. Other records are of units with several records in one
+    group.
     """
     block = _with_keys(setting, block, alone)
     bounds = setting.job.bounds
@@ -538,7 +563,7 @@ def with_groups(setting: Setting, block: Block, alone: bool = False) -> Block:
             place[groups == group] = np.arange(np.count_nonzero(groups == group)) // bounds.rows
         ids = (int(block.ids[0]) << 30) + (groups << 20) + place
         return replace(block, ids=ids.astype(np.uint64))
-    every = groups[0] + np.arange(bounds.groups).repeat(bounds.rows)
+    every = groups[0] + np.arange(bounds.groups).repeat(1 if few else bounds.rows)
     many = len(every)
     return replace(
         block,
@@ -552,8 +577,9 @@ def _with_keys(setting: Setting, block: Block, alone: bool) -> Block:
     keys = setting.job.group_keys
     if keys is None:
         return block
-    if keys.public is not None:
-        labels, groups = keys.public, block.points.sum(axis=1) % max(1, len(keys.public) - 1)  # one is empty
+    if keys.labels is not None:
+        labels = keys.labels.array
+        groups = block.points.sum(axis=1) % max(1, len(labels) - 1)  # one is empty
     elif alone:
         labels, groups = _ALONE, np.ones(len(block.points), np.int64)
     else:

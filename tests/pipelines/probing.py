@@ -13,9 +13,9 @@ from core.draws import Additive, Draw
 from core.mechanisms.a_dist import ADist
 from core.mechanisms.above_threshold import AboveThreshold
 from core.mechanisms.choosing import Choosing
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Both, Exponential
 from core.mechanisms.heavy_path import HeavyPathWalk
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
 from core.mechanisms.splits import Splits
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
@@ -27,6 +27,7 @@ from tests.core.seeded import SeededNoise
 T = TypeVar("T")
 
 _HUGE = 1 << 40
+_APART = 1 << 70  # first points of two candidates are so far apart
 _QUERIES = 100  # of an AboveThreshold that are looked at
 
 
@@ -171,6 +172,13 @@ class Probe(Noise):
         return None
 
     def _choices(self, sample: Callable[[], Any]) -> list[Asked]:
+        if isinstance(sample, Both):  # the points come once for each candidate
+            values = {
+                number * _APART + int(start): min(int(score), int(other))
+                for number, other in enumerate(sample.others)
+                for start, score in zip(sample.starts, sample.scores, strict=True)
+            }
+            return [Asked("select", values, sample.scale, runs=True)]
         found, noise = self._run(sample, _Exact())
         calls = noise.calls
         if calls[0][0] != "run":  # of public candidates, or counts
@@ -196,8 +204,8 @@ class Probe(Noise):
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls
             keys = self._all_released(sample)
-            if isinstance(draw, PairThreshold):
-                keys = [(key, side) for key in keys for side in ("above", "below")]
+            if isinstance(draw, SumsThreshold):
+                keys = [(key, side) for key in keys for side in range(draw.sums)]
             return [Asked(kind, dict(zip(keys, values, strict=True)), scale)]
         most = max((len(values) for _, values, _ in noise.calls), default=0)
         keys_at = [self._run(sample, _Exact(place, _HUGE, noting=False))[0] for place in range(most)]
@@ -283,13 +291,13 @@ def _gap(one: Asked, other: Asked) -> float:
 def born(one: Look, other: Look) -> list[int]:
     """Return the values of cells and candidates that only one of two databases has: they cost delta."""
     assert one.asked is not None and other.asked is not None
-    if isinstance(one.draw, PairThreshold):  # both sums of a group together are its rows
-        pairs, rows = (Counter[Any](), Counter[Any]()), one.draw.extent
-        for pair, look in zip(pairs, (one.asked[0], other.asked[0]), strict=True):
+    if isinstance(one.draw, SumsThreshold):  # the sums of a group together are its units
+        totals, unit = (Counter[Any](), Counter[Any]()), one.draw.extent
+        for total, look in zip(totals, (one.asked[0], other.asked[0]), strict=True):
             for (key, _), value in look.values.items():
-                pair[key] += value
-        alone = pairs[0].keys() ^ pairs[1].keys()
-        return [-(-(pairs[0][key] + pairs[1][key]) // rows) for key in alone]
+                total[key] += value
+        alone = totals[0].keys() ^ totals[1].keys()
+        return [-(-(totals[0][key] + totals[1][key]) // unit) for key in alone]
     return [
         a.values.get(key, 0) + b.values.get(key, 0)
         for a, b in zip(one.asked, other.asked, strict=True)

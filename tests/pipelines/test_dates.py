@@ -259,7 +259,7 @@ def test_the_walker_knows_the_axis_of_every_number() -> None:
     ball = {"center": [1, 2], "radius": 3, "count": 4, "at_least": None, "radius_factor": 1.5}
     changed = translate(one_cluster.Result, ball, change)
     assert changed == {**ball, "center": ("x", "x"), "radius": "x"}
-    assert seen == [(Mark.POSITION, 0, 1), (Mark.POSITION, 1, 2), (Mark.LENGTH, 0, 3)]
+    assert seen == [(Mark.POSITION, 0, 1), (Mark.POSITION, 1, 2), (Mark.LENGTH, None, 3)]
     seen.clear()
     value = {"value": 1, "scale": None, "low": 2, "high": 3, "rank_error": 4, "typical_rank_error": 5.0}
     translate(quantiles.ColumnsResult, {"columns": [value, value]}, change)

@@ -7,7 +7,8 @@ import pytest
 
 from core.plan import Plan
 from pipelines.errors import JobError
-from pipelines.plan import hidden, make_plan
+from pipelines.notes import hidden
+from pipelines.plan import make_plan
 from pipelines.tasks import TASKS
 from tests.pipelines.every_plan import SALT, Setting
 from tests.pipelines.test_every_plan import covered, named

@@ -13,15 +13,17 @@ import pytest
 from core.budget import Budget
 from core.groups import plan_groups
 from core.neighbors import Neighbors
-from core.quantiles.found import FoundValue
+from core.quantiles.found import FoundColumns, FoundQuantiles, FoundValue
 from core.rounds import Block, Strand, run_strands_in_memory
 from pipelines.job.groups import GroupsJob
+from pipelines.simulation.measures import MEASURES
+from pipelines.simulation.shapes import SHAPES
+from pipelines.simulation.simulate import run_often
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import SALT, settings
-from tests.measured.measures import MEASURES, NOT_MEASURED
+from tests.measured.not_measured import NOT_MEASURED
 from tests.measured.reaching import REACHING, SMALLER
-from tests.measured.shapes import SHAPES
 from tests.measured.trials import Runs, Trial, allowed, measure, records_of, runs_of
 from transforms.split_groups import GroupSplit, ReaderOfGroups
 
@@ -114,6 +116,39 @@ def test_an_extreme_that_lies_outside_of_all_records_is_wrong():
         assert truth.error(FoundValue(low)) == 0
         for outside in (0, low - 1, high + 1, case.grid.extents[0]):
             assert truth.error(FoundValue(outside)) == len(points)
+
+
+def moved_intervals(found, by):
+    """Return an answer whose intervals are moved by so many grid points, and how many intervals it has."""
+    if isinstance(found, FoundQuantiles) and found.intervals is not None:
+        moved = tuple((low + by, high + by) for low, high in found.intervals)
+        return replace(found, intervals=moved), len(moved)
+    if isinstance(found, FoundColumns):
+        columns, counts = zip(*(moved_intervals(one, by) for one in found.columns), strict=True)
+        return replace(found, columns=columns), sum(counts)
+    if isinstance(found, FoundValue) and found.interval is not None:
+        return replace(found, interval=tuple(end + by for end in found.interval)), 1
+    return found, 0
+
+
+@pytest.mark.parametrize("task", ["quantiles", "median"])
+def test_an_interval_that_misses_its_quantile_breaks_the_promise(task):
+    """Whatever the released values are, and of every method and case that releases intervals."""
+    missed = set()
+    for cases in random.Random(task).sample(settings(task), 3):
+        case = replace(cases[0], n=400)
+        truth = MEASURES[task](case, records_of(case, np.random.default_rng(1)))
+        block = Block(truth.points, np.arange(case.n, dtype=np.uint64))
+        for method in case.methods():
+            if (plan := case.plan(method)) is None:
+                continue
+            (found,) = run_often(plan, block, [SeededNoise(1)])
+            assert math.isfinite(truth.figures(found, plan.promises)["rank_error"])
+            for beyond in (-1 - max(case.grid.extents), 1 + max(case.grid.extents)):
+                moved, count = moved_intervals(found, beyond)
+                assert math.isinf(truth.figures(moved, plan.promises)["rank_error"]) == (count > 0)
+            missed |= {method} if count else set()
+    assert missed == {"quantiles": {"recursive", "tree"}, "median": {"exponential"}}[task]
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -112,10 +112,14 @@ def neighbors(setting: Setting, shape: str) -> Databases:
     outside = np.eye(2, dtype=np.int64).repeat(len(more[0]), axis=1)  # left out, or moved, in every column
     blocks_of = [Block(point[None, :], ids, outside[i % 2]) for i, point in enumerate(more)]
     found = {i: [*data, with_groups(setting, block, alone=i % 3 == 0)] for i, block in enumerate(blocks_of)}
+    if setting.job.bounds is not None and setting.job.bounds.rows > 1:  # units with one row in each group
+        more = np.concatenate([more, more[[0, -1, 0, -1]]])
+        for i, block in enumerate([blocks_of[0], blocks_of[-1]] * 2):
+            found[len(found)] = [*data, with_groups(setting, block, alone=i < 2, few=True)]
     if setting.job.privacy.neighbors == "add_or_remove_one":
         return {None: data} | found, [(None, i) for i in range(len(more))]
-    pairs = itertools.combinations(range(len(more)), 2)
-    return found, [(i, j) for i, j in pairs if secret(setting, more[i], more[j])]
+    pairs, few = itertools.combinations(range(len(more)), 2), len(blocks_of)
+    return found, [(i, j) for i, j in pairs if i < few <= j or secret(setting, more[i], more[j])]
 
 
 def merged(step: Any, setting: Setting, data: list[Block], state: Any) -> Any:

@@ -39,8 +39,9 @@ PURE: dict[str, dict[str, Any]] = {
     },
     "interior_point": {"task": "interior_point", **LINE, "params": {"method": "exponential"}},
     "median": {"task": "median", **LINE, "params": {"method": "exponential", "interval_share": 0.0}},
+    "statistics": {"task": "statistics", **LINE, "params": {"measures": ["count", "mean"]}},
 }
-"""Jobs that draw once, and purely."""
+"""Jobs of a few pure draws. Those of statistics are compared with Gaussian ones."""
 
 BUILT_OF = {
     "interior_point": {"one_cluster"},
@@ -125,10 +126,33 @@ def test_what_all_plans_share_is_of_no_task(purely_planned: Loaded) -> None:
 
 
 @pytest.mark.parametrize("name", PURE)
-def test_a_plan_of_one_pure_draw_needs_no_accountant(name: str, purely_planned: Loaded) -> None:
+def test_a_plan_of_few_pure_draws_needs_no_accountant(name: str, purely_planned: Loaded) -> None:
     modules = purely_planned[name]
     assert not packages(modules) & (HEAVY | {"dp_accounting"})
     assert not parts_of_scipy(modules)
+
+
+def test_choosing_needs_neither_beam_nor_an_accountant(write: Callable[[str, dict[str, Any]], str]) -> None:
+    """So it answers in well under a second where one pure draw is all that is planned."""
+    job = write("chosen", PURE["median"])
+    solved = ["--solve", "privacy.epsilon", "--for", "rank_error=50"]
+    loaded = load(
+        "",
+        {
+            "init": ["init", "median"],
+            "schema": ["schema", "median"],
+            "solve": ["plan", job, *solved],
+            "sweep": ["plan", job, "--sweep", "privacy.epsilon=1..2"],
+            "diff": ["diff", job, job],
+            "simulate": ["plan", job, "--simulate", "100"],
+        },
+    )
+    arrow = {"diff", "simulate"}  # which read and make releases
+    for name in ("init", "schema", "solve", "sweep", *arrow):
+        modules = loaded[name]
+        assert not packages(modules) & (
+            (HEAVY | {"dp_accounting"}) - ({"pyarrow"} if name in arrow else set())
+        ), name
 
 
 def test_a_run_of_one_pure_draw_loads_no_more_than_beam(

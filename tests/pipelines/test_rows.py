@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.job.job import check_job, schema
+from pipelines.job.job import check_job
+from pipelines.job.schema import schema
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.report.report import render
 from pipelines.tasks import TASKS
@@ -163,8 +164,8 @@ WRONG = [
         "input.join.path: t.parquet cannot be read",
     ),
     (
-        {"input.join": {"path": "s3://a/t.parquet", "on": "kind"}},
-        "input.join.path s3://a/t.parquet has a scheme that is not",
+        {"input.join": {"path": "ftp://a/t.parquet", "on": "kind"}},
+        "input.join.path ftp://a/t.parquet has a scheme that is not",
     ),
     (
         {"input.where": "raw_x > 1", "privacy.neighbors": "replace_one"},

@@ -12,7 +12,8 @@ import pytest
 from pipelines.answers.text import counted
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
-from pipelines.plan import _KEPT, describe, make_plan
+from pipelines.notes import _KEPT
+from pipelines.plan import describe, make_plan
 from pipelines.report.report import render
 from pipelines.run.delivery import Delivery
 from pipelines.run.run import build_pipeline

@@ -2,10 +2,10 @@
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
-import struct
 import sys
 import tempfile
 import time
@@ -199,8 +199,12 @@ def remembers(rows: pa.Table) -> list[float]:
 
 
 def searches_memory(rows: pa.Table, bits: int) -> list[float]:
-    """Answer 4 where a float64 of these bits, plus one, is anywhere in the memory of the process."""
+    """Answer 4 where a float64 of these bits, plus one, is anywhere in the memory of the process.
+
+    What is searched for is written apart, byte by byte, so that it does not find itself.
+    """
     found = False
+    secret = re.compile(b"".join(b"\\x%02x" % (bits + 1 >> 8 * i & 255) for i in range(8)))
     with open("/proc/self/maps", encoding="ascii") as maps, open("/proc/self/mem", "rb", 0) as memory:
         for line in maps:
             place, access, *_ = line.split()
@@ -208,7 +212,7 @@ def searches_memory(rows: pa.Table, bits: int) -> list[float]:
             if access[:2] == "rw":
                 memory.seek(start)
                 content = memory.read(end - start)
-                found |= struct.pack("<q", bits + 1) in content
+                found |= secret.search(content) is not None
                 del content
     return [4.0 if found else 0.0]
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.domain import Grid
+from core.labels import Labels
 from tests.core.exact import fits
 from transforms.bound_units import Bounding, bound_in_memory, split_points
 from transforms.contributions import ContributedReader, Contributing
@@ -19,7 +20,7 @@ from transforms.split_units import read_keyed
 
 GRID, SALT = Grid((0.0,), (1000.0,), 1.0), b"sixteen secrets!"
 PRIVATE = GroupKeys(("city",), (None,))
-PUBLIC = GroupKeys(("city",), (None,), tuple(f'["c{i}"]' for i in range(7)))
+PUBLIC = GroupKeys(("city",), (None,), Labels(f'["c{i}"]' for i in range(7)))
 
 
 def write(path, units, cities, values, row_group_size=100):

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.domain import Grid
+from core.labels import Labels
 from core.times import Times
 from tests.transforms.formats import WRITERS
 from tests.transforms.tables import write
@@ -91,7 +92,7 @@ CASES: Mapping[str, tuple[Grid, dict[str, Any]]] = {
     "keys": (LINE, {"columns": ["x"], "groups": GroupKeys(("name",), (None,))}),
     "listed keys": (
         LINE,
-        {"columns": ["x"], "groups": GroupKeys(("n", "ok"), (None, None), ("[1,true]", "[2,false]"))},
+        {"columns": ["x"], "groups": GroupKeys(("n", "ok"), (None, None), Labels(["[1,true]", "[2,false]"]))},
     ),
     "cut times": (LINE, {"columns": ["x"], "groups": GroupKeys(("time",), ("month",))}),
     "expressions": (

@@ -17,6 +17,7 @@ import pytest
 
 from core.domain import Grid
 from tests.transforms.attacks import ATTACKS
+from transforms.function_messages import SANDBOX
 from transforms.function_process import remove
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
@@ -37,14 +38,16 @@ HARMLESS, SECRET = rows_of(0.25, 0.75), rows_of(0.25, 1.0)
 Make = Callable[..., FunctionRunner]
 
 
-@pytest.fixture
-def make() -> Iterator[Make]:
+@pytest.fixture(params=["process", "sandbox"])
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    """Make runners; whatever holds for processes must hold in a sandbox."""
     runners = []
 
     def start(name: str, seconds: float = 20.0, megabytes: int = 300, **more: object) -> FunctionRunner:
         tell = bool(more.pop("tell", False))
         place = name if ":" in name else f"attacks:{name}"
-        function = Function(f"tests.transforms.{place}", LINE, seconds=seconds, megabytes=megabytes, **more)
+        limits = {"seconds": seconds, "megabytes": megabytes, "isolation": request.param}
+        function = Function(f"tests.transforms.{place}", LINE, **limits, **more)
         runners.append(FunctionRunner(function, report_errors=tell))
         return runners[-1]
 
@@ -54,8 +57,13 @@ def make() -> Iterator[Make]:
 
 
 def children(runner: FunctionRunner) -> str:
+    """Return the children of the process that forks, which in a sandbox is a child of the one that enters."""
+
+    def of(pid: int) -> str:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
     pid = runner._process.pid
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return of(int(of(pid))) if runner.function.isolation == SANDBOX else of(pid)
 
 
 @pytest.mark.parametrize("how", [f.__name__ for f in ATTACKS])

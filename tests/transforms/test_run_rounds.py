@@ -287,3 +287,40 @@ def test_a_spilled_sum_is_the_sum_and_waits_in_the_file() -> None:
     assert adds.extract_output(accumulators[0]) == Made(Tally(np.array([10])), b"m")
     with pytest.raises(Exception, match=r"^The engine gave two different draws"):
         adds.add_input(adds.merge_accumulators(accumulators), Made(Tally(np.array([1])), b"other"), 7)
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """Release which records there are, shard by shard."""
+
+    name: str
+    floor: int = 0
+
+    def summarize(self, block: Block, state: None) -> Counts:
+        return Counts.of(block.ids.astype(np.int64))
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> Counts:
+        return aggregate
+
+
+@pytest.mark.parametrize("options", REPEATED.values(), ids=REPEATED)
+def test_large_sums_and_answers_wait_in_a_file(
+    source: Source, tmp_path: Path, options: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runner would hold several copies of each until the pipeline ends."""
+    put, waited = Spill.put, []
+
+    def noted(spill: Spill, piece: object) -> object:
+        kept = put(spill, piece)
+        waited.append((type(piece), type(kept)))
+        return kept
+
+    monkeypatch.setattr(Spill, "put", noted)
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
+        rounds = RunRounds([Everyone("ids")], None, SecureNoise(), Reader.of(source, UNIT_SQUARE), shards=3)
+        _ = pipeline | ReadBlocks(source) | rounds | append_to(tmp_path / "seen")
+    assert {kept for _, kept in waited} == {Place}
+    assert [piece for piece, _ in waited].count(Held) == 1
+    assert [piece for piece, _ in waited].count(Made) >= 3 + 1
+    (seen,) = (tmp_path / "seen").read_text().splitlines()[:1]
+    assert seen.startswith("Counts(")

@@ -19,6 +19,7 @@ import transforms.read_batches
 import transforms.split_units
 from core.aggregate import Tally
 from core.domain import Grid
+from core.labels import Labels
 from core.noise import Noise
 from core.rounds import Block, Strand, looks_of, run_in_memory, run_strands_in_memory
 from core.secure_noise import SecureNoise
@@ -197,7 +198,7 @@ def test_units_become_records_in_each_question(
     single = Bounding(("y",), LINE, "who", "one", salt, shards=6, checked=checked)
     grouped = (
         Contributing(single, GroupKeys(("city",), (None,)), 2, 2),
-        Contributing(single, GroupKeys(("kind", "city"), (None, None), ('[0,"a"]', '[2,"d"]')), 1, 3),
+        Contributing(single, GroupKeys(("kind", "city"), (None, None), Labels(['[0,"a"]', '[2,"d"]'])), 1, 3),
         Contributing(single, None, 1, 4),
     )
     bounding = BoundingOfQuestions((*own, *grouped))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from core.domain import Ball, Grid
+from core.geography import RADIUS, Geography
 from core.sampling import scramble
 from transforms.point_words import point_words
 from transforms.unit_records import (
@@ -191,3 +192,20 @@ def test_counts_are_exact_on_a_wide_grid() -> None:
     grid = Grid((0,), (2**62 - 1,), 1)
     of_unit = np.repeat([0, 1, 2], [5, 1, 100_000])
     assert keep_count(of_unit, 3, grid).tolist() == [[5], [1], [100_000]]
+
+
+@pytest.mark.parametrize("bounds", [((-90, -180), (90, 180)), ((-22, 175), (-12, -175))])
+def test_the_mean_of_places_is_a_place(bounds):
+    """Places on both sides of the date line have their mean between them, on the Earth and on its grid."""
+    grid = Grid.on_earth(Geography.of(*bounds, 1.0))
+    rows = np.array([[-15, 178.0], [-15, -178.0], [-20, 177.0], [-20, 179.0], [-20, 178.0]])
+    words = np.stack(point_words(grid.quantize(rows), grid), axis=1)
+    units = np.array([0, 0, 1, 1, 1])
+    salt = b"sixteen secrets!"
+    means = unit_records(words, units, hash_units(units.astype(np.uint64), salt), grid, "mean", salt)
+    (first, second) = grid.restore(means).tolist()
+    assert first == pytest.approx([-15.0, -180], abs=0.05) or first == pytest.approx([-15.0, 180], abs=0.05)
+    assert second == pytest.approx([-20.0, 178.0], abs=0.02)
+    if grid.dimension == 3:
+        away = np.linalg.norm(means + np.asarray(grid.lower), axis=1)
+        assert np.abs(away - RADIUS).max() < 1

@@ -104,7 +104,7 @@ class Paper(Method[OneCluster]):
         holds = self._guarantee
         promises = Promises(missing=None, radius_factor=None)
         if self.setting.params.target >= holds.smallest_target:
-            promises = Promises(holds.missing, holds.radius_factor)
+            promises = Promises(holds.missing, holds.radius_factor * self.setting.grid.stretch)
         bounds = ("missing", "radius_factor") if promises.missing is not None else ()
         return Accuracy(
             promises, math.inf, self._notes(), holds.smallest_target, dict.fromkeys(bounds, _TIGHTNESS)

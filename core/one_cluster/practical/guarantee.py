@@ -61,6 +61,7 @@ class Guarantee:
         regions = split.regions
         radius = self.found and not self.widens and not regions.projected
         more, from_radius = _lattice_radii(regions) if split.lattice else (1.0, regions.resolution)
+        more *= split.setting.grid.stretch
         return Promises(
             missing=self.missing if self.found else None,
             radius_factor=more * regions.factor if radius else None,

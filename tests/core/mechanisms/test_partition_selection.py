@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidValue
-from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, PairThreshold
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
 from core.secure_noise import SecureNoise
 from tests.core.exact import excess, fits
 from tests.core.seeded import SeededNoise
@@ -112,13 +112,17 @@ def test_a_group_of_one_unit_is_released_with_delta_at_most(gaussian, scale, del
     assert draw.cost.delta == pytest.approx(some(draw.threshold), rel=1e-6)
 
 
+@pytest.mark.parametrize("sums", [2, 3])
 @pytest.mark.parametrize(("extent", "epsilon", "groups"), [(1, 1.0, 1), (3, 0.5, 2), (10, 2.0, 1)])
-def test_a_group_of_one_unit_is_released_by_its_pair_with_delta_at_most(extent, epsilon, groups):
-    """From the probabilities of the sum of two noises; a threshold less would be too much."""
+def test_a_group_of_one_unit_is_released_by_its_sums_with_delta_at_most(extent, epsilon, groups, sums):
+    """From the probabilities of the sum of several noises; a threshold less would be too much."""
     scale, delta = groups * extent / epsilon, 1e-5
-    draw = PairThreshold.of("groups", scale, groups * extent, delta, groups, False, extent=extent)
-    support, mass = masses(scale, False, round(30 * scale) + 50)
-    of_both, mass = np.arange(2 * support[0], 2 * support[-1] + 1), np.convolve(mass, mass)
+    draw = SumsThreshold.of("g", scale, groups * extent, delta, groups, False, extent=extent, sums=sums)
+    support, one = masses(scale, False, round(30 * scale) + 50)
+    of_both, mass = support, one
+    for _ in range(sums - 1):
+        mass = np.convolve(mass, one)
+        of_both = np.arange(of_both[0] + support[0], of_both[-1] + support[-1] + 1)
 
     def some(least):
         return 1 - (1 - mass[of_both >= least - extent].sum()) ** groups
@@ -134,7 +138,7 @@ def test_a_group_of_one_unit_is_released_by_its_pair_with_delta_at_most(extent, 
 def test_the_joint_release_of_a_pair_is_private():
     """A group with its noisy pair, before and after one row more, wherever the row is."""
     extent, epsilon, delta = 2, 1.0, 1e-3
-    draw = PairThreshold.of("groups", extent / epsilon, extent, delta, 1, False, extent=extent)
+    draw = SumsThreshold.of("groups", extent / epsilon, extent, delta, 1, False, extent=extent)
     support, mass = masses(draw.scale, False, 60)
     sums = np.add.outer(np.arange(-80, 81), np.arange(-80, 81))
 
@@ -153,6 +157,32 @@ def test_the_joint_release_of_a_pair_is_private():
                 assert excess(output(a), output(b), epsilon) <= delta * (1 + 1e-6) + 1e-9
     assert excess(output((2, 0)), output((0, 0)), 5.0) == pytest.approx(draw.cost.delta, rel=0.01)
     assert excess(output((6, 0)), output((4, 0)), 0.5) > delta
+
+
+def test_the_joint_release_of_rows_and_missing_rows_is_private():
+    """A group with both noisy numbers, before and after one unit with any of at most three rows more."""
+    most, epsilon, delta = 3, 1.0, 1e-3
+    draw = SumsThreshold.of("groups", most / epsilon, most, delta, 1, False, extent=most)
+    support, mass = masses(draw.scale, False, 90)
+    sums = np.add.outer(np.arange(-120, 121), np.arange(-120, 121))
+
+    def output(rows, missing):
+        seen = np.zeros((241, 241))
+        if rows:
+            places = (slice(each + 30, each + 30 + len(support)) for each in (rows, missing))
+            seen[tuple(places)] = np.outer(mass, mass)
+            seen[sums < draw.threshold] = 0
+        return np.append(seen.ravel(), 1 - seen.sum())
+
+    for rows in range(1, most + 1):
+        for before in ((0, 0), (1, 2), (3, 0), (5, 7)):
+            after = (before[0] + rows, before[1] + most - rows)
+            for a, b in ((before, after), (after, before)):
+                assert excess(output(*a), output(*b), epsilon) <= delta * (1 + 1e-6) + 1e-9
+        assert excess(output(rows, most - rows), output(0, 0), 5.0) == pytest.approx(
+            draw.cost.delta, rel=0.01
+        )
+    assert excess(output(9, 0), output(6, 0), 0.5) > delta
 
 
 def test_a_large_scale_has_a_sound_bound():
@@ -191,6 +221,19 @@ def test_a_threshold_finds_large_groups_and_no_empty_ones():
     labels, noisy = draw.released(np.arange(1500), counts, SeededNoise(1))
     assert labels.tolist() == list(range(2, 1500, 3))
     assert noisy.min() >= draw.threshold
+
+
+@pytest.mark.parametrize("sums", [2, 3])
+def test_a_group_is_found_by_its_noisy_sums(sums):
+    """4,000 groups at the threshold and 4,000 a step below: half of them each, whose noisy sums reach it."""
+    draw = SumsThreshold.of("groups", 4.0, 4.0, 1e-5, 1, False, extent=4, sums=sums)
+    counts = np.zeros((8000, sums), np.int64)
+    counts[:, 0], counts[:, -1] = 4, draw.threshold - 4 - np.arange(8000) % 2
+    labels, noisy = draw.released(np.arange(8000), counts, SeededNoise(2))
+    above, below = np.count_nonzero(labels % 2 == 0), np.count_nonzero(labels % 2)
+    assert 0.5 < above / 4000 < 0.6 and 0.4 < below / 4000 < 0.5
+    assert noisy.shape == (len(labels), sums) and noisy.sum(axis=1).min() == draw.threshold
+    assert abs(noisy[:, 0].mean() - 4) > 0.5  # they are chosen by noise, which all sums have
 
 
 @pytest.mark.parametrize("make", [lambda: coin(0.5, 1e-5), lambda: threshold(2.0, 1e-5)])

@@ -7,14 +7,15 @@ import pytest
 
 from core.mechanisms.tails import (
     excess,
-    excess_of_pair,
-    largest_of_pairs,
+    excess_of_sum,
+    largest_of_sums,
     largest_sum_of_two,
     rounded_deviation,
     some_exceeds,
     some_sum_exceeds,
     sum_exceeds,
     sum_of_errors,
+    tail_of_sum,
     variance,
 )
 
@@ -30,22 +31,41 @@ def test_the_excess_is_the_smallest_that_fails_so_rarely(scale, failure):
     assert bound == 0 or mass[support > bound - 1].sum() > failure
 
 
+@pytest.mark.parametrize("noises", [1, 2, 3, 4])
 @pytest.mark.parametrize("scale", [0.1, 0.7, 1.0, 5.0, 20.0])
 @pytest.mark.parametrize("failure", [0.4, 0.1, 0.01, 1e-6])
-def test_the_excess_of_a_pair_is_the_smallest_that_fails_so_rarely(scale, failure):
+def test_the_excess_of_a_sum_is_the_smallest_that_fails_so_rarely(noises, scale, failure):
     a = math.exp(-1 / scale)
     one = (1 - a) / (1 + a) * a ** np.abs(np.arange(-2000, 2001))
-    support, mass = np.arange(-4000, 4001), np.convolve(one, one)
-    bound = excess_of_pair(scale, failure)
+    support, mass = np.arange(-2000, 2001), one
+    for _ in range(noises - 1):
+        support, mass = np.arange(support[0] - 2000, support[-1] + 2001), np.convolve(mass, one)
+    bound = excess_of_sum(noises, scale, failure)
     assert mass[support > bound].sum() <= failure * (1 + 1e-9)
     assert bound == 0 or mass[support > bound - 1].sum() > failure
-    bound = largest_of_pairs(3, scale, failure)
+    bound = largest_of_sums(3, noises, scale, failure)
     assert 1 - mass[np.abs(support) <= bound].sum() ** 3 <= failure * (1 + 1e-9)
     assert bound == 0 or 1 - mass[np.abs(support) <= bound - 1].sum() ** 3 > failure * (1 - 1e-6)
     for unit in (1, 2, 7):
         rounded = np.sign(support) * np.floor(np.abs(support) / unit + 0.5)
         exact = math.sqrt((mass * rounded**2).sum())
-        assert rounded_deviation(scale, unit) == pytest.approx(exact, rel=1e-6)
+        assert rounded_deviation(noises, scale, unit) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("noises", [1, 2, 3])
+def test_the_tail_of_a_sum_of_any_scale(noises):
+    """Against sums of probabilities for small scales, and against the continuous law for a huge one."""
+    for scale in (0.3, 2.0, 9.0):
+        a = math.exp(-1 / scale)
+        one = (1 - a) / (1 + a) * a ** np.abs(np.arange(-1000, 1001))
+        mass = one
+        for _ in range(noises - 1):
+            mass = np.convolve(mass, one)
+        exact = mass[::-1].cumsum()[::-1][len(mass) // 2 :][:200]
+        assert tail_of_sum(noises, scale, np.arange(200.0)) == pytest.approx(exact, rel=1e-9, abs=1e-14)
+    y, scale = np.array([0.5, 3.0, 40.0]), 1e9
+    polynomial = {1: 1, 2: 1 + y / 2, 3: 1 + 5 * y / 8 + y**2 / 8}[noises]
+    assert tail_of_sum(noises, scale, y * scale) == pytest.approx(np.exp(-y) * polynomial / 2, rel=1e-7)
 
 
 def test_no_noise_exceeds_nothing():

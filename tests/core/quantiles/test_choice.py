@@ -8,11 +8,11 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.rounds import run_in_memory
+from pipelines.simulation.shapes import SHAPES, records
 from tests.core.quantiles.planned import ADD, METHODS, REPLACE, plan_for, rank_errors
 from tests.core.quantiles.values import block
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import evenly, line
-from tests.measured.shapes import SHAPES, records
 
 
 def measured(plan, values, runs):

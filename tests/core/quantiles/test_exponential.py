@@ -11,7 +11,8 @@ from core.budget import Budget
 from core.domain import Grid
 from core.gaps import Order, Runs
 from core.noise import Noise
-from core.quantiles.exponential import UNIT, Aim, per_weight
+from core.quantiles.aim import UNIT, Aim
+from core.quantiles.exponential import per_weight
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
 from tests.core.exact import excess
@@ -102,13 +103,13 @@ def test_the_budget_is_spent_and_no_more(method, relation, grid, budget):
 def test_draws_are_scaled_as_charged(relation, quantile, weight):
     """With n private a score moves by `weight`; with n public by 1/2 for each of two moves.
 
-    Unless it is an extreme, a tenth of epsilon pays for two choices of the ends of an interval.
+    Unless it is an extreme, a twentieth of epsilon pays for the pivot of an interval.
     """
     plan = MEDIAN.plan(LARGE, Median(quantile), Budget(0.7, 0.0), relation, bytes(16))
     noise = RecordingNoise(SeededNoise(0))
     (step,) = plan.rounds
     step.release(step.summarize(block(np.arange(1000) * 1000), None), None, noise)
-    change, parts = 2 * weight if relation == ADD else 2, (1.0,) if quantile in (0, 1) else (0.9, 0.05, 0.05)
+    change, parts = 2 * weight if relation == ADD else 2, (1.0,) if quantile in (0, 1) else (0.05, 0.95)
     for (kind, _, scale), part in zip(noise.calls, parts, strict=True):
         assert kind == "select_run"
         assert change * UNIT / scale == pytest.approx(0.7 * part, rel=1e-3)
@@ -282,7 +283,8 @@ def test_the_promise_is_reached_where_all_rows_have_the_highest_value(relation, 
 
     A share has a standard deviation of 1%.
     """
-    grid, params = Grid((0.0,), (points - 1.0,), 1.0), Median(quantile=quantile, method="exponential")
+    grid = Grid((0.0,), (points - 1.0,), 1.0)
+    params = Median(quantile=quantile, method="exponential", interval_share=0.0)
     plan = MEDIAN.plan(grid, params, Budget(0.5, 0.0), relation, bytes(16))
     (step,), promise = plan.rounds, plan.promises["rank_error"]
 

@@ -11,9 +11,12 @@ import pytest
 from core.budget import Budget
 from core.domain import Grid
 from core.rounds import Block, run_in_memory
-from core.sample_and_aggregate.aggregator import FAILURES_SHARE, RADIUS_SHARE
+from core.sample_and_aggregate.aggregator import FAILURES_SHARE, RADIUS_SHARE, TYPICAL_SPREAD
 from core.sample_and_aggregate.found import Stable, Unstable
+from core.sample_and_aggregate.params import SampleAndAggregate
+from core.sample_and_aggregate.smooth_median import SmoothMedianOfAnswers
 from core.sample_and_aggregate.stable_radius import RATIO
+from core.task import Setting
 from tests.core.sample_and_aggregate.test_task import ADD, BUDGET, NAMES, PLANE, REPLACE, answers, plan_for
 from tests.core.seeded import SeededNoise
 
@@ -168,6 +171,15 @@ def test_the_average_says_how_far_its_mean_is_by_the_range_that_it_chose():
     assert plan.promises["mean_errors"] is None
 
 
+def test_no_error_of_a_mean_is_wider_than_its_axis():
+    """Value and mean are both in the axis, however large the noise."""
+    for blocks, epsilon in ((60, 0.03), (1000, 1.0)):
+        plan = plan_for("average", blocks=blocks, budget=Budget(epsilon, 1e-6))
+        width, (error, _) = PLANE.extents[0] * PLANE.step, plan.promises["mean_errors"]
+        assert error == width if epsilon < 1 else 0 < error < 0.1 * width
+        assert error == plan.rounds[0].error(PLANE.extents[0]) * PLANE.step
+
+
 def test_auto_takes_a_median_where_bounds_are_wide_and_axes_unlike():
     """The 1-cluster has one radius for all axes: with it the narrow ones are lost."""
     for wide, blocks, d in itertools.product((False, True), (300, 1000), (1, 5)):
@@ -217,6 +229,29 @@ def test_auto_takes_no_average_where_bounds_are_far_too_wide_for_it(blocks, boun
         np.abs(release(plan, points, seed).value - np.median(points, axis=0)).max() for seed in range(40)
     ]
     assert np.median(errors) <= 1e-3 * grid.extents[0]
+
+
+@pytest.mark.parametrize(("epsilon", "blocks"), [(0.3, 200), (1.0, 60)])
+def test_the_smooth_median_is_expected_to_err_little_where_the_others_scatter(epsilon, blocks):
+    """No less than is measured where they lie on one side of those that agree, and `auto` takes it.
+
+    Beside the noise, the median itself may be anywhere among the answers that agree.
+    """
+    grid, budget = Grid((0.0,) * 2, (1.0,) * 2, 2.0**-20), Budget(epsilon, 1e-6)
+    plan = plan_for("smooth_median", blocks=blocks, fraction=0.8, grid=grid, budget=budget)
+    method = SmoothMedianOfAnswers(
+        Setting(grid, SampleAndAggregate(blocks, stable_fraction=0.8), budget, ADD, bytes(16))
+    )
+    expected = method._expected(plan.rounds[0].noise).agreeing
+    points = np.random.default_rng(0).uniform(size=(blocks, 2))
+    points[: blocks * 4 // 5] *= 2 * TYPICAL_SPREAD
+    points = grid.quantize(points)
+    errors = [
+        np.abs(grid.restore(release(plan, points, seed).value) - TYPICAL_SPREAD).max() for seed in range(100)
+    ]
+    assert np.median(errors) <= expected + TYPICAL_SPREAD
+    assert expected <= 0.01
+    assert plan_for("auto", blocks=blocks, fraction=0.8, grid=grid, budget=budget).method == "smooth_median"
 
 
 SERVED = [(1.0, 300, 1), (1.0, 1000, 2), (3.0, 100, 1), (3.0, 300, 2), (0.3, 1000, 1)]

@@ -13,6 +13,7 @@ from core.draws import charged
 from core.errors import InvalidValue
 from core.gaps import Order, Runs
 from core.grouping import Contributions, Grouping
+from core.labels import Labels
 from core.neighbors import Neighbors
 from core.quantiles.params import Quantiles
 from core.quantiles.task import QUANTILES
@@ -23,13 +24,13 @@ from core.statistics.ranks import Sought
 from core.statistics.task import STATISTICS
 from core.statistics.totals import GroupTotals
 from core.statistics.values import ValueCounts
+from pipelines.simulation.shapes import SHAPES, records
 from tests.core.seeded import SeededNoise
-from tests.measured.shapes import SHAPES, records
 
 LINE = Grid((0.0,), (4095.0,), 1.0)
 ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
 THREE = (0.25, 0.5, 0.9)
-CITIES = tuple(f'["{i}"]' for i in range(8))
+CITIES = Labels(f'["{i}"]' for i in range(8))
 PUBLIC, PRIVATE = Grouping(("city",), CITIES, (None,)), Grouping(("city",), None, (None,))
 
 
@@ -116,19 +117,23 @@ def test_contributions_cost_their_product(groups, rows):
     assert sum(a for a, _ in costs) == pytest.approx(1.0, rel=0.02)
 
 
-def test_a_draw_that_is_made_twice_in_a_group_is_charged_twice():
-    """The two ends of an interval."""
+def test_every_draw_of_a_group_is_charged():
+    """The pivot of the interval, then the value with both ends in one draw."""
     made = plan([{"quantiles": (0.5,)}], grouping=PUBLIC, delta=0.0)
-    value, ends = made.rounds[0].draws()
-    assert (value.times, ends.times) == (8, 16) and ends.disjoint and ends.changes == 2
-    assert value.cost.epsilon + ends.cost.epsilon == pytest.approx(1.0)
+    pivot, value = made.rounds[0].draws()
+    assert (pivot.times, value.times) == (8, 8) and pivot.disjoint and value.disjoint
+    assert pivot.cost.epsilon + value.cost.epsilon == pytest.approx(1.0)
+    assert pivot.cost.epsilon == pytest.approx(0.05)
     assert made.mechanisms == charged(made.rounds)
 
 
 def test_halved_noise_of_a_choice_breaks_its_probabilities():
-    """Two neighbors: the largest log ratio of the exact probabilities is what is charged, and no more."""
+    """Two neighbors: the largest log ratio of the exact probabilities is what is charged, and no more.
+
+    For the value alone; `tests.core.quantiles.test_brackets` has the joint draw of a value and its interval.
+    """
     made = plan([{"quantiles": (0.5,)}], grouping=PUBLIC, delta=0.0).rounds[0].reading.ranks[0]
-    draw, aim = made.draws()[0], made.step.aim
+    draw, aim = made.draws()[1], made.step.aim
 
     def chances(points):
         order = Order.of_counts(Counts.of(np.sort(np.array(points))))

@@ -1,9 +1,11 @@
 from tests.mutants.tables import (
     accounting,
+    choosing,
     clusters,
     dates,
     doubled,
     files,
+    geography,
     groups,
     looks,
     ordered,
@@ -15,6 +17,7 @@ from tests.mutants.tables import (
     samplers,
     smooth,
     statistics,
+    stores,
 )
 
 MUTANTS = (
@@ -46,9 +49,15 @@ MUTANTS = (
     *questions.GROUPS,
     *rows.READY,
     *files.READING,
+    *choosing.CHOSEN,
+    *stores.WRITES,
+    *stores.READS,
     *dates.AXES,
+    *geography.EARTH,
+    *geography.UNITS,
     *statistics.TOTALS,
     *statistics.PAIRS,
+    *statistics.NUMBERS,
     *statistics.CONTRIBUTIONS,
     *statistics.LEFT_OUT,
     *statistics.KEYS,

@@ -8,6 +8,7 @@ _FILTER = "core/privacy_filter.py"
 _LEDGER = "pipelines/ledger/ledger.py"
 _POLICY = "pipelines/ledger/policy.py"
 _POLICIES = Selection(("tests/pipelines/ledger/test_policy.py",))
+_COMPOSED = Selection(("tests/core/test_budget.py",))
 _CHECKS = "core/input_checks.py"
 _CONTENT = "pipelines/ledger/content.py"
 
@@ -31,10 +32,42 @@ COSTS = (
     Mutant(
         6,
         _BUDGET,
+        "zCDP is converted without the term of the order",
+        "- np.log(delta * _USABLE) / (_USABLE - 1)",
+        "- np.log(_USABLE) / (_USABLE - 1)",
+        _COMPOSED,
+    ),
+    Mutant(
+        6,
+        _BUDGET,
+        "a loss distribution is not computed where it gains",
+        "math.log1p(-lost) if lost < 1 else 0.0",
+        "math.log1p(-lost / 1e6) if lost < 1e6 else 0.0",
+        _COMPOSED,
+    ),
+    Mutant(
+        6,
+        _BUDGET,
         "Gaussians spend the delta that other draws spent",
         "Spend(sum(pure) + _zcdp(rho, left), ",
         "Spend(sum(pure) + _zcdp(rho, delta), ",
         ACCOUNTANTS,
+    ),
+    Mutant(
+        12,
+        _BUDGET,
+        "a composed loss distribution spends the draws' own deltas alone",
+        "(Accountant.PLD,), delta)",
+        "(Accountant.PLD,), own)",
+        ACCOUNTANTS,
+    ),
+    Mutant(
+        12,
+        _LEDGER,
+        "a run is charged no delta",
+        "delta=plan.spend.delta",
+        "delta=0.0",
+        LEDGER,
     ),
     Mutant(
         6,

@@ -26,10 +26,10 @@ LOOKS = (
     ),
     Mutant(
         1,
-        "core/quantiles/exponential.py",
+        "core/quantiles/aim.py",
         "scores end farther away than where points are counted one by one",
-        "return self.scores(runs, total) > (-math.inf if self._end is None else self._end)",
-        "return self.scores(runs, total) > (-math.inf if self._end is None else self._end // 2)",
+        "return self.scores(runs, total) > (-math.inf if self._most is None else -self._most)",
+        "return self.scores(runs, total) > (-math.inf if self._most is None else -(self._most // 2))",
         _OF_ALL,
     ),
     Mutant(

@@ -13,6 +13,7 @@ _LEARNERS = "core/threshold/interior_point.py"
 _FINDER = "core/interior_point/exponential.py"
 _SEARCH = "core/mechanisms/ordered_search.py"
 _SEARCHES = Selection(("tests/core/mechanisms/test_ordered_search.py",), "lose_more and secrets3")
+_PROOF = Selection(("tests/core/quantiles/test_brackets.py",), "as_the_proof_needs")
 _LEARNED = Selection(("tests/core/threshold/test_exponential.py",), "promise")
 
 ROUNDS = (
@@ -165,10 +166,58 @@ ROUNDS = (
     Mutant(
         8,
         "core/quantiles/exponential.py",
-        "the ends of an interval are not charged",
-        "return (self.draw,) if self.ends is None else (self.draw, self.ends)",
+        "the pivot of an interval is not charged",
+        "return (self.draw,) if self.pivot is None else (self.pivot, self.draw)",
         "return (self.draw,)",
         charged("median", "exponential or auto"),
+    ),
+    Mutant(
+        1,
+        "core/quantiles/aim.py",
+        "an interval is read from the exact ranks",
+        "low, high = pairs.interval(pair)",
+        "low, high = pairs.interval(int(pairs.distances.argmin()))",
+        nothing_but_noise("median", "drawn and (auto or exponential)"),
+    ),
+    Mutant(
+        1,
+        "core/quantiles/exponential.py",
+        "the pivot of an interval is the exact middle of all values",
+        "pivot = replace(aim, far=self.pivot_far).point(order, self.size, self.pivot, noise)",
+        "pivot = int(order.values[len(order.values) // 2]) if order.total else 0",
+        nothing_but_noise("median", "drawn and (auto or exponential)"),
+    ),
+    Mutant(
+        1,
+        _RECURSIVE,
+        "an interval in a cell is read from the exact ranks",
+        "lowest, highest = pairs.interval(pair)",
+        "lowest, highest = pairs.interval(int(pairs.distances.argmin()))",
+        nothing_but_noise("quantiles", "drawn and (auto or recursive)"),
+    ),
+    Mutant(
+        12,
+        "core/quantiles/exponential.py",
+        "the interval of one quantile is narrower by a third",
+        "reach = math.ceil(distance_bound(",
+        "reach = math.ceil(2 / 3 * distance_bound(",
+        _PROOF,
+    ),
+    Mutant(
+        12,
+        _RECURSIVE,
+        "the intervals of quantiles in a cell are narrower by a third",
+        "return parts * self.inside.scale * (",
+        "return 2 / 3 * parts * self.inside.scale * (",
+        _PROOF,
+    ),
+    Mutant(
+        12,
+        "core/quantiles/brackets.py",
+        "the bins of the lower and the upper end change places",
+        "np.append(lows[0], highs)), -reach)",
+        "np.append(lows[0], highs)), reach)",
+        Selection(("tests/core/quantiles/test_brackets.py",), "whatever_the_pivot"),
     ),
     Mutant(
         8,
@@ -217,16 +266,16 @@ NOISE = (
         12,
         "core/quantiles/recursive.py",
         "a promise forgets the part of a cell's budget that intervals take",
-        "min(many, most // 2) / (1 - SIDES))",
-        "min(many, most // 2))",
+        "yield most_bracketed(width, many) / (1 - PIVOTS), outcomes(width, True)",
+        "yield most_bracketed(width, many), outcomes(width, True)",
         Selection(("tests/core/quantiles/test_recursive.py",), "smallest_part"),
     ),
     Mutant(
         12,
         "core/quantiles/recursive.py",
         "a promise takes each quantile to be alone in its cell",
-        "return max(min(many, most), ",
-        "return max(min(1, most), ",
+        "yield most, outcomes(width, False)",
+        "yield 1, outcomes(width, False)",
         Selection(("tests/core/quantiles/test_recursive.py",), "smallest_part"),
     ),
     Mutant(
@@ -324,6 +373,14 @@ NOISE = (
         "shared = parts * unit",
         "shared = unit",
         spent("quantiles", "(auto or recursive) and add_or_remove_one"),
+    ),
+    Mutant(
+        7,
+        "core/mechanisms/within_cell.py",
+        "a point that is chosen with its interval spends all of the draw",
+        "alone = unit * parts",
+        "alone = unit",
+        Selection(("tests/core/quantiles/test_recursive.py",), "noise_of_searches"),
     ),
     Mutant(
         7,
@@ -439,7 +496,7 @@ NOISE = (
     ),
     Mutant(
         12,
-        _RECURSIVE,
+        "core/quantiles/cell_choices.py",
         "cells that are searched overlap, and are charged as disjoint",
         "window, ends = (int(self.edges[cell]), int(self.edges[cell + 1]))",
         "window, ends = (0, int(self.edges[cell + 1]))",

@@ -67,8 +67,8 @@ STRANDS = (
         12,
         _ROUNDS,
         "noise is drawn again for every consumer",
-        'return passed | "Keep" >> _Keep() if draws else passed',
-        "return passed",
+        'return passed | "Keep" >> _Keep() | "Fetch"',
+        'return passed | "Fetch"',
         _STRANDS,
     ),
     Mutant(

@@ -24,8 +24,8 @@ TOTALS = (
         1,
         _ROUND,
         "the totals of a quantity are exact",
-        "noisy[:, i] = added.add(exact[:, i], noise)",
-        "added.add(exact[:, i], noise)\n                noisy[:, i] = exact[:, i]",
+        "noisy[:, drawn] = added.add(exact[:, drawn], noise)",
+        "added.add(exact[:, drawn], noise)\n                noisy[:, drawn] = exact[:, drawn]",
         nothing_but_noise("statistics"),
     ),
     Mutant(
@@ -40,8 +40,8 @@ TOTALS = (
         1,
         _ROUND,
         "private keys are released with exact numbers of units",
-        "return found, {units: noisy}",
-        "return found, {units: aggregate.at(found)[:, units]}",
+        "return found, {0: counts}",
+        "return found, {0: aggregate.at(found)[:, 0]}",
         nothing_but_noise("statistics"),
     ),
     Mutant(
@@ -106,36 +106,114 @@ PAIRS = (
     Mutant(
         1,
         _ROUND,
-        "the second sum of a pair has no noise",
-        "noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)",
-        "noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)\n"
-        "                noisy[:, i + 1] = exact[:, i + 1]",
+        "sums that are tied to another one have no noise",
+        "noisy[:, drawn] = added.add(exact[:, drawn], noise)",
+        "noisy[:, drawn] = added.add(exact[:, drawn], noise)\n"
+        "                noisy[:, drawn.start + 1 : drawn.stop] = exact[:, drawn.start + 1 : drawn.stop]",
         nothing_but_noise("statistics"),
     ),
     Mutant(
         8,
         _ROUND,
-        "the second sum of a pair is drawn by itself, which nobody charges",
-        "noisy[:, i : i + 2] = added.add(exact[:, i : i + 2], noise)",
-        "noisy[:, i] = added.add(exact[:, i], noise)\n"
-        "                noisy[:, i + 1] = added.add(exact[:, i + 1], noise)",
+        "sums that are tied to another one are drawn by themselves, which nobody charges",
+        "noisy[:, drawn] = added.add(exact[:, drawn], noise)",
+        "for i in range(*drawn.indices(len(self.noises))):\n"
+        "                    noisy[:, i] = added.add(exact[:, i], noise)",
         charged("statistics"),
     ),
     Mutant(
         12,
         _KEYS,
-        "a group of one unit has a pair of no steps",
+        "a group of one unit has sums of no steps",
         "beyond = self.threshold - self.extent",
         "beyond = self.threshold",
         _SELECTION,
     ),
     Mutant(
         12,
+        _KEYS,
+        "the noise of three sums is that of two",
+        "float(tail_of_sum(self.sums, self.scale, np.array(float(beyond))))",
+        "float(tail_of_sum(2, self.scale, np.array(float(beyond))))",
+        _SELECTION,
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "groups are found by their exact sums",
+        "enough = noisy.sum(axis=1) >= self.threshold",
+        "enough = counts[here].sum(axis=1) >= self.threshold",
+        _SELECTION,
+    ),
+    Mutant(
+        12,
         _METHODS,
         "the error of a rounded number of rows is that of one sum's noise",
-        "rounded = rounded_deviation(noise.scale, quantity.extent)",
-        "rounded = noise.deviation / quantity.extent",
+        'rows = rounded_deviation(2, scale, kinds["above"].extent)',
+        'rows = math.sqrt(2) * scale / kinds["above"].extent',
         Selection(_TASK.nodes, "states_its_errors"),
+    ),
+)
+
+_ROOM = "return np.asarray(self.extent * (self.rows * units - rows))"
+_ABOUT = "return np.asarray(2 * rows - (self.rows + 1) * units)"
+
+NUMBERS = (
+    Mutant(
+        7,
+        _CHANGE,
+        "rows that a unit has are not taken from those that it could have",
+        _ROOM,
+        "return np.asarray(self.extent * self.rows * units)",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a number of rows is taken about the least that units have",
+        _ABOUT,
+        "return np.asarray(2 * rows - 2 * units)",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a number of rows is taken about the most that units have, from which one of few rows is far",
+        _ABOUT,
+        "return np.asarray(2 * rows - 2 * self.rows * units)",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "a unit changes rows about the middle by half of what it can",
+        "return 1 - self.rows, self.rows - 1",
+        "return -(self.rows // 2), self.rows // 2",
+        spent("statistics"),
+    ),
+    Mutant(
+        7,
+        _CHANGE,
+        "rows about the middle, of which a unit adds one number, change by a number of each row",
+        'return self.kind in ("units", "unit_sum", "excess")',
+        'return self.kind in ("units", "unit_sum")',
+        Selection(_TASK.nodes, "about_the_middle"),
+    ),
+    Mutant(
+        12,
+        _METHODS,
+        "a unit in a group of its own has one row there",
+        '"extent": max(1, last.extent) * last.rows',
+        '"extent": max(1, last.extent)',
+        spent("statistics"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/shares.py",
+        "private keys of units with several rows are found by their number of rows",
+        "if not asked.several:\n        return [Weighted(Quantity(",
+        "if not asked.several or gaussian:\n        return [Weighted(Quantity(",
+        spent("statistics"),
     ),
 )
 

@@ -3,7 +3,8 @@
 import pytest
 
 from pipelines.errors import JobError
-from pipelines.job.job import check_job, schema
+from pipelines.job.job import check_job
+from pipelines.job.schema import schema
 
 JOB = {
     "task": "median",

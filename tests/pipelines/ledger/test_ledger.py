@@ -58,7 +58,10 @@ def test_a_run_is_charged_once(books):
     assert books.charge("monday") == first
     ledger = read_ledger(books.path)
     assert [entry.run_id for entry in ledger.charges] == ["monday"]
-    assert (first.at, first.epsilon, first.delta, first.release) == (NOON, 1.0, 1e-6, None)
+    assert (first.at, first.epsilon, first.release) == (NOON, 1.0, None)
+    draws = make_plan(books.job("monday"), bytes(16)).mechanisms
+    assert first.delta == sum(draw.delta for draw in draws)
+    assert 0.9e-6 < first.delta <= 1e-6  # its draws are added up, and spend nearly all that they may
     assert ledger.spent().epsilon == 1.0
 
 
@@ -189,8 +192,8 @@ def test_the_command_makes_and_shows_a_ledger(bench):
     shown = bench.shoal("ledger", "show", path)
     assert shown.exit_code == 0, shown.output
     for part in (
-        "Spent: epsilon 1, delta 1e-6.",
-        "Left: epsilon 0.5, delta 9e-6.",
+        "Spent: epsilon 1, delta 9.27342e-7.",
+        "Left: epsilon 0.5, delta 9.07266e-6.",
         "monday",
         "one_cluster",
         "yes",
@@ -201,6 +204,22 @@ def test_the_command_makes_and_shows_a_ledger(bench):
     assert described["charges"][0]["release"]
     assert described["charges"][0]["counted"] == 1.0
     assert described["charges"][0]["at"] in shown.stdout  # a table in a pipe is not cut
+
+
+def test_pure_draws_are_charged_no_delta(bench):
+    """Such a run fits a ledger without delta, whatever delta its job allows; others do not."""
+    path = str(bench.folder / "pure.json")
+    create_ledger(path, Ledger(epsilon=2.5, delta=0.0))
+    domain = {"lower": [0.0], "upper": [1.0], "step": 2.0**-16}
+    median = {"task": "median", "params": {}, "domain": domain, "input.columns": ["x"], "input.checks": ...}
+    ran = bench.run({"privacy.ledger": path, "run_id": "pure", **median})
+    assert ran.exit_code == 0, ran.output
+    (entry,) = read_ledger(path).charges
+    assert (entry.epsilon, entry.delta) == (1.0, 0.0)
+    assert "epsilon 1, delta 0" in ran.stdout
+    refused = bench.run({"privacy.ledger": path, "run_id": "other", "output": str(bench.folder / "two")})
+    assert refused.exit_code == 3
+    assert "its delta would be exceeded" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,3 +82,26 @@ def test_without_a_ledger_there_is_nothing_to_say(bench):
     with pytest.raises(JobError, match="does not exist"):
         left_for(str(bench.folder / "none.json"), job, make_plan(job, bytes(16)))
     assert "ledger" not in json.loads(bench.shoal("plan", bench.write(bench.changed(SMALL)), "--json").stdout)
+
+
+def test_a_ledger_says_how_many_more_runs_fit(bench, path):
+    """Of a job, or of such runs as the last one; and a run changes it by one."""
+    create_ledger(path, new_ledger(TOTAL, "basic"))
+    given = {**SMALL, "privacy.epsilon": 0.5, "privacy.delta": 0, "privacy.ledger": path, "run_id": "night"}
+    job = check_job(bench.changed(given))
+    file = bench.write(bench.changed({**given, "privacy.epsilon": 0.125}))
+    assert "fit" not in bench.shoal("ledger", "show", path).stdout
+    charge_run(path, job, make_plan(job, bytes(16)), now)
+    last = bench.shoal("ledger", "show", path)
+    assert "3 runs like the last one (night) fit." in last.stdout
+    other = json.loads(bench.shoal("ledger", "show", path, "--job", file, "--json").stdout)
+    assert other["fits"] == {"runs": 12, "says": "12 runs of this job fit."}
+    large = bench.write(bench.changed({**given, "privacy.epsilon": 1.75}))
+    assert "No further run of this job fits." in bench.shoal("ledger", "show", path, "--job", large).stdout
+
+
+def test_a_ledger_of_another_promise_refuses_to_count_runs(bench, path):
+    create_ledger(path, new_ledger({**TOTAL, "unit": "person"}, "basic"))
+    shown = bench.shoal("ledger", "show", path, "--job", bench.write(bench.changed(SMALL)))
+    assert (shown.exit_code, shown.stdout) == (3, "")
+    assert shown.stderr.count("\n") == 1 and "but the job hides rows" in shown.stderr

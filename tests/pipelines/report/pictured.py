@@ -5,11 +5,13 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from core.rounds import run_in_memory
 from pipelines.answers.answer import Figure, Rows
 from pipelines.job.job import check_job
 from pipelines.release import complete_release, draft_release, made_table, with_checks
+from pipelines.table import columns_of, encode_table
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import PLANE, VARIANTS, Setting, blocks, changed_job
@@ -63,8 +65,8 @@ def release_of(name: str) -> tuple[Release, Rows]:
     state = run_in_memory(setting.plan.rounds, data, setting.plan.start, SeededNoise(7))
     draft, found = with_checks(draft_release(setting.job, setting.plan), state)
     columns = made_table(found, setting.job.grid) or {}
-    table = pa.table(dict(columns))
-    rows = {column: table[column].to_numpy() for column in table.column_names}
+    table = pq.read_table(pa.BufferReader(encode_table(b"", columns)))
+    rows = columns_of(table)
     return json.loads(complete_release(draft, found, setting.job.grid)), rows or None
 
 

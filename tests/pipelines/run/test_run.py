@@ -235,7 +235,14 @@ def test_demo_runs_twice(tmp_path, bench):
     assert first.exit_code == 0, first.output
     again = bench.shoal("demo", "--out", str(tmp_path / "demo"))
     assert again.stdout == first.stdout
-    assert "radius" in first.stdout
+    names = ("by_country", "latitudes", "hot_spot", "centers", "cover")
+    assert all(f"\n{name}:\n" in f"\n{first.stdout}" for name in names)
+    (folder,) = (tmp_path / "demo" / "releases").iterdir()
+    answers = json.loads((folder / "release.json").read_text())["answers"]
+    assert tuple(answers) == names
+    assert all(answer["outcome"] == "released" for answer in answers.values())
+    report = (folder / "report.html").read_text()
+    assert all(f'href="#{name}"' in report for name in names)
 
 
 def test_a_stored_release_is_announced(bench):

@@ -4,6 +4,7 @@ import copy
 import json
 from unittest.mock import patch
 
+import apache_beam as beam
 import pytest
 from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import (
@@ -12,6 +13,8 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     WorkerOptions,
 )
+from apache_beam.transforms import core
+from apache_beam.transforms.userstate import CombiningValueStateSpec, get_dofn_specs
 
 from pipelines.errors import JobError
 from pipelines.job.job import Job, check_job
@@ -119,3 +122,22 @@ def test_views_of_options_are_kept_and_stay_views(bench) -> None:
     again.view_as(DirectOptions).direct_num_workers = 5
     assert again.get_all_options()["direct_num_workers"] == 5
     assert view.direct_num_workers == 7
+
+
+class _Counting(beam.DoFn):
+    COUNT = CombiningValueStateSpec("count", sum)
+
+    def process(self, element: object, count: object = beam.DoFn.StateParam(COUNT)) -> None:
+        """Ask for state."""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_beam_remembers_of_methods_is_what_it_would_find(times: int) -> None:
+    """Also of a step that has state, and of a function in a step of a known kind."""
+    for _ in range(times):
+        assert get_dofn_specs(_Counting()) == ({_Counting.COUNT}, set())
+        assert get_dofn_specs(beam.DoFn()) == (set(), set())
+        assert core.get_function_args_defaults(_Counting().process)[0] == ["element", "count"]
+        for names in (["a", "b"], ["c"]):
+            function = eval(f"lambda {', '.join(names)}: 0")
+            assert core.get_function_args_defaults(function) == (names, [])

@@ -1,4 +1,4 @@
-"""Six shapes of data, on which promises and automatic choices are measured."""
+"""Made-up records of several shapes, on which promises, automatic choices and jobs are tried."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,27 @@ def records(shape: str, n: int, grid: Grid, rng: np.random.Generator) -> Points:
         rng: where they come from.
     """
     extents = np.asarray(grid.extents, dtype=np.float64)
-    spread = _unit(shape, (n, len(extents)), rng)
+    spread = unit_records(shape, (n, len(extents)), rng)
     return np.minimum((spread * (extents + 1)).astype(np.int64), np.asarray(grid.extents))
 
 
-def _unit(shape: str, size: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return records in [0, 1)^d."""
+def records_for(task: str, shape: str, n: int, grid: Grid, rng: np.random.Generator) -> Points:
+    """Return `n` records of a shape that suit a task; see `records`.
+
+    For threshold, 9 in 10 labels say whether a value is above the middle. For minimum, all records lie in the
+    middle half of the domain, because an extreme that is a bound of the domain would be public.
+    """
+    points = records(shape, n, grid, rng)
+    if task == "minimum":
+        return points // 2 + np.asarray(grid.extents) // 4
+    if task == "threshold":
+        middle = np.median(points[:, 0]) if n else 0
+        points[:, 1] = grid.extents[1] * ((points[:, 0] >= middle) ^ (rng.random(n) < 0.1))
+    return points
+
+
+def unit_records(shape: str, size: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return records of a shape in the unit cube, shape `size`."""
     n, axes = size
     if shape == "heavy":
         return np.minimum((1 + rng.pareto(0.7, size)) * 1e-4, 1.0)

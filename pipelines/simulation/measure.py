@@ -4,18 +4,39 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.domain import Points
-from tests.measured.cases import Case
+from core.domain import Grid, Points
 
 Figures = Mapping[str, float]
 """Name of a promise to what was measured. The promise holds if that is at most what is promised."""
 
 INFINITE = math.inf
+
+_ROUNDED = 1e-6  # records by which p n may be off because it is a float
+
+
+class Case(Protocol):
+    """The public part of what is measured."""
+
+    @property
+    def task(self) -> str:
+        """Name of the task."""
+
+    @property
+    def grid(self) -> Grid:
+        """The universe."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The task's parameters; those that are left out have their defaults."""
+
+    @property
+    def relation(self) -> str:
+        """Name of the neighbor relation."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +66,23 @@ class Measure:
         raise NotImplementedError
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        """Return what was measured for the promises that this answer can keep or break."""
-        raise NotImplementedError
+        """Return what was measured for the promises that this answer can keep or break; here none."""
+        return {}
 
     @cached_property
     def _sorted(self) -> NDArray[np.int64]:
         return np.sort(self.points, axis=0)
 
-    def _off(self, step: int, wanted: float, axis: int = 0) -> float:
-        """Return the distance of a wanted rank from all ranks of a point of an axis."""
+    def _off(self, step: int, wanted: float, axis: int = 0, to: int | None = None) -> float:
+        """Return the distance of a wanted rank from all ranks of an axis's point, or of those up to `to`."""
         low = np.searchsorted(self._sorted[:, axis], step, side="left")
-        high = np.searchsorted(self._sorted[:, axis], step, side="right")
+        high = np.searchsorted(self._sorted[:, axis], step if to is None else to, side="right")
         return float(max(0.0, low - wanted, wanted - high))
+
+    def _off_or_missed(
+        self, step: int, interval: tuple[int, int] | None, wanted: float, axis: int = 0
+    ) -> float:
+        """Return `_off`; infinite if an interval was released and none of its points has the wanted rank."""
+        if interval is not None and self._off(interval[0], wanted, axis, interval[1]) > _ROUNDED:
+            return INFINITE
+        return self._off(step, wanted, axis)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.measured.measure import Figures, Measure
+from pipelines.simulation.measure import Figures, Measure
 
 
 class RangesMeasure(Measure):
@@ -15,6 +15,7 @@ class RangesMeasure(Measure):
 
     @property
     def most(self) -> float:
+        """See `Measure.most`."""
         return len(self.points)
 
     @cached_property
@@ -26,9 +27,11 @@ class RangesMeasure(Measure):
         return [(low, high, int(n)) for (low, high), n in zip(ends, inside, strict=True)]
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         errors = [abs(found.shares(low, high) @ found.estimates - n) for low, high, n in self._asked]
         return float(np.mean(errors))
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         exact = np.bincount(found.cells.find(self.points), minlength=len(found.counts))
         return {"cell_error": float(np.abs(found.estimates - exact).max())}

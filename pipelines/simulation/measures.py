@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from core.centers.found import Centers
-from core.graphs.edges import Edges, WeightedEdges
 from core.one_cluster.found import Found
 from core.quantiles.found import FoundColumns, FoundValue
 from core.sample_and_aggregate.found import Stable
-from tests.measured.measure import INFINITE, Figures, Measure
-from tests.measured.rectangles import RangesMeasure
+from pipelines.simulation.graph_measures import TreeCostMeasure, TrianglesMeasure
+from pipelines.simulation.measure import INFINITE, Figures, Measure
+from pipelines.simulation.rectangles import RangesMeasure
 
 
 class QuantilesMeasure(Measure):
-    """Ranks: root mean square over the quantiles; every one within its promise."""
+    """Ranks: root mean square over the quantiles; every one within its promise, and in its interval."""
 
     @property
     def most(self) -> float:
+        """See `Measure.most`."""
         return len(self.points)
 
     def _all(self, found: Any) -> NDArray[np.float64]:
@@ -30,37 +30,54 @@ class QuantilesMeasure(Measure):
         return np.array([self._off(step, p * len(self.points)) for step, p in pairs])
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         return float(np.sqrt(np.mean(self._all(found) ** 2)))
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        return {"rank_error": float(self._all(found).max())}
+        """See `Measure.figures`."""
+        intervals = found.intervals or (None,) * len(found.steps)
+        each = zip(found.steps, intervals, found.probabilities, strict=True)
+        return {
+            "rank_error": max(self._off_or_missed(at, ends, p * len(self.points)) for at, ends, p in each)
+        }
 
 
 class OneValueMeasure(Measure):
-    """Rank of one quantile of a column, or the worst of several columns."""
+    """Rank of one quantile of a column, or the worst of several columns; every one in its interval."""
 
     @property
     def most(self) -> float:
+        """See `Measure.most`."""
         return len(self.points)
 
     def _wanted(self) -> float:
         params = self.case.params
         probability = (
-            params.get("quantile", 0.5) if self.case.task == "median" else float("largest" in params)
+            params.get("quantile", 0.5) if self.case.task == "median" else float(params.get("largest", False))
         )
         return float(probability * len(self.points))
 
     def error(self, found: Any) -> float:
-        each = found.columns if isinstance(found, FoundColumns) else (found,)
+        """See `Measure.error`."""
+        each = self._each(found)
         if self.case.task == "minimum" and any(map(self._outside, each)):
             return len(self.points)  # ranks do not tell how far outside of all records it is
         return max(self._off(one.step, self._wanted(), axis) for axis, one in enumerate(each))
+
+    def _each(self, found: FoundValue | FoundColumns) -> tuple[FoundValue, ...]:
+        return found.columns if isinstance(found, FoundColumns) else (found,)
 
     def _outside(self, one: FoundValue) -> bool:
         return bool(one.step < self._sorted[0, 0] or one.step > self._sorted[-1, 0])
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        return {"rank_error": self.error(found)}
+        """See `Measure.figures`."""
+        wanted = self._wanted()
+        each = [
+            self._off_or_missed(one.step, one.interval, wanted, axis)
+            for axis, one in enumerate(self._each(found))
+        ]
+        return {"rank_error": max(self.error(found), *each)}
 
 
 class CdfMeasure(Measure):
@@ -68,6 +85,7 @@ class CdfMeasure(Measure):
 
     @property
     def most(self) -> float:
+        """See `Measure.most`."""
         return len(self.points)
 
     @cached_property
@@ -75,9 +93,11 @@ class CdfMeasure(Measure):
         return np.cumsum(np.bincount(self.points[:, 0], minlength=self.case.grid.extents[0] + 1))
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         return float(np.abs(found.counts - self._counts).max())
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         errors = np.append(
             0, found.counts - self._counts
         )  # a range's error is the difference of two of these
@@ -98,10 +118,12 @@ class HistogramMeasure(Measure):
         return np.abs(released - true)[~missing], true[missing].astype(np.int64)
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         errors = np.concatenate(self._errors(found))
         return float(np.sqrt(np.mean(errors**2)))
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         errors, missing = self._errors(found)
         return {"cell_error": float(errors.max(initial=0)), "released_from": missing.max(initial=0) + 1.0}
 
@@ -113,9 +135,11 @@ class StatisticsMeasure(Measure):
     """
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        grid, n, figures = self.case.grid, len(self.points), {}
+        """See `Measure.figures`."""
+        grid, n = self.case.grid, len(self.points)
+        figures: dict[str, float] = {}
         result = found.result(grid)
-        released = next((max(v.value, 0) for v in result.values if v.measure == "count"), 0)
+        released = next((max(v.value, 0) for v in result.values if v.measure == "count"), None)
         for value in result.values:
             off = 0.0
             if value.measure.startswith(("quantile", "minimum", "maximum")):
@@ -123,14 +147,17 @@ class StatisticsMeasure(Measure):
                 figures[name] = max(figures.get(name, 0.0), self._rank_off(value))
                 continue
             if value.column is not None:
-                column = self.points[:, value.column].astype(np.float64)
-                half = grid.extents[value.column] / 2
-            if value.measure == "count":
+                low = float(grid.lower[value.column])
+                column = low + grid.step * self.points[:, value.column]
+                width = grid.step * grid.extents[value.column]
+            if value.measure in ("count", "units"):
                 off = abs(value.value - n)
             elif value.measure == "sum":
-                off = abs(value.value - column.sum()) / (2 * half)
+                off = abs(value.value - column.sum()) / max(abs(low), abs(low + width))
+            elif value.measure == "mean" and released is None:
+                continue  # its error is promised times the number of rows, which is not released
             elif value.measure == "mean" and value.value is not None and n:
-                off = abs(value.value - column.mean()) * released / half
+                off = abs(value.value - column.mean()) * released / (width / 2)
             if value.measure != "variance":
                 name = f"{value.measure}_error"
                 figures[name] = max(figures.get(name, 0.0), off)
@@ -144,14 +171,11 @@ class StatisticsMeasure(Measure):
         def at(units: float) -> int:
             return round((units - self.case.grid.lower[axis]) / self.case.grid.step)
 
-        if value.low is not None:
-            low = int((self._sorted[:, axis] < at(value.low)).sum())
-            high = int((self._sorted[:, axis] <= at(value.high)).sum())
-            if not low <= wanted <= high:
-                return INFINITE
-        return self._off(at(value.value), wanted, axis)
+        interval = None if value.low is None else (at(value.low), at(value.high))
+        return self._off_or_missed(at(value.value), interval, wanted, axis)
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         return float(np.sqrt(np.mean(np.square(list(self.figures(found, {}).values())))))
 
 
@@ -164,11 +188,13 @@ class InteriorPointMeasure(Measure):
         return 0.05
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         if found.step is None:
             return 1.0
         return float(not self._sorted[0, 0] <= found.step <= self._sorted[-1, 0])
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         needed = promises["records_needed"]
         if len(self.points) < needed:
             return {}
@@ -181,19 +207,22 @@ class ThresholdMeasure(Measure):
     @cached_property
     def _mislabeled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the number of errors changes, and the number from there to the next."""
-        values, labels = self.points.T
+        values = self.points[:, 0]
+        labels = self.points[:, 1] >= max(1, -(-self.case.grid.extents[1] // 2))
         order = np.argsort(values, kind="stable")
-        steps = np.where(labels[order] == 1, 1, -1)
+        steps = np.where(labels[order], 1, -1)
         at, first = np.unique(values[order] + 1, return_index=True)
         sums = np.cumsum(steps)[np.append(first[1:], len(steps)) - 1]
-        zeros = int((labels == 0).sum())
+        zeros = int((~labels).sum())
         return np.append(0, at), np.append(zeros, zeros + sums)
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         at, errors = self._mislabeled
         return float(errors[np.searchsorted(at, found.step, side="right") - 1] - errors.min())
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         error, n, needed = self.error(found), len(self.points), promises["records_needed"]
         if n < needed:
             return {"errors": error} if self.case.relation == "replace_one" else {}
@@ -218,15 +247,19 @@ class CentersMeasure(Measure):
         return float((0.01 * self.case.grid.diameter) ** self._power * len(self.points))
 
     def _nearest(self, found: Centers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        from scipy.spatial import cKDTree
+
         grid = self.case.grid
         centers = (np.array(found.result(grid).centers) - np.asarray(grid.lower)) / grid.step
         distances, nearest = cKDTree(centers).query(self.points)
         return np.asarray(distances), np.asarray(nearest)
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         return float((self._nearest(found)[0] ** self._power).sum())
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         result = found.result(self.case.grid)
         if len(set(result.centers)) < len(result.centers):
             return {}  # of equal centers, either may be the nearest
@@ -246,11 +279,13 @@ class BallMeasure(Measure):
         return np.asarray((moved * moved).sum(axis=1) <= ball.radius**2)
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         if not isinstance(found, Found):
             return float(self.case.grid.diameter)
         return float(max(found.radius, 1))
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         if not isinstance(found, Found):
             enough = self._target <= len(self.points)
             return {"missing": INFINITE} if enough and promises["missing"] is not None else {}
@@ -265,10 +300,19 @@ class CoverMeasure(BallMeasure):
     """The same for each ball of a cover, of the records that no earlier ball holds."""
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         return float(len(self.points) - sum(ball.count for ball in found.balls))
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         left, counts, missing = np.ones(len(self.points), dtype=bool), [0.0], [0.0]
+        if self.case.params.get("target") is None:  # the targets follow from a noisy number of records
+            off = {} if found.rows is None else {"rows_error": float(abs(found.rows - len(self.points)))}
+            for ball in found.balls:
+                inside = self._inside(ball) & left
+                counts.append(float(abs(int(inside.sum()) - ball.count)))
+                left &= ~inside
+            return {"count_error": max(counts), **off}
         for number in range(int(self.case.params["k"])):
             enough = left.sum() >= self._target
             if number >= len(found.balls):
@@ -280,51 +324,6 @@ class CoverMeasure(BallMeasure):
                 missing.append(float(self._target - int(inside.sum())))
             left &= ~inside
         return {"count_error": max(counts), "missing": max(missing)}
-
-
-class TreeCostMeasure(Measure):
-    """The cost of a spanning tree, where a missing edge weighs the upper bound."""
-
-    @cached_property
-    def _cost(self) -> float:
-        edges, nodes = WeightedEdges.of(self.points), self.case.grid.extents[0] + 1
-        parent = list(range(nodes))
-
-        def root(node: int) -> int:
-            while parent[node] != node:
-                parent[node] = parent[parent[node]]
-                node = parent[node]
-            return node
-
-        cost, joined = 0, 0
-        for i in np.argsort(edges.weights, kind="stable"):
-            u, v = root(int(edges.keys[i] >> 31)), root(int(edges.keys[i] & ((1 << 31) - 1)))
-            if u != v:
-                parent[u], cost, joined = v, cost + int(edges.weights[i]), joined + 1
-        return float(cost + (nodes - 1 - joined) * self.case.grid.extents[2])
-
-    def error(self, found: Any) -> float:
-        return abs(found.value - self._cost)
-
-    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        return {"error": self.error(found)}
-
-
-class TrianglesMeasure(Measure):
-    """The number of triangles."""
-
-    @cached_property
-    def _triangles(self) -> float:
-        u, v, nodes = Edges.of(self.points).compact()
-        matrix = np.zeros((nodes, nodes), dtype=np.int64)
-        matrix[u, v] = matrix[v, u] = 1
-        return float((matrix @ matrix * matrix).sum() / 6)
-
-    def error(self, found: Any) -> float:
-        return abs(found.value - self._triangles)
-
-    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        return {"error": self.error(found)}
 
 
 class AnswersMeasure(Measure):
@@ -343,15 +342,17 @@ class AnswersMeasure(Measure):
         return np.median(self.points, axis=0)
 
     def error(self, found: Any) -> float:
+        """See `Measure.error`."""
         if not isinstance(found, Stable):
             return 1.0
         return float((np.abs(found.value - self._middle) / np.asarray(self.case.grid.extents)).max())
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
+        """See `Measure.figures`."""
         if not isinstance(found, Stable):
             return {}
         figures: dict[str, float] = {}
-        stable = math.ceil(0.8 * len(self.points))
+        stable = math.ceil(self.case.params.get("stable_fraction", 0.8) * len(self.points))
         if promises["errors"] is not None:
             apart = np.sort(np.abs(self.points - self._middle).max(axis=1))[stable - 1]
             off = np.abs(found.value - self._middle) - promises["spread_factor"] * apart
@@ -390,19 +391,3 @@ MEASURES: dict[str, type[Measure]] = {
     "triangles": TrianglesMeasure,
     "sample_and_aggregate": AnswersMeasure,
 }
-
-NOT_MEASURED: dict[str, str] = {
-    "typical_rank_error": "a standard deviation for dense records, no bound",
-    "range_standard_error": "a standard deviation, no bound",
-    "standard_error": "a standard deviation, no bound",
-    "smallest_group": "what the noise of the averages means for one group, no bound on the answer",
-    "radius_factor": "the smallest ball is not known here; make bench-one-cluster plants one",
-    "resolution": "belongs to radius_factor",
-    "leftover": "the largest of errors",
-    "spread_factor": "belongs to errors",
-    "failed_most": "a limit that the noisy number of failed blocks is compared with",
-    "units_error": "that of rows, or of another total with noise of the same kind",
-    "found_from": "groups are not measured here; tests/core/statistics has them",
-    "rows_error": "only where coverage is given",
-}
-"""Figures of plans that are no promise about a release, or that are measured elsewhere."""

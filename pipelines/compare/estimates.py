@@ -1,0 +1,190 @@
+"""The figures of an answer with their errors, by name, so that those of two releases can be compared."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelines.answers.answer import Release, Rows
+from pipelines.answers.text import key_text
+from pipelines.grouped_release import answers_by_group
+
+Value = float | str
+"""A number, or a date as it is written; dates of one kind are in the order of their texts."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A released figure. Where nothing is known of its error, it has a value alone.
+
+    Args:
+        name: which figure it is.
+        value: the figure.
+        error: its standard error.
+        bound: it is off by at most this, with the probability of a promise.
+        interval: holds the true value, with the probability of a promise.
+    """
+
+    name: str
+    value: Value
+    error: float | None = None
+    bound: float | None = None
+    interval: tuple[Value, Value] | None = None
+
+
+def estimates(release: Release, rows: Rows) -> list[Estimate]:
+    """Return the figures of a release of one question.
+
+    Args:
+        release: a value as in release.json.
+        rows: the columns of its table, if there is one.
+    """
+    if "groups" in release:
+        return [
+            replace(each, name=f"{each.name} of {group}")
+            for group, one, own in answers_by_group(release, rows)
+            for each in estimates(one, own)
+        ]
+    if release["result"] is None:
+        return []
+    return [each for each in _OF_TASK.get(release["task"], _point)(release, rows) if _is_known(each.value)]
+
+
+def _is_known(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value))
+
+
+def _interval(given: Mapping[str, Any]) -> tuple[Value, Value] | None:
+    low, high = given.get("low"), given.get("high")
+    return None if low is None or high is None else (low, high)
+
+
+def _columns(release: Release) -> Sequence[str]:
+    return tuple(release["domain"]["columns"])
+
+
+def _promise(release: Release, name: str) -> Any:
+    return release["accuracy"]["promises"].get(name)
+
+
+def _value(release: Release, rows: Rows) -> Iterator[Estimate]:
+    """Yield the value of a column, or those of several."""
+    several = release["result"].get("columns")
+    for name, each in zip(_columns(release), several or [release["result"]], strict=False):
+        yield Estimate(f"value of {name}", each["value"], interval=_interval(each))
+
+
+def _quantiles(release: Release, rows: Rows) -> Iterator[Estimate]:
+    result = release["result"]
+    empty = [None] * len(result["values"])
+    lows, highs = result.get("lows") or empty, result.get("highs") or empty
+    for p, value, low, high in zip(result["probabilities"], result["values"], lows, highs, strict=True):
+        yield Estimate(f"quantile {p:g}", value, interval=_interval({"low": low, "high": high}))
+
+
+def _cdf(release: Release, rows: Rows) -> Iterator[Estimate]:
+    yield Estimate("rows", release["result"]["total"], bound=_promise(release, "kolmogorov_records"))
+    for each in release["result"]["ranges"]:
+        yield Estimate(f"rows from {each['low']} to {each['high']}", each["count"], each["standard_error"])
+
+
+def _ranges(release: Release, rows: Rows) -> Iterator[Estimate]:
+    for each in release["result"]["ranges"]:
+        sides = " by ".join(
+            f"{low} to {high}" for low, high in zip(each["lower"], each["upper"], strict=True)
+        )
+        yield Estimate(f"rows in {sides}", each["count"], interval=(each["low"], each["high"]))
+
+
+def _histogram(release: Release, rows: Rows) -> Iterator[Estimate]:
+    if rows is None:
+        return
+    cells = [rows[f"lower_{axis}"] for axis in range(len(_columns(release)))]
+    error = _promise(release, "standard_error")
+    for place, count in enumerate(rows["count"].tolist()):
+        yield Estimate(f"cell from {', '.join(str(cell[place]) for cell in cells)}", count, error)
+
+
+def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
+    if release.get("group_by") is None:
+        for each in release["result"]["values"]:
+            of = "" if each["column"] is None else f" of {_columns(release)[each['column']]}"
+            yield _measure(f"{each['measure']}{of}", each["value"], each["error"], _interval(each))
+        return
+    columns = dict(rows or {})
+    keys = release["group_by"]["columns"]
+    names = [name.removesuffix("_error") for name in columns if name.endswith("_error")]
+    for place in range(len(columns[names[0]]) if names else 0):
+        group = key_text(columns[key][place] for key in keys)
+        for name in names:
+            ends = {
+                end: columns[f"{name}_{end}"][place] for end in ("low", "high") if f"{name}_{end}" in columns
+            }
+            value, error = columns[name][place].item(), columns[f"{name}_error"][place].item()
+            yield _measure(f"{name} of {group}", value, error, _interval(ends))
+
+
+def _measure(name: str, value: Any, error: Any, interval: tuple[Value, Value] | None) -> Estimate:
+    """Return a measure. The error of a quantile or an extreme is of its rank, not of its value."""
+    of_rank = name.startswith(("quantile", "minimum", "maximum"))
+    return Estimate(name, value, None if of_rank else error, interval=interval)
+
+
+def _ball(release: Release, rows: Rows) -> Iterator[Estimate]:
+    """Yield balls. A count is of its own ball, which another run may find elsewhere, so no error is said."""
+    balls = release["result"].get("balls", [release["result"]])
+    for number, ball in enumerate(balls, 1):
+        which = f" of ball {number}" if "balls" in release["result"] else ""
+        yield Estimate(f"count{which}", ball["count"])
+        yield Estimate(f"radius{which}", ball["radius"])
+        for name, at in zip(_columns(release), ball["center"], strict=True):
+            yield Estimate(f"center{which} on {name}", at)
+
+
+def _centers(release: Release, rows: Rows) -> Iterator[Estimate]:
+    """Yield sizes and places. Which center is which is not known, so nothing is said of their errors."""
+    for number, (center, count) in enumerate(
+        zip(release["result"]["centers"], release["result"]["counts"], strict=True), 1
+    ):
+        yield Estimate(f"rows of center {number}", count)
+        for name, at in zip(_columns(release), center, strict=True):
+            yield Estimate(f"center {number} on {name}", at)
+
+
+def _graph(release: Release, rows: Rows) -> Iterator[Estimate]:
+    yield Estimate("value", release["result"]["value"], bound=_promise(release, "error"))
+
+
+def _point(release: Release, rows: Rows) -> Iterator[Estimate]:
+    """Yield the figures of an answer whose error is not promised in their unit."""
+    for name, value in release["result"].items():
+        yield Estimate(name, value)
+
+
+def _answers(release: Release, rows: Rows) -> Iterator[Estimate]:
+    """Yield the values. Their intervals are of the answers of blocks, which each run chooses anew."""
+    for number, value in enumerate(release["result"]["value"]):
+        yield Estimate(f"value {number}", value)
+    failed = release["result"].get("failed_blocks")
+    if failed is not None:
+        yield Estimate("blocks without an answer", failed, bound=_promise(release, "failed_error"))
+
+
+_OF_TASK: Mapping[str, Callable[[Release, Rows], Iterator[Estimate]]] = {
+    "one_cluster": _ball,
+    "k_cover": _ball,
+    "histogram": _histogram,
+    "cdf": _cdf,
+    "ranges": _ranges,
+    "quantiles": _quantiles,
+    "interior_point": _point,
+    "threshold": _point,
+    "k_means": _centers,
+    "k_median": _centers,
+    "median": _value,
+    "minimum": _value,
+    "triangles": _graph,
+    "mst_cost": _graph,
+    "statistics": _statistics,
+    "sample_and_aggregate": _answers,
+}

@@ -1,0 +1,66 @@
+"""The right key or name that is nearest to a mistyped one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+_CLOSE, _FAR = 0.6, 0.75
+"""Least similarity of a mistyped word to one of the words beside it, and to one elsewhere in a job."""
+
+Path = tuple[str, ...]
+"""The keys that lead to a value in a job."""
+
+
+def nearest(word: str, words: Iterable[str], similarity: float = _CLOSE) -> str | None:
+    """Return which of some words is most like a mistyped one, whatever its case; None where none is."""
+    by_lower = {each.lower(): each for each in words}
+    found = get_close_matches(word.lower(), by_lower, 1, similarity)
+    return by_lower[found[0]] if found else None
+
+
+def meant(word: str | None) -> str:
+    """Return a question after a mistyped word, to put behind it; empty where no word is near."""
+    return f" (did you mean {word}?)" if word is not None else ""
+
+
+def nearest_path(path: Sequence[str | int], model: type[BaseModel], keys: Iterable[str]) -> Path | None:
+    """Return the path of the known key that was probably meant by an unknown one.
+
+    It is a key of the same name elsewhere, or one of a similar name beside it, or else elsewhere.
+
+    Args:
+        path: of the unknown key.
+        model: of the whole value.
+        keys: the known keys beside it.
+    """
+    if not path:
+        return None
+    word, beside = str(path[-1]), tuple(map(str, path[:-1]))
+    known = list(dict.fromkeys(paths_of(model)))
+    same = [each for each in known if each[-1] == word]
+    if same:
+        return min(same, key=len)
+    close = nearest(word, keys)
+    if close is not None:
+        return (*beside, close)
+    far = nearest(word, [each[-1] for each in known], _FAR)
+    return None if far is None else min((each for each in known if each[-1] == far), key=len)
+
+
+def paths_of(model: type[BaseModel], above: Path = ()) -> Iterator[Path]:
+    """Yield the path of every key of a model, and of the models in it."""
+    for key, field in model.model_fields.items():
+        yield (*above, key)
+        for inner in models_in(field.annotation):
+            yield from paths_of(inner, (*above, key))
+
+
+def models_in(kind: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models in a type: itself, those of a union, or of the items of a tuple."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    else:
+        for inner in get_args(kind):
+            yield from models_in(inner)

@@ -1,0 +1,199 @@
+"""Run a planned job on made-up records with its real noise, and measure how far answers are from the truth.
+
+The records are nobody's: they follow from a number, a shape and a fixed seed. The rounds are those of a run
+and so is the noise, but they run in this process and their answers stay in it: nothing is read, charged or
+written.
+
+What is made up are records as the rounds get them. Where the job has a privacy unit they are units, where
+it has groups they are the records of one group, and where it has a function they are rows, from which the
+function's answers are computed as in a run.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.domain import Grid, Points
+from core.input_checks import Checked
+from core.noise import Noise
+from core.plan import Plan
+from core.rounds import Block, State, total_in_memory
+from core.secure_noise import SecureNoise
+from pipelines.errors import JobError
+from pipelines.figures import Question
+from pipelines.job.job import Job
+from pipelines.job.subsamples_job import SubsamplesJob
+from pipelines.simulation.made_up import MadeUp
+from pipelines.simulation.measure import Measure
+from pipelines.simulation.measures import MEASURES
+from pipelines.simulation.shapes import records_for, unit_records
+
+RUNS = 40
+"""Runs of a simulation, each with noise of its own."""
+
+_LEAST, _MOST = 0.1, 0.9
+"""Shares of the runs below the ends of what is told."""
+
+_SEED = 20
+
+
+class Setting(NamedTuple):
+    """The public part of what is measured; see `pipelines.simulation.measure.Case`."""
+
+    task: str
+    grid: Grid
+    params: Mapping[str, Any]
+    relation: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out for one promise.
+
+    Args:
+        promise: its name.
+        promised: its value; None where nothing is promised here.
+        each_axis: whether it is promised for each axis. Figures are then parts of what is promised, at worst.
+        least: the figure that 9 in 10 runs are not below.
+        median: of the measured figures.
+        most: the figure that 9 in 10 runs do not exceed.
+        kept: share of the runs in which it held.
+    """
+
+    promise: str
+    promised: float | None
+    each_axis: bool
+    least: float
+    median: float
+    most: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came out of runs on made-up records.
+
+    Args:
+        question: what was asked.
+        made_up: the records.
+        runs: how many runs there were.
+        found: in how many of them something was found.
+        figures: what came out for each promise that was measured.
+        finding: the last state of the first run, with the counts of its checks.
+    """
+
+    question: Question
+    made_up: MadeUp
+    runs: int
+    found: int
+    figures: Sequence[Measured]
+    finding: Any
+
+
+def simulate(question: Question, made_up: MadeUp, runs: int = RUNS) -> Simulated:
+    """Run a question so often on made-up records.
+
+    Raises:
+        JobError: what it asks for is not simulated, or its function cannot be imported.
+    """
+    job, plan = question.job, question.plan
+    _check(job)
+    points = _points(job, made_up)
+    setting = Setting(job.task, job.grid, vars(job.task_params), job.privacy.neighbors)
+    truth = MEASURES.get(job.task, Measure)(setting, points)
+    findings = list(run_often(plan, _block(job, points), [SecureNoise() for _ in range(runs)]))
+    states = [each.state if isinstance(each, Checked) else each for each in findings]
+    measured = [dict(truth.figures(state, plan.promises)) for state in states]
+    names = [name for name in plan.promises if any(name in each for each in measured)]
+    figures = [
+        _summed(name, plan.promises[name], [each[name] for each in measured if name in each])
+        for name in names
+    ]
+    found = sum(state.result(job.grid) is not None for state in states)
+    return Simulated(question, made_up, runs, found, figures, findings[0])
+
+
+def run_often(plan: Plan, block: Block, noises: Sequence[Noise]) -> Iterator[State]:
+    """Yield the last state of a run with each noise. All see the same records, so a round is summarized once.
+
+    That holds for the first round; later ones depend on what was drawn.
+    """
+    first = total_in_memory(plan.rounds[0], [block], plan.start)
+    for noise in noises:
+        state = plan.rounds[0].release(first, plan.start, noise)
+        for round_ in plan.rounds[1:]:
+            state = round_.release(total_in_memory(round_, [block], state), state, noise)
+        yield state
+
+
+def _check(job: Job) -> None:
+    """Check that made-up records can be those of a job.
+
+    Raises:
+        JobError: they cannot.
+    """
+    policy = job.privacy.policy
+    if policy is not None and policy.constraints:
+        raise JobError(
+            "privacy.policy.constraints are counts of the real rows, which made-up rows do not have: leave "
+            "them out to simulate."
+        )
+    if job.group_keys is not None:
+        raise JobError(
+            f"group_by is given: {job.task} by group is not simulated, so leave it out to simulate one group."
+        )
+
+
+def _block(job: Job, points: Points) -> Block:
+    """Return records as the rounds get them. Several records of a unit are one after the other."""
+    each = 1 if job.bounds is None else job.bounds.rows
+    ids = np.arange(len(points), dtype=np.uint64) // np.uint64(each)
+    outside = np.zeros(2 * job.grid.dimension, dtype=np.int64) if job.checks else None
+    return Block(points, ids, outside)
+
+
+def _points(job: Job, made_up: MadeUp) -> Points:
+    rng = np.random.default_rng(_SEED)
+    if isinstance(job, SubsamplesJob):
+        return _answers(job, made_up, rng)
+    points = records_for(job.task, made_up.shape, made_up.rows, job.grid, rng)
+    return points if job.grid.ball is None else job.grid.quantize(job.grid.restore(points))
+
+
+def _answers(job: SubsamplesJob, made_up: MadeUp, rng: np.random.Generator) -> Points:
+    """Return the answers of the function to blocks of made-up rows within `input.bounds`, grid steps."""
+    import pyarrow as pa
+
+    from transforms.run_function import FunctionError, FunctionRunner
+    from transforms.split_units import stream
+
+    names = job.input.columns
+    low, high = np.array(job.input.bounds or [(0.0, 1.0)] * len(names)).T
+    rows = low + (high - low) * unit_records(made_up.shape, (made_up.rows, len(names)), rng)
+    parts = np.array_split(rows, job.task_params.blocks)
+    try:
+        with FunctionRunner(job.task_params.untrusted()) as runner:
+            batches = (pa.RecordBatch.from_arrays(list(map(pa.array, part.T)), list(names)) for part in parts)
+            answers = [runner.run(stream(batch)) for batch in batches if len(batch)]
+    except FunctionError as error:
+        raise JobError(str(error)) from None
+    known = [answer for answer in answers if answer is not None]
+    return np.array(known, dtype=np.int64).reshape(len(known), job.grid.dimension)
+
+
+def _summed(name: str, promised: Any, measured: Sequence[float]) -> Measured:
+    """Return what came out for a promise. A figure below 0 is better than any promise, and counts as 0."""
+    each_axis, measured = isinstance(promised, tuple), [max(0.0, value) for value in measured]
+    allowed = 1.0 if each_axis else math.inf if promised is None else float(promised)
+    return Measured(
+        name,
+        None if math.isinf(allowed) else allowed,
+        each_axis,
+        float(np.quantile(measured, _LEAST, method="lower")),
+        float(np.median(measured)),
+        float(np.quantile(measured, _MOST, method="higher")),
+        float(np.mean([value <= allowed * (1 + 1e-9) for value in measured])),
+    )

@@ -1,0 +1,219 @@
+"""Estimators of scikit-learn and a call for quantiles: short ways to frequent jobs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pipelines.errors import JobError
+from pipelines.job.questions import QUESTIONS
+from shoal.calls import run
+from shoal.data import Data
+from shoal.ledger import Ledger
+from shoal.shown import Release
+
+__all__ = ["Centers", "KMeans", "KMedians", "quantiles"]
+
+_FINEST = 2**16
+"""Steps in the widest column where no step is given."""
+
+
+class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
+    """Centers that are released with differential privacy; a row is one person.
+
+    Args:
+        n_clusters: number of centers.
+        epsilon: what each call of `fit` spends.
+        delta: likewise; with 0 KMeans takes a method without it. KMedians needs one above 0.
+        bounds: public lower and upper bound of the columns, or a pair for each column. Values outside are
+            moved to them. Choose them without looking at the data.
+        step: distance of neighboring values that are told apart; by default the widest column has 2^16 steps.
+        neighbors: what is hidden: `add_or_remove_one` (the number of rows is private) or `replace_one`.
+        ledger: a `shoal.Ledger`, or the path of one, that each fit is charged to.
+
+    Attributes:
+        cluster_centers_: released centers, shape (n_clusters, n_features).
+        counts_: released numbers of rows nearest to each, shape (n_clusters,).
+        release_: the whole release: what was spent, on which draws, and what is promised.
+        n_features_in_: number of columns.
+
+    There is no `labels_`: which center is nearest to a training row is not private. `predict` says it of rows
+    that its caller has.
+    """
+
+    _task: str
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Any = None,
+        step: float | None = None,
+        neighbors: str = "add_or_remove_one",
+        ledger: Ledger | str | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.step = step
+        self.neighbors = neighbors
+        self.ledger = ledger
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Release centers of the rows X, shape (n, d). Each call spends epsilon and delta again.
+
+        Raises:
+            ShoalError: a parameter is wrong, or the ledger refuses the run.
+        """
+        # An error that depends on a value, or on the number of rows, would show it to whoever sees the error.
+        text = False
+        try:
+            rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        except ValueError as error:
+            text = str(error).startswith("could not convert")  # which quotes the value
+            if not text:
+                raise
+        if text:
+            raise JobError("X has text: give columns of numbers.")
+        names = [f"x{axis}" for axis in range(rows.shape[1])]
+        lower, upper = _bounds(self.bounds, len(names))
+        job = {
+            "task": self._task,
+            "input": {"columns": names, "checks": 0},
+            "domain": {"lower": lower, "upper": upper, "step": _step(self.step, lower, upper)},
+            "privacy": _privacy(self.epsilon, self.delta, self.neighbors, self.ledger),
+            "params": {"k": int(self.n_clusters)},
+        }
+        table = pa.table({name: rows[:, axis] for axis, name in enumerate(names)})
+        self.release_ = run(job, table)
+        found = self.release_.result
+        self.cluster_centers_: NDArray[np.float64] = np.array(found["centers"], dtype=np.float64)
+        self.counts_: NDArray[np.int64] = np.array(found["counts"], dtype=np.int64)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Return the index of the released center that is nearest to each row. This spends nothing."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(pairwise_distances_argmin(rows, self.cluster_centers_), dtype=np.int64)
+
+    def fit_predict(self, X: ArrayLike, y: object = None, **_: object) -> NDArray[np.int64]:
+        """Fit, then say of the caller's own rows which center is nearest. The labels are not private."""
+        return self.fit(X).predict(X)
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the distance of each row to each released center, shape (n, n_clusters)."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(euclidean_distances(rows, self.cluster_centers_))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks: fits of the same rows differ, by their noise."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.cluster_centers_.shape[0])
+
+
+class KMeans(Centers):
+    """Centers with a small sum of squared distances; parameters and attributes are those of `Centers`."""
+
+    _task = "k_means"
+
+
+class KMedians(Centers):
+    """Centers with a small sum of distances; parameters and attributes are those of `Centers`."""
+
+    _task = "k_median"
+
+
+def quantiles(
+    data: Data,
+    probabilities: Sequence[float],
+    *,
+    bounds: Mapping[str, tuple[float, float]],
+    step: float,
+    epsilon: float,
+    delta: float = 0.0,
+    neighbors: str = "add_or_remove_one",
+    unit: str | None = None,
+    ledger: Ledger | str | None = None,
+) -> Release:
+    """Release quantiles of columns. They share epsilon and delta equally.
+
+    Args:
+        data: see `shoal.run`.
+        probabilities: each above 0 and below 1.
+        bounds: for each column its public lower and upper bound.
+        step: distance of neighboring values that are told apart, in all columns.
+        epsilon: what the call spends.
+        delta: likewise.
+        neighbors: `add_or_remove_one` or `replace_one`.
+        unit: the column that says whose a row is, if a person has several.
+        ledger: a `shoal.Ledger`, or the path of one, that the call is charged to.
+
+    Returns:
+        The release. `answers` has that of each column, with `values`, `lows` and `highs` in its `result`.
+
+    Raises:
+        ShoalError: a parameter is wrong, or the ledger refuses the run.
+    """
+    asked = {
+        column: {
+            "task": "quantiles",
+            "columns": [column],
+            "domain": {"lower": [low], "upper": [high], "step": step},
+            "params": {"probabilities": list(probabilities)},
+        }
+        for column, (low, high) in bounds.items()
+    }
+    job = {
+        "input": {} if unit is None else {"unit": unit},
+        "privacy": _privacy(epsilon, delta, neighbors, ledger),
+        QUESTIONS: asked,
+    }
+    return run(job, data)
+
+
+def _privacy(epsilon: float, delta: float, neighbors: str, ledger: Ledger | str | None) -> dict[str, Any]:
+    place = ledger.path if isinstance(ledger, Ledger) else ledger
+    charged = {} if place is None else {"ledger": place}
+    return {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **charged}
+
+
+def _bounds(bounds: Any, columns: int) -> tuple[list[float], list[float]]:
+    """Return lower and upper bounds of each column.
+
+    Raises:
+        JobError: they are missing, or do not fit the columns.
+    """
+    if bounds is None:
+        raise JobError(
+            "bounds is missing: give public bounds of the columns, such as (0, 1), or a pair for each column."
+        )
+    try:
+        pairs = np.array(bounds, dtype=np.float64)
+        low, high = (np.broadcast_to(side, columns) for side in (pairs if pairs.ndim == 1 else pairs.T))
+    except (TypeError, ValueError):
+        raise JobError(
+            f"bounds does not fit {columns} columns: give a lower and an upper bound, or such a pair for "
+            "each column."
+        ) from None
+    return low.tolist(), high.tolist()
+
+
+def _step(step: float | None, lower: Sequence[float], upper: Sequence[float]) -> float:
+    if step is not None:
+        return step
+    return max(high - low for low, high in zip(lower, upper, strict=True)) / _FINEST

@@ -1,0 +1,93 @@
+"""Wrong versions of what helps to choose: first jobs, solved values, simulations, differences."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_FIRST = Selection(("tests/pipelines/choose/test_first_job.py",), "header or every_task or missing")
+_SOLVED = Selection(("tests/pipelines/choose/test_solve.py",), "holes or apart or chosen or cell_error")
+_SWEPT = Selection(("tests/pipelines/choose/test_sweep.py",), "every_point or typical")
+_SIMULATED = Selection(("tests/pipelines/simulation/test_simulate.py",), "noise or any_units")
+_COMPARED = Selection(("tests/pipelines/compare/test_compare.py",), "noise or size or judged")
+_LEFT = Selection(("tests/pipelines/ledger/test_left.py",), "how_many_more")
+
+CHOSEN = (
+    Mutant(
+        12,
+        "pipelines/choose/first_job.py",
+        "a row in the place of a header is shown",
+        "if any(_VALUE.fullmatch(name) for name in names):",
+        "if all(_VALUE.fullmatch(name) for name in names):",
+        _FIRST,
+    ),
+    Mutant(
+        12,
+        "pipelines/choose/solve.py",
+        "a value is enough where a method keeps the promise that is not chosen",
+        "if enough(i)), None)",
+        "if possible(i)), None)",
+        _SOLVED,
+    ),
+    Mutant(
+        12,
+        "pipelines/choose/solve.py",
+        "nothing below the job's own value is tried",
+        "below = next((i for i in _below(high) if possible(i)), None)",
+        "below = None",
+        _SOLVED,
+    ),
+    Mutant(
+        12,
+        "pipelines/choose/solve.py",
+        "values are a quarter apart",
+        "*(1 + 0.05 * i for i in range(20)),",
+        "*(1 + 0.25 * i for i in range(4)),",
+        _SOLVED,
+    ),
+    Mutant(
+        12,
+        "pipelines/choose/sweep.py",
+        "every point is planned at the first value",
+        "found = plan_raw(set_key(raw, swept.key, value))",
+        "found = plan_raw(set_key(raw, swept.key, swept.values[0]))",
+        _SWEPT,
+    ),
+    Mutant(
+        12,
+        "pipelines/simulation/simulate.py",
+        "the noise is drawn once for all runs",
+        "[SecureNoise() for _ in range(runs)]",
+        "[SecureNoise()] * runs",
+        _SIMULATED,
+    ),
+    Mutant(
+        12,
+        "pipelines/simulation/measures.py",
+        "a sum is compared with that of steps",
+        "column = low + grid.step * self.points[:, value.column]",
+        "column = self.points[:, value.column]",
+        _SIMULATED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/compare.py",
+        "the limit is of one release alone",
+        "return errors * math.hypot(a.error, b.error)",
+        "return errors * a.error",
+        _COMPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/compare.py",
+        "many figures have the limit of one",
+        "math.log(max(1, figures) / _CHANCE)",
+        "math.log(1 / _CHANCE)",
+        _COMPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/left.py",
+        "a ledger counts as empty for the runs that fit",
+        "runs = _fitting(ledger, charge, *_spent(ledger)[:2])",
+        "runs = _fitting(ledger, charge, 0.0, 0.0)",
+        _LEFT,
+    ),
+)

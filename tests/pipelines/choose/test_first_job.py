@@ -1,0 +1,120 @@
+"""A first job can be planned once its marked values are filled in, and says nothing of any row."""
+
+import re
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.choose.first_job import first_job
+from pipelines.errors import JobError
+from pipelines.job.job import check_raw
+from pipelines.job.keys import Key, keys_of_task
+from pipelines.job.text import parse_job
+from pipelines.looks import look_at_plan
+from pipelines.tasks import TASKS
+from tests.pipelines.choose.filled import fill
+
+DAYS = np.arange("2021-03-01", "2021-03-05", dtype="datetime64[D]")
+TYPED = {
+    "name": pa.array(["Ada", "Ben", "Cyd", "Dee"]),
+    "day": pa.array(DAYS),
+    "height": pa.array([1.71, 1.62, 1.93, 1.55]),
+    "weight": pa.array([71, 62, 93, 55]),
+    "shoes": pa.array([41, 39, 45, 37], pa.int8()),
+    "two\nlines": pa.array([1, 2, 3, 4]),
+    "yes: [no]": pa.array([4.0, 3.0, 2.0, 1.0]),
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("given", ["nothing", "numbers", "csv"])
+def test_a_first_job_of_every_task_can_be_planned_once_it_is_filled_in(task, given):
+    path = {"nothing": None, "numbers": "rows.parquet", "csv": "rows.csv"}[given]
+    table = pa.table(TYPED)
+    pq.write_table(table, "rows.parquet")
+    pa.csv.write_csv(table.drop_columns(["two\nlines"]), "rows.csv")
+    job = check_raw(parse_job(fill(first_job(task, path)), "job"))
+    _, _, refusals = look_at_plan(job)
+    assert refusals == []
+    assert len(job.input.columns) == len(TASKS[task].columns)
+    if given == "numbers":
+        assert job.input.columns == ("height", "weight", "shoes")[: len(job.input.columns)]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_job_that_is_not_filled_in_is_one_sentence_that_names_every_place(task, bench, refused):
+    lines = first_job(task)
+    said = refused(bench.shoal("plan", bench.write("\n".join(lines))))
+    marked = [line.partition(":")[0].strip() for line in lines if "FILL_IN" in line.partition("#")[0]]
+    named = said.removeprefix("shoal: ").partition(" are FILL_IN")[0].split(", ")
+    assert sorted(name.rpartition(".")[2] for name in named) == sorted(marked)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_required_key_has_an_example_or_keys_of_its_own(task):
+    """Without an example nobody could fill in a marked value by the rule."""
+
+    def missing(keys: tuple[Key, ...]) -> list[str]:
+        needed = [key for key in keys if key.required and key.path != ("task",)]
+        alone = [key.name for key in needed if not key.parts and key.example is None]
+        return [*alone, *(name for key in needed for name in missing(key.parts))]
+
+    assert missing(keys_of_task(task)) == []
+
+
+@pytest.mark.parametrize("task", ["median", "quantiles", "one_cluster", "statistics"])
+def test_dates_are_axes_where_there_are_no_numbers(task):
+    pq.write_table(pa.table({"day": pa.array(DAYS), "night": pa.array(DAYS)}), "days.parquet")
+    job = check_raw(parse_job(fill(first_job(task, "days.parquet")), "job"))
+    assert job.grid.times is not None
+    look_at_plan(job)
+
+
+def test_nothing_depends_on_a_row():
+    """Files of the same names and types give the same job, whatever their rows are, and if there are none."""
+    table = pa.table(TYPED)
+    found = []
+    for name, rows in (("some", table), ("one", table.slice(2, 1)), ("none", table.slice(0, 0))):
+        pq.write_table(rows, f"{name}.parquet")
+        found.append([line.replace(f"{name}.parquet", "") for line in first_job("median", f"{name}.parquet")])
+    assert found[0] == found[1] == found[2]
+    text = "\n".join(found[0])
+    assert not re.search(r"Ada|1\.71|2021|1\.93", text)
+    assert "name (string)" in text and "weight (int64)" in text
+
+
+def test_a_csv_file_without_a_header_is_refused_and_its_row_not_quoted():
+    with open("rows.csv", "w") as file:
+        file.write("Ada,17.25\nBen,18.5\n")
+    with pytest.raises(JobError, match="give the file a header") as refused:
+        first_job("median", "rows.csv")
+    assert "Ada" not in str(refused.value) and "17.25" not in str(refused.value)
+
+
+def test_wrong_arguments_are_one_sentence(bench, refused):
+    assert "is no task (did you mean median?)" in refused(bench.shoal("init", "medain"))
+    assert "does not exist" in refused(bench.shoal("init", "median", str(bench.folder / "none.csv")))
+
+
+def test_it_prints_what_the_function_returns(bench):
+    printed = bench.shoal("init", "median", str(bench.rows))
+    assert printed.exit_code == 0
+    assert printed.stdout.splitlines() == first_job("median", str(bench.rows))
+
+
+def test_a_file_of_many_columns_is_looked_at_once(tmp_path):
+    """Looking through all names for each name took minutes."""
+    path = str(tmp_path / "wide.parquet")
+    pq.write_table(pa.table({f"c{place}": pa.array([], pa.float64()) for place in range(20_000)}), path)
+    before = time.process_time()
+    first_job("median", path)
+    assert time.process_time() - before < 5

@@ -1,0 +1,191 @@
+"""Two releases of the same rows hardly ever differ by more than noise explains; those of other rows do."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.rounds import Block
+from core.secure_noise import SecureNoise
+from pipelines.compare.compare import Side, _change, compare, read_side
+from pipelines.compare.estimates import _OF_TASK, Estimate, estimates
+from pipelines.figures import questions
+from pipelines.job.job import check_raw
+from pipelines.release import draft_release, read_rows, write_release
+from pipelines.simulation.simulate import run_often
+from pipelines.storage.locate import open_folder
+from pipelines.tasks import TASKS
+from tests.pipelines.every_plan import changed_job
+from tests.pipelines.jobs import LINE, changes
+
+JUDGED = [task for task in TASKS if task not in ("sample_and_aggregate", "triangles")]
+KNOWN = ["histogram", "cdf", "ranges", "quantiles", "median", "statistics", "mst_cost"]
+"""Tasks whose answers come with errors."""
+
+
+def released(tmp_path, task, points, changed=None, noise=None):
+    """Return the folder of a release of some records."""
+    (question,) = questions(check_raw(changed_job({**changes(task), **(changed or {})})))
+    block = Block(points, np.arange(len(points), dtype=np.uint64))
+    (finding,) = run_often(question.plan, block, [noise or SecureNoise()])
+    folder = tmp_path / f"release-{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    draft = draft_release(question.job, question.plan)
+    write_release(open_folder(str(folder)), draft, finding, question.job.grid)
+    return str(folder)
+
+
+def records(task, seed, n=3000, share=1.0):
+    """Return records in the lowest share of each axis of a task's small job."""
+    (question,) = questions(check_raw(changed_job(changes(task))))
+    extents = np.asarray(question.job.grid.extents)
+    spread = np.random.default_rng(seed).uniform(0, share, (n, len(extents)))
+    return (spread * (extents + 1)).astype(np.int64)
+
+
+@pytest.mark.parametrize("task", JUDGED)
+def test_noise_explains_the_changes_between_releases_of_the_same_rows(tmp_path, task):
+    """At most a fifth of the pairs fails: 8 of 12 do with probability below 1e-3."""
+    points = records(task, 1)
+    sides = [read_side(released(tmp_path, task, points)) for _ in range(24)]
+    found = [compare(one, other) for one, other in zip(sides[::2], sides[1::2], strict=True)]
+    assert all(each["job"] == each["plan"] == [] for each in found)
+    assert all(each["answers"] for each in found)
+    assert sum(each["larger"] > 0 for each in found) < 8
+    known = any(change["larger"] is not None for each in found for change in each["answers"])
+    assert known == (task in KNOWN)
+
+
+@pytest.mark.parametrize("task", KNOWN)
+def test_noise_does_not_explain_other_rows(tmp_path, task):
+    """Eight times as many rows in a part of the domain change every kind of figure."""
+    one = released(tmp_path, task, records(task, 1))
+    other = released(tmp_path, task, records(task, 2, 24_000, 0.25))
+    assert compare(read_side(one), read_side(other))["larger"] >= 1
+
+
+def test_standard_errors_have_the_right_size(tmp_path):
+    """The limit for one figure is 2.1 standard errors of the difference, and for 100 figures 5.4."""
+    for figures, times in ((1, 2.118), (100, 5.375), (10**6, 11.887)):
+        change = _change("x", Estimate("x", 0.0, 3.0), Estimate("x", 0.0, 4.0), figures)
+        assert math.isclose(change.limit, 5 * times, rel_tol=1e-3)
+    draws = np.random.default_rng(1).laplace(size=(200_000, 2)) @ [1, -1]
+    limit = _change("x", *[Estimate("x", 0.0, math.sqrt(2))] * 2, 1).limit
+    assert 0.005 < np.mean(np.abs(draws) > limit) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "larger"),
+    [
+        (Estimate("x", 1.0, 0.1), Estimate("x", 2.0, 0.1), True),
+        (Estimate("x", 1.0, 0.1), Estimate("x", 1.1, 0.1), False),
+        (Estimate("x", 10, bound=3), Estimate("x", 16, bound=3), False),
+        (Estimate("x", 10, bound=3), Estimate("x", 17, bound=3), True),
+        (Estimate("x", 5, interval=(4, 6)), Estimate("x", 8, interval=(6, 9)), False),
+        (Estimate("x", 5, interval=(4, 6)), Estimate("x", 8, interval=(7, 9)), True),
+        (
+            Estimate("x", "2020-01-05", interval=("2020-01-01", "2020-01-09")),
+            Estimate("x", "2020-02-05", interval=("2020-02-01", "2020-02-09")),
+            True,
+        ),
+        (Estimate("x", "2020-01-05"), Estimate("x", "2020-02-05"), None),
+        (Estimate("x", 1.0, 0.1), Estimate("x", 2.0), None),
+    ],
+)
+def test_a_change_is_judged_by_what_is_known_of_its_errors(a, b, larger):
+    assert _change("x", a, b, 1).larger is larger
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_figures(tmp_path, task):
+    points = records(task, 3, 400 if task != "sample_and_aggregate" else 100)
+    folder = open_folder(released(tmp_path, task, points, {"privacy.epsilon": 8.0}))
+    release = json.loads(folder.read("release.json"))
+    found = estimates(release, read_rows(folder, release))
+    assert found or release["result"] is None
+    assert len({each.name for each in found}) == len(found)
+
+
+def test_every_task_says_which_figures_are_compared():
+    assert set(_OF_TASK) == set(TASKS)
+
+
+def test_statistics_by_group_are_compared_group_by_group():
+    release = {
+        "task": "statistics",
+        "result": {"values": []},
+        "group_by": {"columns": ["c"]},
+        "domain": {"columns": ["x"]},
+    }
+    rows = {
+        "c": np.array(["a", "b"]),
+        "count": np.array([3, 4]),
+        "count_error": np.array([1.0, 1.0]),
+        "quantile_0.5": np.array([0.5, 0.6]),
+        "quantile_0.5_error": np.array([9.0, 9.0]),
+        "quantile_0.5_low": np.array([0.4, 0.5]),
+        "quantile_0.5_high": np.array([0.6, 0.7]),
+    }
+    found = {each.name: each for each in estimates(release, rows)}
+    assert found["count of b"] == Estimate("count of b", 4, 1.0)
+    assert found["quantile_0.5 of a"] == Estimate("quantile_0.5 of a", 0.5, interval=(0.4, 0.6))
+
+
+def test_what_two_jobs_ask_for_and_what_is_planned(bench):
+    one = bench.write(bench.changed({**changes("median"), "privacy.epsilon": 0.5}))
+    other = bench.folder / "other.json"
+    other.write_text(json.dumps(bench.changed({**changes("median"), **LINE, "params": {"quantile": 0.25}})))
+    found = json.loads(bench.shoal("diff", one, str(other), "--json").stdout)
+    assert {each["name"]: (each["a"], each["b"]) for each in found["job"]} == {
+        "params.quantile": (0.5, 0.25),
+        "privacy.epsilon": (0.5, 1.0),
+    }
+    assert {"promised rank_error", "spent"} <= {each["name"] for each in found["plan"]}
+    assert "answers" not in found
+    shown = bench.shoal("diff", one, str(other))
+    assert shown.exit_code == 0 and "params.quantile" in shown.stdout
+    same = bench.shoal("diff", one, one).stdout
+    assert "The jobs ask for the same." in same and "The plans are the same." in same
+
+
+def test_a_run_and_its_job_have_the_same_plan(bench):
+    """So a release can be compared with the job of the next one."""
+    job = bench.write(bench.changed({**changes("histogram"), "run_id": "one"}))
+    assert bench.shoal("run", job).exit_code == 0
+    shown = bench.shoal("diff", str(bench.folder / "out"), job)
+    assert "The jobs ask for the same." in shown.stdout and "The plans are the same." in shown.stdout
+    assert (
+        bench.shoal(
+            "run", job, "--set", "output=" + str(bench.folder / "two"), "--set", "run_id=two"
+        ).exit_code
+        == 0
+    )
+    text = bench.shoal("diff", str(bench.folder / "out" / "release.json"), str(bench.folder / "two")).stdout
+    assert "cell from 0.0, 0.0" in text and "of 64 figures changed by more than noise explains" in " ".join(
+        text.split()
+    )
+
+
+def test_questions_that_only_one_has():
+    one, other = ({name: {} for name in names} for names in ("xy", "x"))
+    found = compare(Side("a", one, one), Side("b", other, other))
+    assert found["job"] == [{"name": "y", "a": "asked", "b": "absent"}]
+
+
+def test_wrong_arguments_are_one_sentence(bench, refused):
+    job = bench.write(bench.changed({}))
+    assert "does not exist" in refused(bench.shoal("diff", job, str(bench.folder / "no.yaml")))
+    (bench.folder / "release.json").write_text("{}")
+    assert "is not a release" in refused(bench.shoal("diff", job, str(bench.folder)))
+
+
+@pytest.mark.parametrize("changed", [{"privacy": None}, {"result": {"value": 1}}, {"mechanisms": [1]}])
+def test_a_changed_release_is_one_sentence(bench, refused, tmp_path, changed):
+    folder = released(tmp_path / "rows", "median", records("median", 1))
+    file = Path(folder) / "release.json"
+    if "result" in changed:
+        changed["result"] |= {"low": [], "high": 3}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changed}))
+    assert "was changed after its run" in refused(bench.shoal("diff", folder, folder))

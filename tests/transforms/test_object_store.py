@@ -1,0 +1,217 @@
+"""Files of S3 and Azure: what is listed, read and said, over obstore's store in memory.
+
+`tests/engines` has the same over real servers.
+"""
+
+import io
+
+import numpy as np
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from obstore.exceptions import GenericError
+from obstore.store import MemoryStore
+
+from transforms import object_store
+from transforms.list_files import InputError, list_files, version_of
+from transforms.object_store import StoreError, StoreFiles, azure_settings, explained
+from transforms.open_source import open_source
+from transforms.read_batches import read_batches
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """The bucket `s3://b`."""
+    held = MemoryStore()
+    monkeypatch.setattr(object_store, "open_store", lambda bucket: held)
+    return held
+
+
+def put_rows(store: MemoryStore, name: str, rows: int = 5000) -> np.ndarray:
+    x, sink = np.arange(rows) / rows, io.BytesIO()
+    pq.write_table(pa.table({"x": x, "other": x[::-1]}), sink, row_group_size=1000)
+    obstore.put(store, name, sink.getvalue())
+    return x
+
+
+ODD = (
+    "a b.parquet",
+    "a+b&c=d.parquet",
+    "é.parquet",
+    "100%.parquet",
+    "day=1/country=%2F/p.parquet",
+    "q?#.parquet",
+)
+
+
+def test_every_name_is_listed_and_can_be_read(store):
+    for name in ODD:
+        put_rows(store, f"rows/{name}")
+    obstore.put(store, "rows2/p.parquet", b"of another folder")
+    expected = sorted(name for name in ODD if "=1" not in name)
+    obstore.delete(store, "rows/day=1/country=%2F/p.parquet")
+    listed = list_files("s3://b/rows")
+    assert [file.name for file in listed] == expected
+    assert all(
+        pq.read_metadata(StoreFiles("s3://").open_input_file(f"b/rows/{name}")).num_rows for name in expected
+    )
+    assert [file.name for file in list_files("s3://b/rows/*b*.parquet")] == ["a b.parquet", "a+b&c=d.parquet"]
+    assert list_files("s3://b/rows/é.parquet")[0].path == "s3://b/rows/é.parquet"
+    put_rows(store, "hive/day=1/country=%2F/p.parquet")
+    assert list_files("s3://b/hive")[0].folders == (("country", "/"), ("day", "1"))
+
+
+def test_more_than_a_thousand_files_are_listed(store):
+    for number in range(2345):
+        obstore.put(store, f"rows/{number:04}.parquet", b"x")
+    assert [file.name for file in list_files("s3://b/rows")] == [f"{n:04}.parquet" for n in range(2345)]
+
+
+def test_objects_that_show_empty_folders_are_no_files(store):
+    put_rows(store, "rows/p.parquet")
+    obstore.put(store, "rows/sub", b"")
+    obstore.put(store, "rows", b"")
+    assert [file.name for file in list_files("s3://b/rows")] == ["p.parquet"]
+    obstore.put(store, "rows/empty.parquet", b"")
+    with pytest.raises(InputError, match=r"empty\.parquet is not Parquet"):
+        open_source("s3://b/rows", ["x"])
+
+
+@pytest.mark.parametrize("path", ["s3://b/rows", "s3://b", "s3://b/rows/*.csv"])
+def test_nothing_there_is_one_sentence(store, path):
+    with pytest.raises(InputError, match=r"does not exist|matches no files"):
+        list_files(path)
+
+
+@pytest.mark.parametrize("path", ["s3://b//rows", "s3://b/a//b", "s3://b/a/../b", "s3://b/a\0b"])
+def test_what_no_store_can_hold_is_no_path(store, path):
+    with pytest.raises(InputError, match="is not a path"):
+        list_files(path)
+
+
+def test_only_what_is_read_is_fetched(store, monkeypatch):
+    """Of a file of two columns, a row group of one of them, and the footer."""
+    x = put_rows(store, "rows/p.parquet", 1_000_000)
+    (file,) = list_files("s3://b/rows")
+    whole, fetched, get = obstore.head(store, "rows/p.parquet")["size"], [], obstore.get
+
+    def counted(*arguments, **named):
+        found = get(*arguments, **named)
+        fetched.append(len(found.bytes()))
+        return get(*arguments, **named)
+
+    monkeypatch.setattr(obstore, "get", counted)
+    read = pa.Table.from_batches(read_batches(file, 3, ["x"], 10_000))
+    assert np.array_equal(read["x"].to_numpy(), x[3000:4000])
+    assert sum(fetched) < whole / 10
+
+
+def test_all_that_is_read_is_of_one_version(store):
+    put_rows(store, "rows/p.parquet")
+    (file,) = list_files("s3://b/rows")
+    before = version_of(file)
+    with StoreFiles("s3://").open_input_file("b/rows/p.parquet") as opened:
+        assert opened.read(4) == b"PAR1"
+        put_rows(store, "rows/p.parquet")
+        assert version_of(file) != before
+        with pytest.raises(OSError, match=r"refuses a request|did not respond"):
+            opened.read(4)
+
+
+def test_a_place_in_a_file_is_where_it_is_read(store):
+    data = bytes(range(200))
+    obstore.put(store, "f", data)
+    with StoreFiles("s3://").open_input_file("b/f") as opened:
+        assert opened.size() == 200
+        assert opened.read_at(7, 3) == data[3:10]
+        opened.seek(190)
+        assert (opened.read(5), opened.tell(), opened.read(), opened.read()) == (
+            data[190:195],
+            195,
+            data[195:],
+            b"",
+        )
+        opened.seek(-3, 2)
+        assert opened.read(100) == data[-3:]
+
+
+def test_what_is_written_appears_whole(store):
+    files = StoreFiles("s3://")
+    with pytest.raises(KeyError), files.open_output_stream("b/out/f") as stream:
+        stream.write(pa.py_buffer(b"half"))
+        raise KeyError
+    assert files.get_file_info("b/out").type.name == "NotFound"
+    with files.open_output_stream("b/out/f") as stream:
+        stream.write(pa.py_buffer(b"whole"))
+    assert bytes(obstore.get(store, "out/f").bytes()) == b"whole"
+
+
+def answered(status: int | None, text: str = "") -> GenericError:
+    said = (
+        "HTTP error: error sending request" if status is None else f"non-2xx status code: {status} X: {text}"
+    )
+    return GenericError(
+        f"Generic S3 error: Error performing GET http://h/b/k in 1ms - Server returned {said}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "ours"),
+    [
+        (
+            answered(404, "<Code>NoSuchBucket</Code>"),
+            "bucket b does not exist (404): create it, or give",
+            True,
+        ),
+        (answered(404), "bucket b does not exist (404)", True),
+        (answered(403, "<Code>SignatureDoesNotMatch</Code>"), "bucket b refuses the credentials (403)", True),
+        (answered(400, "<Code>ExpiredToken</Code>"), "bucket b refuses the credentials (400)", True),
+        (answered(401), "bucket b refuses the credentials (401)", True),
+        (answered(403), "bucket b denies access (403)", True),
+        (answered(400, "<Code>AuthorizationHeaderMalformed</Code>"), "bucket b is in another region", True),
+        (answered(400, "<Code>InvalidBucketName</Code>"), "bucket b has a name that is not allowed", True),
+        (answered(418), "bucket b refuses a request (418)", False),
+        (answered(503), "bucket b did not respond within 120 s (503)", False),
+        (answered(429), "bucket b did not respond within 120 s (429)", False),
+        (answered(None), "bucket b did not respond within 120 s (no connection)", False),
+        (
+            GenericError("PUT http://169.254.169.254/latest/api/token"),
+            "bucket b needs credentials, but none",
+            True,
+        ),
+    ],
+)
+def test_what_a_server_answers_is_one_sentence(error, says, ours):
+    """Without what it quotes, which may be anything."""
+    with pytest.raises(StoreError) as told, explained("s3://b/k"):
+        raise error
+    assert told.value.sentence.startswith(says)
+    assert told.value.ours == ours
+    assert "Error" not in told.value.sentence
+    assert told.value.strerror == f"the {told.value.sentence}"
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings"),
+    [
+        ({}, {}),
+        (
+            {"AZURE_STORAGE_ACCOUNT": "a", "AZURE_STORAGE_KEY": "k=="},
+            {"account_name": "a", "account_key": "k=="},
+        ),
+        (
+            {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=k==;"},
+            {"account_name": "a", "account_key": "k==", "endpoint": "https://a.blob.core.windows.net"},
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": "BlobEndpoint=https://a.blob.host/;SharedAccessSignature=sv=1&sig=x"
+            },
+            {"account_name": "a", "sas_key": "sv=1&sig=x", "endpoint": "https://a.blob.host"},
+        ),
+        ({"AZURE_STORAGE_CONNECTION_STRING": "UseDevelopmentStorage=true"}, {"use_emulator": True}),
+    ],
+)
+def test_what_users_of_azure_set(environment, settings):
+    assert azure_settings(environment) == settings

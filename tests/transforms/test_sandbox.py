@@ -1,0 +1,210 @@
+"""Inside a sandbox: no network, no files but Python's, no other processes, and nothing to leave behind."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import transforms.sandbox
+from core.domain import Grid
+from pipelines.errors import JobError
+from pipelines.job.job import load_job
+from tests.pipelines.conftest import Bench
+from tests.pipelines.jobs import changes
+from transforms.function_messages import PROCESS, SANDBOX
+from transforms.run_function import Function, FunctionRunner
+from transforms.split_units import stream
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+
+ROWS = stream(pa.record_batch({"x": [0.25, 0.75]}))
+LINE = Grid((0.0,), (4.0,), 2.0**-4)
+
+CODE = """
+import ctypes, os, pathlib, signal, socket
+
+
+def tries(rows, what, place=""):
+    \"\"\"Return 1 where it is done, 0 where it is forbidden.\"\"\"
+    try:
+        return float(bool(globals()[what](place)))
+    except OSError:
+        return 0.0
+
+
+def sees(place):
+    return os.path.exists(place)
+
+
+def connects(place):
+    host, port = place.split(":")
+    socket.create_connection((host, int(port)), 5)
+    return True
+
+
+def calls(place):
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.connect(chr(0) + place)  # an abstract name, which is no file
+    return True
+
+
+def writes(place):
+    pathlib.Path(place).write_text("secret")
+    return True
+
+
+def leaves(place):
+    before = len(os.listdir("."))
+    pathlib.Path("left").write_text("secret")
+    pathlib.Path("/dev/shm/left").write_text("secret")
+    return before
+
+
+def signals(place):
+    os.kill(int(place), 0)
+    return True
+
+
+def stops(place):
+    for which in (signal.SIGSTOP, signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getppid(), which)
+    return True
+
+
+def shares(place):
+    # whether an earlier block left a segment of System V
+    libc = ctypes.CDLL(None, use_errno=True)
+    before = libc.shmget(7, 4096, 0o600) != -1
+    libc.shmget(7, 4096, 0o1600)
+    return before
+
+
+def traces(place):
+    open(f"/proc/{os.getppid()}/mem", "r+b").close()
+    return True
+
+
+def mounts(place):
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.mount(b"none", b"/usr", b"tmpfs", ctypes.c_ulong(0), None) == 0
+
+
+def reads_python(place):
+    import json.tool, numpy.fft
+    return True
+"""
+
+
+def runner(isolation: str, what: str, place: object = "") -> FunctionRunner:
+    arguments = {"what": what, "place": str(place)}
+    return FunctionRunner(Function("f.py:tries", LINE, arguments, 20.0, 300, False, CODE, isolation))
+
+
+def answers(isolation: str, what: str, place: object = "", times: int = 1) -> list[float]:
+    with runner(isolation, what, place) as asked:
+        found = [asked.run(ROWS) for _ in range(times)]
+    return [float("nan") if each is None else each[0] * LINE.step for each in found]
+
+
+def test_other_files_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("secret")
+    for place in (tmp_path / "rows", "/etc/passwd", "/proc/1/root/etc/passwd", "/sys/class"):
+        assert answers(SANDBOX, "sees", place) == [0.0], place
+    assert answers(PROCESS, "sees", tmp_path / "rows") == [1.0]
+    assert answers(SANDBOX, "reads_python") == [1.0]
+
+
+def test_there_is_no_network(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        assert answers(PROCESS, "connects", place) == [1.0]
+        assert answers(SANDBOX, "connects", place) == [0.0]
+        local.bind(f"\0{tmp_path}")
+        local.listen()
+        assert answers(PROCESS, "calls", tmp_path) == [1.0]
+        assert answers(SANDBOX, "calls", tmp_path) == [0.0]
+
+
+@pytest.mark.parametrize("place", ["/left", "/usr/left", "/dev/left", "/tmp/left", "/etc/left"])
+def test_nothing_can_be_written_outside_of_its_home(place: str) -> None:
+    assert answers(SANDBOX, "writes", place) == [0.0]
+    assert not Path(place).exists()
+
+
+def test_what_is_left_at_home_is_gone() -> None:
+    assert answers(SANDBOX, "leaves", times=3) == [0.0] * 3
+    assert not Path("/dev/shm/left").exists()
+
+
+def test_other_processes_are_not_there() -> None:
+    assert answers(PROCESS, "signals", os.getpid()) == [1.0]
+    assert answers(SANDBOX, "signals", os.getpid()) == [0.0]
+
+
+@pytest.mark.parametrize("what", ["traces", "mounts"])
+def test_a_child_has_no_power_over_the_sandbox(what: str) -> None:
+    assert answers(SANDBOX, what) == [0.0]
+
+
+def test_a_child_cannot_stop_the_process_that_forked_it() -> None:
+    with runner(SANDBOX, "stops") as asked:
+        pid = asked._process.pid
+        for _ in range(3):
+            assert asked.run(ROWS) is not None
+        assert asked._process.pid == pid  # it was not replaced
+
+
+def test_shared_memory_of_the_system_is_of_one_block_alone() -> None:
+    assert answers(SANDBOX, "shares", times=3) == [0.0] * 3
+
+
+def test_nothing_is_left_of_a_sandbox() -> None:
+    asked = runner(SANDBOX, "sees")
+    assert asked.run(ROWS) is not None
+    asked.close()
+    assert not Path(asked._folder).exists()
+    killed = runner(SANDBOX, "sees")
+    assert killed._control is not None
+    killed._control.close()  # as the system does where the worker is killed
+    killed._process.wait(20)
+    assert not Path(killed._folder).exists()
+    killed._control = None
+
+
+def test_a_machine_that_forbids_it_is_told_before_a_row_is_read() -> None:
+    """A limit of no namespaces at all stands for containers that forbid them."""
+    asks = (
+        "from core.domain import Grid\n"
+        "from transforms.run_function import Function, FunctionRunner\n"
+        "FunctionRunner(Function('math:fsum', Grid((0.0,), (4.0,), 0.5), isolation='sandbox'))\n"
+    )
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" -c "$1"'
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, sys.executable, asks]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 1
+    said = done.stderr.strip().splitlines()[-1]
+    assert "params.isolation is sandbox, but this machine does not allow it" in said
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(transforms.sandbox.__file__).parents[1])}
+
+
+def test_a_job_asks_for_it_and_the_plan_says_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    job = changes("sample_and_aggregate")
+    job["params"] = {**job["params"], "isolation": "sandbox"}
+    checked = load_job(bench.write(bench.changed(job)))
+    assert checked.task_params.untrusted().isolation == SANDBOX
+    planned = bench.shoal("plan", bench.write(bench.changed(job)))
+    assert "no network" in " ".join(planned.stdout.split())
+    plain = {**job, "params": {**job["params"], "isolation": "process"}}
+    planned = bench.shoal("plan", bench.write(bench.changed(plain)))
+    assert "rights of the worker" in " ".join(planned.stdout.split())
+    with pytest.raises(JobError, match=r"params.isolation is 'jail': it must be 'process' or 'sandbox'"):
+        wrong = {**job, "params": {**job["params"], "isolation": "jail"}}
+        load_job(bench.write(bench.changed(wrong)))
