@@ -68,21 +68,13 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
         self.ledger = ledger
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Release centers of the rows X, shape (n, d). Each call spends epsilon and delta again.
+        """Release centers of the rows X, shape (n, d), whose dtypes are numbers. Each call spends the budget.
 
         Raises:
             ShoalError: a parameter is wrong, or the ledger refuses the run.
         """
-        # An error that depends on a value, or on the number of rows, would show it to whoever sees the error.
-        text = False
-        try:
-            rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-        except ValueError as error:
-            text = str(error).startswith("could not convert")  # which quotes the value
-            if not text:
-                raise
-        if text:
-            raise JobError("X has text: give columns of numbers.")
+        _check_types(X)
+        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
         names = [f"x{axis}" for axis in range(rows.shape[1])]
         lower, upper = _bounds(self.bounds, len(names))
         job = {
@@ -184,6 +176,31 @@ def quantiles(
         QUESTIONS: asked,
     }
     return run(job, data)
+
+
+def _check_types(X: Any) -> None:
+    """Check that X has columns of numbers.
+
+    That follows from types alone. An error that depends on a value, or on the number of rows, would show it
+    to whoever sees the error, and scikit-learn's errors quote some values.
+
+    Raises:
+        JobError: it does not have them.
+    """
+    if not (hasattr(X, "dtypes") or hasattr(X, "dtype")):
+        raise JobError(f"X is a {type(X).__qualname__}: give an array, or a frame of pandas or polars.")
+    if len(X.shape) != 2 or not X.shape[1]:
+        raise JobError("X must have two dimensions, (rows, columns), and at least one column.")
+    kinds = set(map(_kind, X.dtypes if hasattr(X, "dtypes") else [X.dtype]))
+    if "c" in kinds:
+        raise JobError("Complex data not supported: give X columns of real numbers.")
+    if not kinds <= set("biuf"):
+        raise JobError("X has text, times or Python objects: give columns of a dtype of numbers.")
+
+
+def _kind(dtype: Any) -> str:
+    """Return the kind of a dtype as numpy names it; those of polars are numbers or not."""
+    return str(dtype.kind) if hasattr(dtype, "kind") else "f" if dtype.is_numeric() else "O"
 
 
 def _privacy(epsilon: float, delta: float, neighbors: str, ledger: Ledger | str | None) -> dict[str, Any]:
