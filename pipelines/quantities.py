@@ -4,12 +4,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from core.marks import Mark, translate
 
 _METRES_OF_DEGREE = 111_000
 _KILOMETRE = 1000
+_WHOLE = 1000  # from here on metres and kilometres are shown without decimals
 
 
 class Quantity(float):
@@ -24,24 +25,28 @@ class Quantity(float):
         return self.shown(12)
 
 
-class Degrees(Quantity):
-    """A latitude or a longitude."""
+class OnEarth(Quantity):
+    """A number in degrees or metres, with the step of its grid in metres."""
 
     step: float
 
-    def __new__(cls, degrees: float, step: float) -> "Degrees":
+    def __new__(cls, value: float, step: float) -> Self:
         """Return the number.
 
         Args:
-            degrees: the number.
+            value: the number.
             step: of the grid, in metres.
         """
-        made = super().__new__(cls, degrees)
+        made = super().__new__(cls, value)
         made.step = step
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Degrees, (float(self), self.step)
+        return type(self), (float(self), self.step)
+
+
+class Degrees(OnEarth):
+    """A latitude or a longitude."""
 
     def shown(self, digits: int) -> str:
         """See `Quantity.shown`; the digits are those that the step has, without zeros at the end."""
@@ -49,38 +54,23 @@ class Degrees(Quantity):
         return f"{float(self):.{min(decimals, 12)}f}".rstrip("0").rstrip(".") + "°"
 
 
-class Metres(Quantity):
-    """A distance on the Earth."""
-
-    step: float
-
-    def __new__(cls, metres: float, step: float) -> "Metres":
-        """Return the number.
-
-        Args:
-            metres: the number.
-            step: of the grid, in metres.
-        """
-        made = super().__new__(cls, metres)
-        made.step = step
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Metres, (float(self), self.step)
+class Metres(OnEarth):
+    """A distance on the Earth; from a kilometre on it is shown in kilometres."""
 
     def shown(self, digits: int) -> str:
-        """See `Quantity.shown`; from a kilometre on it is in kilometres."""
-        far = abs(self) >= _KILOMETRE
-        value = float(self) / _KILOMETRE if far else float(self)
-        text = f"{value:,.0f}" if value >= _KILOMETRE else significant(value, digits)
-        return f"{text} {'km' if far else 'm'}"
+        """See `Quantity.shown`."""
+        length, unit = self._unit
+        value = float(self) / length
+        return f"{value:,.0f} {unit}" if value >= _WHOLE else f"{significant(value, digits)} {unit}"
 
     def on_grid(self) -> str:
         """See `Quantity.on_grid`."""
-        far = abs(self) >= _KILOMETRE
-        value, step = (float(self) / _KILOMETRE, self.step / _KILOMETRE) if far else (float(self), self.step)
-        decimals = max(0, min(12, math.ceil(-math.log10(step) - 1e-9)))
-        return f"{value:,.{decimals}f} {'km' if far else 'm'}"
+        length, unit = self._unit
+        return f"{decimal(float(self) / length, self.step / length)} {unit}"
+
+    @property
+    def _unit(self) -> tuple[float, str]:
+        return (_KILOMETRE, "km") if abs(self) >= _KILOMETRE else (1, "m")
 
 
 class Amount(Quantity):

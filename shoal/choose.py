@@ -5,7 +5,7 @@ from pipelines.choose.options import look
 from pipelines.choose.sweep import parse_sweep
 from pipelines.choose.sweep import sweep as swept
 from pipelines.console.quiet import quiet
-from pipelines.simulation.made_up import MadeUp, parse_made_up
+from pipelines.simulation.made_up import parse_made_up
 from shoal.calls import Job, read_to_plan
 from shoal.shown import Plan, Shown
 
@@ -54,7 +54,7 @@ def sweep(
     """
     raw, _ = read_to_plan(job)
     with quiet():
-        made_up = None if rows is None else _made_up(rows, shape)
+        made_up = None if rows is None else parse_made_up(f"{rows}:{shape}")
         curve = swept(raw, parse_sweep(f"{key}={low}..{high}", raw), promise, made_up)
         page = curve_page(curve, str(raw.get("task", "the job")))
     return Shown.of(describe_curve(curve), lambda _, console: show_curve(curve, console), page.decode())
@@ -77,7 +77,3 @@ def simulate(job: Job, rows: int, shape: str = "uniform") -> Shown:
     with quiet():
         described, show, _ = look(raw, simulate=f"{rows}:{shape}")
     return Shown.of(described, show)
-
-
-def _made_up(rows: int, shape: str) -> MadeUp:
-    return parse_made_up(f"{rows}:{shape}")

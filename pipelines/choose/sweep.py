@@ -193,11 +193,9 @@ def sweep(
     if not planned:
         raise refusal or JobError("nothing was planned.")
     last = planned[-1]
-    known = [
-        name
-        for name in points_of(points)
-        if any(point.figures[name].shown for point in points if point.figures)
-    ]
+    named = dict.fromkeys(name for point in points for name in point.figures)
+    shown = [point for point in points if point.figures]
+    known = [name for name in named if any(point.figures[name].shown for point in shown)]
     if promise is not None:
         find_question(last, promise)
         known = [promise] if promise in known else []
@@ -207,11 +205,6 @@ def sweep(
     texts = {name: find_question(last, name) for name in known}
     failures = {name: question.failure for name, question in texts.items()}
     return Curve(swept, points, known, failures, texts, made_up)
-
-
-def points_of(points: Sequence[Point]) -> list[str]:
-    """Return the names of all figures of some points."""
-    return list(dict.fromkeys(name for point in points for name in point.figures))
 
 
 def _figures(planned: Sequence[Question], made_up: MadeUp | None) -> dict[str, Figure]:

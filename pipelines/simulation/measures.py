@@ -139,7 +139,7 @@ class StatisticsMeasure(Measure):
         grid, n = self.case.grid, len(self.points)
         figures: dict[str, float] = {}
         result = found.result(grid)
-        released = next((max(v.value, 0) for v in result.values if v.measure == "count"), None)
+        released = next((v.value for v in result.values if v.measure == "count"), None)
         for value in result.values:
             off = 0.0
             if value.measure.startswith(("quantile", "minimum", "maximum")):

@@ -69,7 +69,7 @@ def _figure(question: Question, each: Any) -> dict[str, Any]:
         return f"{number(100 * (value or 0), 3)}% of it" if share else question.shown(each.promise, value)
 
     return {
-        **{key: value for key, value in vars(each).items()},
+        **vars(each),
         "shown": ["each axis" if each.each_axis else text(each.promised), text(each.median), text(each.most)],
     }
 
