@@ -13,6 +13,8 @@ _LEARNERS = "core/threshold/interior_point.py"
 _FINDER = "core/interior_point/exponential.py"
 _SEARCH = "core/mechanisms/ordered_search.py"
 _SEARCHES = Selection(("tests/core/mechanisms/test_ordered_search.py",), "lose_more and secrets3")
+_EXPONENTIAL = "core/mechanisms/exponential.py"
+_PAIRS = Selection(("tests/core/quantiles/test_brackets.py",), "by_the_smaller_score")
 _PROOF = Selection(("tests/core/quantiles/test_brackets.py",), "as_the_proof_needs")
 _LEARNED = Selection(("tests/core/threshold/test_exponential.py",), "promise")
 
@@ -320,7 +322,7 @@ NOISE = (
     ),
     Mutant(
         12,
-        "core/mechanisms/exponential.py",
+        _EXPONENTIAL,
         "a bound of missed scores forgets how many candidates compete",
         "return math.log(max(1, candidates - 1)) + math.log1p(-failure) - math.log(failure)",
         "return math.log1p(-failure) - math.log(failure)",
@@ -381,6 +383,38 @@ NOISE = (
         "alone = unit * parts",
         "alone = unit",
         Selection(("tests/core/quantiles/test_recursive.py",), "noise_of_searches"),
+    ),
+    Mutant(
+        7,
+        _EXPONENTIAL,
+        "a pair has half the noise, whatever scale it is given",
+        "sizes[some], scale)",
+        "sizes[some], scale / 2)",
+        _PAIRS,
+    ),
+    Mutant(
+        1,
+        _EXPONENTIAL,
+        "with a point the candidate of the best exact score is taken",
+        "+ at, int(candidates[other])",
+        "+ at, int(candidates[0])",
+        _PAIRS,
+    ),
+    Mutant(
+        7,
+        "core/quantiles/brackets.py",
+        "the distances of both ends are added up, so that a record counts twice",
+        "larger = np.maximum(lower[at], upper[to])",
+        "larger = lower[at] + upper[to]",
+        Selection(("tests/core/quantiles/test_brackets.py",), "as_little_as"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/expected.py",
+        "a missing cell errs by the noise of a count that is not drawn",
+        "np.where(counts < threshold, counts**2, variance)",
+        "np.full_like(counts, variance)",
+        Selection(("tests/core/histogram/test_expected.py",), "that_are_drawn"),
     ),
     Mutant(
         7,
