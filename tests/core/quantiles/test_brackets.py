@@ -10,7 +10,7 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.gaps import Order, Runs
-from core.mechanisms.exponential import Both
+from core.mechanisms.exponential import Both, Exponential
 from core.quantiles.aim import UNIT, Aim
 from core.quantiles.brackets import Bins, most_pairs
 from core.quantiles.cell_choices import Choice
@@ -70,6 +70,21 @@ def test_a_point_and_a_candidate_are_chosen_by_the_smaller_score(kind):
     weights = np.exp(np.minimum(np.repeat(scores, lengths.astype(int))[:, None], others) / 2.0)
     expected = 40_000 * weights / weights.sum()
     assert (np.abs(found - expected) <= 6 * np.sqrt(expected) + 1).all()
+
+
+def test_a_point_and_a_candidate_have_the_noise_of_their_draw():
+    """Its loss is the range of the change of a score, spread times unit, over the scale: epsilon."""
+    drawn = []
+
+    class Noted(SeededNoise):
+        def answer(self, draw, sample, unit=1.0):
+            drawn.append((draw, sample.scale))
+            return sample()
+
+    draw, runs = Exponential.of("both", epsilon=0.5, spread=2), (np.array([0]), np.array([4]), np.array([0]))
+    draw.both(*runs, np.array([0, -1]), Noted(0), unit=3.0)
+    ((noted, scale),) = drawn
+    assert noted == draw and draw.spread * 3.0 / scale == draw.cost.epsilon == 0.5
 
 
 def fails(aim, draw, order, size, pivot, reach):

@@ -387,6 +387,14 @@ NOISE = (
     Mutant(
         7,
         _EXPONENTIAL,
+        "one value and its interval are chosen with half the noise",
+        "sample = Both(starts, lengths, scores, others, self.scale * unit, noise)",
+        "sample = Both(starts, lengths, scores, others, self.scale * unit / 2, noise)",
+        Selection(("tests/core/quantiles/test_brackets.py",), "noise_of_their_draw"),
+    ),
+    Mutant(
+        7,
+        _EXPONENTIAL,
         "a pair has half the noise, whatever scale it is given",
         "sizes[some], scale)",
         "sizes[some], scale / 2)",
