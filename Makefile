@@ -12,7 +12,7 @@ INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test test-engines audit mutants bench bench-start bench-one-cluster bench-pass bench-ordered \
+.PHONY: help install engines demo test test-engines audit mutants gallery bench bench-start bench-one-cluster bench-pass bench-ordered \
 	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
 
 help: ## show this list
@@ -102,6 +102,9 @@ bench-scale: install ## processor time and peak memory of runs as their rows gro
 
 bench-engines: engines ## one job embedded, on Flink with one TaskManager and with two
 	$(BIN)/python -m tests.benchmarks.engines
+
+gallery: install ## run the examples again, and write their answers and pictures into the documentation
+	$(BIN)/python -m examples.gallery
 
 docs: install ## build the documentation and the reference into build/docs; a broken link is an error
 	$(BIN)/properdocs build --strict

@@ -232,6 +232,9 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
             cost(draw),
         )
     console.print(table)
+    together = _together(plan)
+    if together:
+        console.print(together)
     for entry in plan["rounds"]:
         console.print(f"  • {entry['round']}: {entry['purpose']}")
     answers = TASKS[plan["task"]].answers
@@ -254,6 +257,23 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     for note in plan["notes"]:
         console.print(f"  • {note}")
     console.print(f"Release: {plan['output']}", soft_wrap=True)
+
+
+def _together(plan: Mapping[str, Any]) -> str:
+    """Return why the costs of the draws are no sum that equals what is spent; nothing where they are."""
+    draws, privacy = plan["mechanisms"], plan["privacy"]
+    if any(draw["rho"] for draw in draws):
+        return (
+            "Costs in ρ (zCDP, Gaussian noise) are no epsilons that add up: all draws are composed at once."
+        )
+    alone = sum(draw["epsilon"] for draw in draws)
+    if alone <= 1.0001 * privacy["spent"]:
+        return ""
+    return (
+        f"Each cost is that of a draw by itself, and these add up to epsilon {number(alone)}. Composed at "
+        f"once, all draws spend {number(privacy['spent'])} ({privacy['accountant']}), because it is unlikely "
+        "that many of them reveal much."
+    )
 
 
 def _methods(plan: Mapping[str, Any]) -> Table:

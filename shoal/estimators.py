@@ -1,5 +1,6 @@
 """Estimators of scikit-learn and a call for quantiles: short ways to frequent jobs."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -21,6 +22,9 @@ __all__ = ["Centers", "KMeans", "KMedians", "quantiles"]
 
 _FINEST = 2**16
 """Steps in the widest column where no step is given."""
+
+_UNLIKE = 10
+"""How many times as wide as another a column may be without a warning."""
 
 
 class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
@@ -70,13 +74,17 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Release centers of the rows X, shape (n, d), whose dtypes are numbers. Each call spends the budget.
 
+        Columns have the names of a frame, or are called x0, x1 and so on. Where the bounds of one column are
+        ten times as wide as those of another, a warning says that distances hardly see the narrow one.
+
         Raises:
             ShoalError: a parameter is wrong, or the ledger refuses the run.
         """
         _check_types(X)
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-        names = [f"x{axis}" for axis in range(rows.shape[1])]
+        names = _names(self, rows.shape[1])
         lower, upper = _bounds(self.bounds, len(names))
+        _warn_of_widths(names, lower, upper)
         job = {
             "task": self._task,
             "input": {"columns": names, "checks": 0},
@@ -228,6 +236,26 @@ def _bounds(bounds: Any, columns: int) -> tuple[list[float], list[float]]:
             "each column."
         ) from None
     return low.tolist(), high.tolist()
+
+
+def _names(model: Centers, columns: int) -> list[str]:
+    """Return the names of the columns of a frame, or x0, x1 and so on for an array."""
+    given = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    return given if len(set(given)) == columns else [f"x{axis}" for axis in range(columns)]
+
+
+def _warn_of_widths(names: Sequence[str], lower: Sequence[float], upper: Sequence[float]) -> None:
+    """Warn of bounds, which are public, by which distances hardly see a column."""
+    widths = {name: high - low for name, low, high in zip(names, lower, upper, strict=True)}
+    wide, narrow = max(widths, key=lambda name: widths[name]), min(widths, key=lambda name: widths[name])
+    if widths[wide] > _UNLIKE * widths[narrow] > 0:
+        warnings.warn(
+            f"The bounds of {wide} are {widths[wide] / widths[narrow]:.3g} times as wide as those of "
+            f"{narrow}. Distances and noise are the same in all columns, so centers hardly depend on the "
+            "narrow one: scale the columns to similar ranges first.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _step(step: float | None, lower: Sequence[float], upper: Sequence[float]) -> float:

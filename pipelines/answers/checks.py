@@ -6,6 +6,9 @@ from pipelines.answers.text import counted, number
 _STANDS_OUT = 2.0
 """Standard errors above which a count stands out of its noise: 3% of the counts of nothing do."""
 
+_HIDDEN = 4.0
+"""Standard errors up to which noise may hide a count: of so many rows, 3% of the counts do not stand out."""
+
 
 def check_facts(release: Release) -> tuple[Fact, ...]:
     """Return the counts of a release for each column; nothing where the job did not ask for them."""
@@ -24,10 +27,13 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
 
 
 def _lines(release: Release, counts: list[int], error: float, many: str) -> tuple[str, ...]:
-    """Return a line for each column whose count stands out of the noise, or one line where none does."""
+    """Return a line for each column whose count stands out of the noise, or one line where none does.
+
+    That line is no all-clear: it says how many rows the noise may hide.
+    """
     columns = release["domain"]["columns"]
     return tuple(
         f"{column}: about {count:,} {many}"
         for column, count in zip(columns, counts, strict=True)
         if count > _STANDS_OUT * error
-    ) or (f"no more {many} of a column than noise hides",)
+    ) or (f"none stand out; noise may hide up to about {number(_HIDDEN * error, 2)} {many} of a column",)

@@ -142,8 +142,13 @@ def span(low: Any, high: Any) -> str:
 
 
 def in_share(ranks: int, many: str) -> str:
-    """Return a sentence that relates an error of a rank to an example of a number of rows."""
-    total = 10 ** (2 + len(str(max(ranks, 1))))
+    """Return a sentence that relates an error of a rank to an example of a number of rows.
+
+    The number is 10,000 wherever the error is below half of it, so that plans of two budgets can be compared.
+    """
+    total = 10_000
+    while total < 2 * ranks:
+        total *= 1_000
     return (
         f"Among {total:,} {many}, for example, at most {number(100 * ranks / total, 2)}% of them lie between "
         "the released value and the true one."

@@ -101,4 +101,25 @@ def test_nothing_is_promised_under_no_heading():
     assert "Promised, with probability 90% or more:" in shown(ranks)
     error = ranks["accuracy"]["promises"]["rank_error"]
     assert 1 <= error < 100
-    assert f"at most {100 * error / 10 ** (2 + len(str(error))):.2g}% of them lie between" in shown(ranks)
+    assert f"Among 10,000 rows, for example, at most {error / 100:.2g}% of them lie between" in shown(ranks)
+
+
+def test_the_example_of_a_rank_grows_as_epsilon_falls():
+    """It is of the same number of rows, so that two plans can be compared."""
+    says = [
+        shown(described(task="median", params={}, privacy={"epsilon": e, "delta": 0}))
+        for e in (1, 0.1, 0.001)
+    ]
+    assert ["Among 10,000 rows," in text for text in says] == [True, True, False]
+    assert "Among 10,000,000 rows," in says[2]
+
+
+def test_a_plan_says_why_its_costs_are_no_sum():
+    alone = shown(described(task="median", params={}, privacy={"epsilon": 1, "delta": 0}))
+    many = shown(
+        described(task="k_cover", params={"k": 3, "target": 2000}, privacy={"epsilon": 3, "delta": 1e-6})
+    )
+    gaussian = shown(described(task="k_means", params={"k": 3}, privacy={"epsilon": 1, "delta": 1e-6}))
+    assert "add up" not in alone
+    assert "add up to epsilon 3." in many and "Composed at once" in many
+    assert "are no epsilons that add up" in gaussian

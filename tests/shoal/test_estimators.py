@@ -178,3 +178,19 @@ def test_quantiles_of_columns_share_the_budget() -> None:
         assert np.abs(np.array(answer.result["values"]) - truth).max() < 5
     spent = [answer.values["privacy"]["epsilon"] for answer in release.answers.values()]
     assert sum(spent) <= 10.0 * (1 + 1e-9) or release.values["privacy"]["spent"] <= 10.0 * (1 + 1e-9)
+
+
+def test_columns_have_the_names_of_a_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=["east", "north"])
+    named, plain = (shoal.KMeans(3, bounds=BOUNDS).fit(rows) for rows in (frame, ROWS))
+    assert named.release_.values["domain"]["columns"] == ["east", "north"]
+    assert plain.release_.values["domain"]["columns"] == ["x0", "x1"]
+
+
+def test_bounds_of_unlike_ranges_are_warned_of(recwarn: pytest.WarningsRecorder) -> None:
+    """The bounds are public, and so is the warning. Ten times as wide is not yet too wide."""
+    shoal.KMeans(3, bounds=[(-100, 100), (-1000, 1000)]).fit(ROWS)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match=r"bounds of x1 are 11 times as wide as those of x0\. .*: scale "):
+        shoal.KMeans(3, bounds=[(-100, 100), (-1100, 1100)]).fit(ROWS)

@@ -1,0 +1,58 @@
+"""Run the examples; write the answer of each, and its picture, into the documentation: `make gallery`.
+
+The page docs/tasks/TASK.md gets the answer of examples/TASK.yaml, as a terminal shows it, and
+docs/gallery/TASK.png the first picture of its report. Noise is drawn again at each call.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import vl_convert
+import yaml
+
+import shoal
+from examples.make_data import write
+
+EXAMPLES = Path(__file__).resolve().parent
+DOCS = EXAMPLES.parent / "docs"
+STYLE = EXAMPLES.parent / "pipelines" / "report" / "style.css"
+
+_WIDTH = 600
+"""Pixels of a picture."""
+
+_ANSWER = re.compile(r"(?<=^## An answer\n\n```text\n).*?(?=^```)", re.M | re.S)
+
+
+def picture(report: str) -> bytes:
+    """Return the first picture of a report as a PNG, in the colors of the light theme on paper."""
+    found = re.search(r"<svg.*?</svg>", report, re.S)
+    if found is None:
+        raise ValueError("The report has no picture.")
+    light = STYLE.read_text().partition("@media")[0]
+    colors = dict(re.findall(r"(--[\w]+): ([^;]+);", light))
+    svg = re.sub(r"var\((--\w+)\)", lambda name: colors[name[1]], found[0])
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups())  # type: ignore[union-attr]
+    paper = f'<rect width="100%" height="100%" fill="{colors["--card"]}"/>'
+    size = f'width="{width}" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Liberation Sans"'
+    svg = svg.replace("<svg", head, 1).replace("</title>", f"</title>{paper}", 1)
+    return vl_convert.svg_to_png(svg, scale=_WIDTH / width)
+
+
+def main() -> None:
+    """Write answers and pictures of all examples."""
+    write()
+    os.chdir(EXAMPLES)
+    for file in sorted(EXAMPLES.glob("*.yaml")):
+        job = yaml.safe_load(file.read_text())
+        del job["output"]
+        release = shoal.run(job)
+        page = DOCS / "tasks" / f"{file.stem}.md"
+        text = "\n".join(line.rstrip() for line in str(release).strip().splitlines()) + "\n"
+        page.write_text(_ANSWER.sub(lambda _, text=text: text, page.read_text(), count=1))
+        (DOCS / "gallery" / f"{file.stem}.png").write_bytes(picture(release.report))
+
+
+if __name__ == "__main__":
+    main()

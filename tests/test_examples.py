@@ -1,0 +1,81 @@
+"""Every example runs, answers, and is on the page of its task; the tutorial can be followed."""
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import shoal
+from examples.make_data import write
+from pipelines.cli import app
+from pipelines.figures import names_of
+from pipelines.tasks import TASKS
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+PAGES = ROOT / "docs" / "tasks"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the rows of the examples."""
+    made = tmp_path_factory.mktemp("examples")
+    write(made / "data")
+    return made
+
+
+def test_every_task_has_an_example_a_page_and_a_picture() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(TASKS)
+    assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == set(TASKS)
+    for task in TASKS:
+        assert (ROOT / "docs" / "gallery" / f"{task}.png").stat().st_size < 150_000
+        assert f"](gallery/{task}.png)" in (ROOT / "docs" / "gallery.md").read_text()
+        assert f"]({task}.md)" in (PAGES / "README.md").read_text()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_page_has_the_job_the_tables_and_an_answer(task: str) -> None:
+    text, job = (PAGES / f"{task}.md").read_text(), (EXAMPLES / f"{task}.yaml").read_text()
+    assert f"```yaml\n{job}```" in text
+    assert f"<!-- parameters: {task} -->" in text and f"<!-- promises: {task} -->" in text
+    assert re.search(r"^## An answer\n\n```text\n.*^spent .*^```", text, re.M | re.S)
+    assert yaml.safe_load(job)["task"] == task
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_names_of_promises_are_listed(task: str) -> None:
+    (row,) = re.findall(rf"^\| `{task}` \| (.*) \|$", (ROOT / "docs" / "choosing.md").read_text(), re.M)
+    assert re.findall(r"`(\w+)`", row) == names_of(task)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_example_runs_and_answers(folder: Path, task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    job = yaml.safe_load((EXAMPLES / f"{task}.yaml").read_text())
+    del job["output"]
+    release = shoal.run(job)
+    assert release.values["outcome"] == "released"
+    budget = release.values["privacy"]
+    assert 0 < budget["spent"] <= budget["epsilon"] * (1 + 1e-9)
+
+
+def test_the_tutorial_can_be_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its jobs are written and its commands run from top to bottom."""
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    monkeypatch.chdir(folder)
+    for name, job in re.findall(r"^```yaml\n# (\S+)\n(.*?)^```", text, re.M | re.S):
+        (folder / name).write_text(job)
+    commands = re.findall(r"^    \.\./\.venv/bin/shoal (.+)$", text, re.M)
+    assert len(commands) == 7
+    for command in commands:
+        ran = CliRunner().invoke(app, shlex.split(command))
+        assert ran.exit_code == 0, (command, ran.output)
+    charged = json.loads((folder / "books" / "checkins.json").read_text())
+    assert len(charged["charges"]) == 2
+    released = os.listdir(folder / "releases")
+    assert sorted(released) == ["checkins-2026-11-09", "checkins-2026-11-10", "spent-1"]
