@@ -68,11 +68,12 @@ bench-pass: install ## cost of one pass against plain numpy, and over prepared r
 	$(BIN)/python -m tests.benchmarks.prepared_pass
 	$(BIN)/python -m tests.benchmarks.bounding
 
-bench-ordered: install ## quantiles, interior points and ranges against their peers
+bench-ordered: install ## quantiles, interior points and ranges against their peers; every column of a file
 	$(BIN)/python -m tests.benchmarks.ordered
 	$(BIN)/python -m tests.benchmarks.intervals
 	$(BIN)/python -m tests.benchmarks.ranges
 	$(BIN)/python -m tests.benchmarks.rectangles
+	$(BIN)/python -m tests.benchmarks.describe
 
 bench-centers: install ## k-means, k-median and screening against their best without privacy; policies; speed
 	$(BIN)/python -m tests.benchmarks.centers

@@ -9,10 +9,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from core.errors import ShoalError
-from pipelines.console.command import Terminated, exit_codes, print_lines, tell
+from pipelines.console.command import Terminated, exit_codes, print_lines, tell, with_beam
 from pipelines.console.exit import exit_after
 from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
+from pipelines.describe.command import describe
 from pipelines.ledger.commands import ledger
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 
 app.add_typer(ledger, name="ledger")
+app.command()(describe)
 
 
 def _print_version(wanted: bool) -> None:
@@ -84,7 +86,7 @@ def run(
         checked = load_job(job, overrides or [])
         events = events.of(run_id=checked.run_id, task=checked.task)
         with exit_codes(events), closing(progress):
-            runs = _with_beam("run")
+            runs = with_beam(f"{__package__}.run.run")
             if dry_run and runs.delivery_of(checked).check():
                 print_lines(
                     f"Run {checked.run_id} is already released. Running it would return that release."
@@ -213,7 +215,7 @@ def check_function(job: JobFile, overrides: Overrides = None) -> None:
     with exit_codes():
         from pipelines.job.job import load_job
 
-        checks = _with_beam("check_function")
+        checks = with_beam(f"{__package__}.run.check_function")
         findings = checks.check(load_job(job, overrides or []))
         print_lines(*checks.show(findings))
         if any(finding.fails for finding in findings):
@@ -286,7 +288,7 @@ def screen(
 ) -> None:
     """Split rows into those inside the released balls and those outside. Spends no budget."""
     with exit_codes():
-        _with_beam("screen").screen(release, rows, output, runner, beam_options or [])
+        with_beam(f"{__package__}.run.screen").screen(release, rows, output, runner, beam_options or [])
         print_lines(os.path.join(output, "inside"), os.path.join(output, "outside"))
 
 
@@ -322,26 +324,8 @@ def demo(
 
         with closing(Progress()) as progress:
             checked = load_job(write_demo(out))
-            release = _with_beam("run").run_job(checked, progress=progress)
+            release = with_beam(f"{__package__}.run.run").run_job(checked, progress=progress)
         _summarize(release, checked.output)
-
-
-def _with_beam(module: str) -> Any:
-    """Import a module of pipelines.run, and Beam with it, which logs during its import.
-
-    What an import makes stays until the end, so looking for garbage in it takes time, and finds none.
-    """
-    import gc
-    import logging
-    from importlib import import_module
-
-    logging.disable(logging.CRITICAL)
-    gc.disable()
-    try:
-        return import_module(f"{__package__}.run.{module}")
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _summarize(release: dict[str, Any] | None, output: str) -> None:

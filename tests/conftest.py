@@ -58,6 +58,7 @@ SLOW = (
     "pipelines/compare/test_compare.py::test_noise_explains_the_changes_between_releases_of_the_same_rows*",
     "pipelines/console/test_exit.py::test_it_would_wait_forever_otherwise*",
     "pipelines/console/test_streams.py::test_every_name_can_be_written*",
+    "pipelines/describe/test_columns.py::test_a_run_describes_every_column*",
     "pipelines/ledger/test_ledger.py::test_many_small_runs_fit_a_ledger_that_composes_draws*",
     "pipelines/ledger/test_promise.py::test_a_full_ledger_has_used_most_of_its_promise*",
     "pipelines/ledger/test_promise.py::test_all_runs_of_a_ledger_keep_its_promise[*renyi-budget2]",

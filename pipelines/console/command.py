@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -31,6 +31,24 @@ def tell(text: str) -> None:
     """Print a sentence on standard error, unless it is closed."""
     with suppress(RuntimeError):
         typer.echo(f"shoal: {text}", err=True)
+
+
+def with_beam(module: str) -> Any:
+    """Import a module that imports Beam, which logs during its import.
+
+    What an import makes stays until the end, so looking for garbage in it takes time, and finds none.
+    """
+    import gc
+    import logging
+    from importlib import import_module
+
+    logging.disable(logging.CRITICAL)
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextmanager

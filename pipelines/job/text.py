@@ -108,7 +108,7 @@ def read_job_text(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """
     job = parse_job(_read(path), f"The job file {path}")
     for override in overrides:
-        _override(job, override)
+        override_key(job, override)
     carry_function(job, absolute(path).rpartition("/")[0])
     return job
 
@@ -204,7 +204,16 @@ def _parse(text: str, where: str, key: str = "") -> Any:
             loader.dispose()
 
 
-def _override(job: dict[str, Any], override: str) -> None:
+def override_key(job: dict[str, Any], override: str) -> None:
+    """Set a key of a job as `--set` says.
+
+    Args:
+        job: is changed.
+        override: `dotted.key=value`, with a YAML value.
+
+    Raises:
+        JobError: the override is malformed.
+    """
     name, equals, text = override.partition("=")
     if not equals:
         raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")

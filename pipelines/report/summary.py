@@ -46,7 +46,7 @@ def summary_of(folder: Folder, release: Mapping[str, Any]) -> list[str]:
     privacy = release["privacy"]
     return [
         *lines,
-        f"All questions together spent {_spent(privacy)}.",
+        f"All questions together spent {spent(privacy)}.",
     ]
 
 
@@ -66,7 +66,7 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
         *_promised(groups[0][1]),
         "",
         *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in _kept(release)),
-        f"All groups together spent {_spent(privacy)}.",
+        f"All groups together spent {spent(privacy)}.",
     ]
 
 
@@ -77,18 +77,19 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
         found: tuple[Fact, ...] = ()
     else:
         lines, found = [], answer.facts
-    facts = (*found, *_kept(release), *check_facts(release), Fact("spent", (_spent(release["privacy"]),)))
+    facts = (*found, *_kept(release), *check_facts(release), Fact("spent", (spent(release["privacy"]),)))
     width = max(len(fact.name) for fact in facts) + 2
     lines += [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
         for fact in facts
     ]
     for table in answer.tables:
-        lines += ["", *_lines(table)]
+        lines += ["", *table_lines(table)]
     return [*lines, *_promised(release)]
 
 
-def _spent(privacy: Mapping[str, Any]) -> str:
+def spent(privacy: Mapping[str, Any]) -> str:
+    """Return what was spent, and which neighbors it hides, in words."""
     epsilon, delta = number(privacy["epsilon"]), number(spent_delta(privacy))
     return f"epsilon {epsilon}, delta {delta}, {privacy['neighbors']}"
 
@@ -118,17 +119,22 @@ def _kept(release: Mapping[str, Any]) -> tuple[Fact, ...]:
     )
 
 
-def _lines(table: Table) -> list[str]:
-    """Return the first rows of a table as aligned lines."""
+def table_lines(table: Table, most: int | None = _MOST_ROWS) -> list[str]:
+    """Return the first rows of a table as aligned lines.
+
+    Args:
+        table: the table.
+        most: how many rows; None for all.
+    """
     from rich.cells import cell_len  # the width on a terminal: wide characters take two columns
 
-    shown = [[_cut(printable(cell)) for cell in row] for row in (table.headers, *table.rows[:_MOST_ROWS])]
+    shown = [[_cut(printable(cell)) for cell in row] for row in (table.headers, *table.rows[:most])]
     widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(table.headers))]
     rows = [
         "".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
         for row in shown
     ]
-    more = len(table.rows) - _MOST_ROWS
+    more = 0 if most is None else len(table.rows) - most
     return [
         f"{table.title}:",
         *(row.rstrip() for row in rows),

@@ -7,6 +7,8 @@ _SOLVED = Selection(("tests/pipelines/choose/test_solve.py",), "holes or apart o
 _SWEPT = Selection(("tests/pipelines/choose/test_sweep.py",), "every_point or typical")
 _SIMULATED = Selection(("tests/pipelines/simulation/test_simulate.py",), "noise or any_units")
 _COMPARED = Selection(("tests/pipelines/compare/test_compare.py",), "noise or size or judged")
+_COLUMNS = Selection(("tests/pipelines/describe/test_columns.py",), "bounds or schema or texts")
+_SHOWN = Selection(("tests/pipelines/describe/test_shown.py",))
 _LEFT = Selection(("tests/pipelines/ledger/test_left.py",), "how_many_more")
 
 CHOSEN = (
@@ -89,5 +91,45 @@ CHOSEN = (
         "runs = _fitting(ledger, charge, *_spent(ledger)[:2])",
         "runs = _fitting(ledger, charge, 0.0, 0.0)",
         _LEFT,
+    ),
+    Mutant(
+        12,
+        "pipelines/describe/columns.py",
+        "the unit of privacy is left out of the job",
+        '**({} if unit is None else {"unit": unit})',
+        "**{}",
+        _COLUMNS,
+    ),
+    Mutant(
+        12,
+        "pipelines/describe/columns.py",
+        "whole numbers of 64 bits are more than an axis may have",
+        "bits = min(kind.bit_width, 62)",
+        "bits = kind.bit_width",
+        _COLUMNS,
+    ),
+    Mutant(
+        12,
+        "pipelines/describe/columns.py",
+        "texts are asked for without delta",
+        "if made is None or (made.needs_delta and not delta):",
+        "if made is None:",
+        _COLUMNS,
+    ),
+    Mutant(
+        12,
+        "pipelines/describe/shown.py",
+        "a quantile beyond all rows is shown as if it were known",
+        "if first == last or not (below or above):",
+        "if first is not None:",
+        _SHOWN,
+    ),
+    Mutant(
+        12,
+        "pipelines/describe/shown.py",
+        "millionths are shown for numbers",
+        "number(value / column.parts, 6)",
+        "number(value, 6)",
+        _SHOWN,
     ),
 )

@@ -1,0 +1,97 @@
+"""The command `shoal describe`."""
+
+import os
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.console.command import exit_codes, print_lines, tell, with_beam
+from pipelines.console.progress import Progress
+
+
+def describe(
+    rows: Annotated[str, typer.Argument(metavar="FILE", help="The input: a file, a folder or a glob.")],
+    beam_options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options of Beam, after --.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="The budget of all columns together.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The same. At 0 no text is described.")] = 1e-9,
+    unit: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that says whose row it is.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="Columns to describe; by default all.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Set a key of the job, such as privacy.ledger or run_id."
+        ),
+    ] = None,
+    runner: Annotated[
+        str, typer.Option(help="FnApiRunner, FlinkRunner, DataflowRunner or PrismRunner.")
+    ] = "FnApiRunner",
+    job: Annotated[
+        bool, typer.Option("--job", help="Print the job and stop. Reads no rows, spends nothing.")
+    ] = False,
+) -> None:
+    """Describe every column: nulls, quantiles, frequent values. Needs no bounds; one budget pays for all.
+
+    Spends the budget, and writes a release as `shoal run` does.
+    """
+    with exit_codes():
+        from pipelines.describe.columns import describe as describe_columns
+        from pipelines.job.job import check_raw
+
+        wanted = [] if columns is None else [name.strip() for name in columns.split(",")]
+        description = describe_columns(rows, epsilon, delta, unit, wanted, overrides or [])
+        checked = check_raw(dict(description.job))
+        if job:
+            print_lines(*_as_yaml(description.job))
+            return
+        with closing(Progress()) as progress:
+            release = _run(checked, runner, beam_options or [], progress)
+        if release is None:
+            print_lines(f"The job was submitted. The release will be in {checked.output}.")
+        else:
+            _show(description, release, checked.output)
+
+
+def _as_yaml(job: Any) -> list[str]:
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True  # a job file has none
+
+    text = yaml.dump(
+        job, Dumper=Plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
+    )
+    return str(text).splitlines()
+
+
+def _run(checked: Any, runner: str, beam_options: list[str], progress: Progress) -> Any:
+    """Run the job; return its release, or None where a cluster will write it."""
+    runs = with_beam(f"{__package__.rpartition('.')[0]}.run.run")
+
+    def on_stored() -> None:
+        progress.close()
+        tell(
+            f"Run {checked.run_id} was released before. This is its stored release: no row was read. To run "
+            "on new data, give another run_id: --set run_id=..."
+        )
+
+    return runs.run_job(checked, runner, beam_options, on_stored=on_stored, progress=progress)
+
+
+def _show(description: Any, release: Any, output: str) -> None:
+    from pipelines.describe.shown import show_description
+    from pipelines.joint_release import read_answer_rows
+    from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it
+    from pipelines.storage.locate import open_folder
+
+    with as_the_run_wrote_it(os.path.join(output, RELEASE)):
+        tables = read_answer_rows(open_folder(output), release)
+        lines = show_description(description, release, tables)
+    print_lines(*lines, "", os.path.join(output, RELEASE), os.path.join(output, REPORT))

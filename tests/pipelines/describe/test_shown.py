@@ -1,0 +1,72 @@
+"""What is known of a column is shown, and no more."""
+
+from typing import Any
+
+from pipelines.describe.columns import PROBABILITIES, Described, Description
+from pipelines.describe.shown import show_description
+
+PRIVACY = {"epsilon": 1.0, "delta": 0.0, "neighbors": "add_or_remove_one"}
+ACCURACY = {"failure": 0.1, "promises": {"rank_error": 1000, "typical_rank_error": 12.0}}
+
+
+def quantiles(
+    values: list, lows: list, highs: list, ends: tuple = (-100, 100), step: Any = 1
+) -> dict[str, Any]:
+    return {
+        "task": "quantiles",
+        "outcome": "released",
+        "domain": {"columns": ["a"], "lower": [ends[0]], "upper": [ends[1]], "step": step},
+        "accuracy": ACCURACY,
+        "privacy": PRIVACY,
+        "result": {"probabilities": PROBABILITIES, "values": values, "lows": lows, "highs": highs},
+    }
+
+
+def about_rows(shares: list[float | None]) -> dict[str, Any]:
+    count = {"measure": "count", "column": None, "value": 12_345, "error": 20.0}
+    means = [{"measure": "mean", "column": i, "value": x, "error": 0.01} for i, x in enumerate(shares)]
+    return {"task": "statistics", "privacy": PRIVACY, "result": {"groups": None, "values": [count, *means]}}
+
+
+def shown(columns: list[Described], answers: dict[str, Any], tables: dict[str, Any]) -> list[str]:
+    release = {"answers": answers, "privacy": {**PRIVACY, "epsilon": 2.0}}
+    return show_description(Description({}, columns, ["list (list)"]), release, tables)
+
+
+def test_a_quantile_whose_interval_is_open_shows_its_other_end():
+    values, lows, highs = [-90, 1, 2, 3, 4, 5, 6], [-100, 0, 1, 2, 3, -100, 5], [2, 3, 4, 5, 6, 100, 100]
+    answers = {"rows": about_rows([0.25]), "1-a": quantiles(values, lows, highs)}
+    lines = shown([Described("a", "int8", "1-a")], answers, {"rows": None, "1-a": None})
+    (row,) = (line.split("  ") for line in lines if line.startswith("a "))
+    assert [each.strip() for each in row if each] == [
+        *("a", "int8", "25%", "≤ 2", "1", "2", "3", "4", "?", "≥ 5"),
+    ]
+    assert lines[0] == "12,345 rows, with a standard error of 20."
+    assert "Not described: list (list)." in lines
+    assert "The standard error of a share of nulls is 1%." in lines
+    assert lines[-1] == "All columns together spent epsilon 2, delta 0, add_or_remove_one."
+
+
+def test_parts_of_one_and_dates_are_shown_in_their_units():
+    parts = [1_500_000 * i for i in range(7)]
+    days = [f"2020-01-0{i}" for i in range(1, 8)]
+    answers = {
+        "rows": about_rows([-0.001, None]),
+        "1-a": quantiles(parts, parts, parts, (-(10**9), 10**9)),
+        "2-b": quantiles(days, days, days, ("0001-01-01", "9999-12-30"), "1 day"),
+    }
+    columns = [Described("a", "double", "1-a", 10**6), Described("b", "date", "2-b")]
+    lines = shown(columns, answers, dict.fromkeys(answers))
+    (numbers,) = (line.split() for line in lines if line.startswith("a "))
+    (dates,) = (line.split() for line in lines if line.startswith("b "))
+    assert numbers == ["a", "double", "0%", "0", "1.5", "3", "4.5", "6", "7.5", "9"]
+    assert dates == ["b", "date", "?", *days]
+
+
+def test_the_most_frequent_values_are_shown():
+    answers = {"rows": about_rows([0.0, 0.0]), **{key: {"task": "statistics"} for key in ("1-a", "2-b")}}
+    table = {"a": [f"v{i}" for i in range(8)], "count": [1000 * i for i in range(8)]}
+    columns = [Described("a", "string", "1-a"), Described("b", "string", "2-b")]
+    lines = shown(columns, answers, {"rows": None, "1-a": table, "2-b": None})
+    assert any(line.endswith("v7 7,000, v6 6,000, v5 5,000, v4 4,000, v3 3,000 and 3 more") for line in lines)
+    assert any(line.endswith("no value was found") for line in lines)
