@@ -9,10 +9,11 @@ export PYTHONSAFEPATH := 1
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+RANGE := build/range
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test test-engines audit mutants gallery bench bench-start bench-one-cluster bench-pass bench-ordered \
+.PHONY: help install engines demo test test-engines test-range audit mutants gallery bench bench-start bench-one-cluster bench-pass bench-ordered \
 	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
 
 help: ## show this list
@@ -24,11 +25,11 @@ install: $(INSTALLED) ## set everything up in .venv, from the locks
 $(INSTALLED): requirements-dev.txt pyproject.toml
 	@if [ ! -x $(BIN)/python ]; then \
 		for python in $${PYTHON:-python3 python3.13 python3.12 python3.11}; do \
-			if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then \
 				"$$python" -m venv .venv && break || rm -rf .venv; \
 			fi; \
 		done; \
-		[ -x $(BIN)/python ] || { echo "Shoal needs Python 3.11 or later: make install PYTHON=/path/to/python" >&2; exit 1; }; \
+		[ -x $(BIN)/python ] || { echo "Shoal needs Python 3.11, 3.12 or 3.13: make install PYTHON=/path/to/python" >&2; exit 1; }; \
 	fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -48,6 +49,15 @@ test: install ## lint, types, import contracts, documentation, then the fast tes
 test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines
 	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 	$(BIN)/pytest -m "engine and not audit" tests/engines tests/deploy
+
+# LOCK=... picks what is installed, and PYTHON=... the interpreter: by default the oldest Beam, and Python of .venv.
+test-range: LOCK = requirements-oldest.txt
+test-range: install ## the tests of transforms, runs and calls, and of one run of every task, on the oldest Beam
+	rm -rf $(RANGE)
+	$(BIN)/uv venv --quiet --python $${PYTHON:-$(BIN)/python} $(RANGE)
+	VIRTUAL_ENV=$(RANGE) $(BIN)/uv pip install --quiet --require-hashes -r $(LOCK)
+	PYTHONPATH=$(CURDIR) $(RANGE)/bin/python -m pytest -m "not engine and not audit" tests/transforms tests/shoal \
+		tests/pipelines/run tests/pipelines/test_systems.py tests/engines/test_golden_embedded.py
 
 audit: install ## long statistical tests of privacy and accuracy
 	$(BIN)/pytest -m audit
@@ -123,6 +133,9 @@ format: install ## put the code in its canonical form
 lock: install ## rewrite the locks from pyproject.toml; LOCKFLAGS=--upgrade takes newer versions
 	$(COMPILE) --extra demo --extra gcp --extra s3 --extra azure --output-file requirements.txt > /dev/null
 	$(COMPILE) --extra demo --extra gcp --extra s3 --extra azure --extra dev --output-file requirements-dev.txt > /dev/null
+	cp requirements-dev.txt requirements-oldest.txt
+	echo "apache-beam==2.72.0" | $(COMPILE) - --extra demo --extra gcp --extra s3 --extra azure --extra dev \
+		--output-file requirements-oldest.txt > /dev/null
 
 clean: ## remove .venv and everything that was made
 	rm -rf .venv build demo-out bench-out *.egg-info .*_cache .hypothesis

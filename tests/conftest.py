@@ -145,6 +145,7 @@ SLOW = (
     "pipelines/test_statistics.py::test_a_pipeline_releases_what_memory_does*",
     "pipelines/test_statistics.py::test_quantiles_and_extremes_by_group*",
     "pipelines/test_statistics.py::test_sums_that_are_clamped_for_each_unit*",
+    "pipelines/test_systems.py*",
     "pipelines/test_table.py::test_a_foreign_file_is_not_taken_for_a_part*",
     "pipelines/test_table.py::test_a_part_of_another_job_is_not_taken*",
     "pipelines/test_table.py::test_another_random_row_of_a_unit_does_not_join_parts*",

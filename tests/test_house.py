@@ -41,7 +41,7 @@ def declared() -> list[str]:
     return [*project["dependencies"], *chosen]
 
 
-@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt", "requirements-oldest.txt"])
 def test_a_lock_holds_pinned_hashed_packages_and_nothing_else(lock: str) -> None:
     entry = r"[a-z0-9][a-z0-9.,\[\]-]*==[^\s/]+( ; [^/]+)? \\"
     line_of_a_lock = re.compile(entry + r"|    --hash=sha256:[0-9a-f]{64}( \\)?")
@@ -56,6 +56,17 @@ def test_every_declared_dependency_is_locked_in_both_locks() -> None:
     missing = [item for item in declared() if re.split(r"[^a-z0-9-]", item)[0] not in names]
     assert not missing
     assert runtime.items() <= dev.items(), "the tests would run other versions than a release"
+
+
+def test_locks_have_both_ends_of_the_range_of_beam() -> None:
+    """What `make test` and `make test-range` run on, and so what may be installed."""
+    (needed,) = (need for need in declared() if need.startswith("apache-beam"))
+    ends = [
+        next(tuple(map(int, re.findall(r"\d+", entry)[:2])) for entry in locked(lock) if "beam==" in entry)
+        for lock in ("requirements-oldest.txt", "requirements-dev.txt")
+    ]
+    (oldest, newest) = ends
+    assert needed == f"apache-beam>={oldest[0]}.{oldest[1]},<{newest[0]}.{newest[1] + 1}"
 
 
 def numpy_random(tree: ast.AST) -> list[tuple[int, str, bool]]:

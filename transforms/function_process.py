@@ -1,8 +1,8 @@
 """The process that runs an untrusted function. It sees no rows, and forks a child for each subsample.
 
-`transforms.run_function` starts it. It imports only the standard library, numpy, Arrow and the module of the
-function. Each request comes with a socket, over which the rows go directly from the requesting process to the
-child. So the memory of a child never contains anything of an earlier subsample.
+`transforms.run_function` starts it, on Linux alone. It imports only the standard library, numpy, Arrow and
+the module of the function. Each request comes with a socket, over which the rows go directly from the
+requesting process to the child. So the memory of a child never contains anything of an earlier subsample.
 """
 
 import contextlib
@@ -35,7 +35,6 @@ _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _FIXED = 0x10  # MAP_FIXED of <sys/mman.h>
 _JOB_MODULE = "job_function"  # no other module has this name
 _MOST_ERROR_BYTES = 1 << 14  # bytes of an error's text
-_LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None)
 _libc.mmap.restype = ctypes.c_void_p
 
@@ -79,8 +78,8 @@ def main(
     """
     if limits.sandbox:
         os.mkdir(home_in(folder))
-    if _LINUX:  # orphans of the import and of children become children of this process, which kills them
-        _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+    # Orphans of the import and of children become children of this process, which kills them.
+    _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     try:
         module, _, name = place.rpartition(":")
         own = import_module(module) if length is None else _run_text(module, _received(control, length))
@@ -116,7 +115,7 @@ def main(
             if not limits.sandbox:
                 remove(folder)
             return
-        _end_children([child])
+        _end_children(child)
         if not limits.sandbox:
             _renew(folder)  # before the next request, which it must not delay
         control.sendall(END)
@@ -151,8 +150,7 @@ def _run_child(
     """Send the answer and exit, whatever happens."""
     try:
         os.setsid()
-        if _LINUX:
-            _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if limits.sandbox:
             own_folder(folder, limits.memory)
             os.mkdir(home_in(folder))
@@ -201,7 +199,7 @@ def _limit(limits: Limits) -> None:
         (resource.RLIMIT_CORE, 0),  # a core file would hold rows
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, limits.memory),
-        (resource.RLIMIT_AS, _mapped() + limits.memory if _LINUX else resource.RLIM_INFINITY),
+        (resource.RLIMIT_AS, _mapped() + limits.memory),
     ):
         with contextlib.suppress(OSError, ValueError):  # where the hard limit is lower already
             resource.setrlimit(what, (most, most))
@@ -217,8 +215,6 @@ def _mapped() -> int:
 
 def _shared_memory() -> list[tuple[int, int]]:
     """Return address and size of each writable mapping that a child would share with this process."""
-    if not _LINUX:
-        return []
     with open("/proc/self/maps", encoding="ascii", errors="replace") as file:
         maps = [line.split()[:2] for line in file]
     ends = [[int(end, 16) for end in place.split("-")] for place, access in maps if access[1::2] == "ws"]
@@ -236,13 +232,12 @@ def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
         ctypes.memmove(start, content, size)
 
 
-def _end_children(started: Sequence[int]) -> None:
-    """Kill the started processes and all their descendants, so that none is left for the next subsample."""
-    for child in started:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
+def _end_children(child: int) -> None:
+    """Kill the started process and all of its descendants, so that none is left for the next subsample."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
     while True:
-        for pid in _children() if _LINUX else started:
+        for pid in _children():
             with contextlib.suppress(OSError):  # it has ended, or belongs to another user
                 os.kill(pid, signal.SIGKILL)
         try:

@@ -55,7 +55,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class FunctionError(ShoalError, ValueError):
-    """The function cannot be imported. No row was read."""
+    """The function cannot be imported, or cannot run on this machine. No row was read."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,17 @@ class FunctionRunner:
             only for made-up rows.
 
     Raises:
-        FunctionError: the function cannot be imported.
+        FunctionError: the function cannot be imported, or the machine is not Linux.
     """
 
     def __init__(self, function: Function, *, report_errors: bool = False) -> None:
         self.function, self._report_errors = function, report_errors
         self._control: socket.socket | None = None
+        if sys.platform != "linux":  # what limits, ends and clears processes is Linux's
+            raise FunctionError(
+                f"params.function runs in processes that need Linux, and this machine is {sys.platform}: "
+                "run the job on a machine or in a container with Linux. Its plan is the same anywhere."
+            )
         self._start()
 
     def run(self, rows: bytes) -> NDArray[np.int64] | None:

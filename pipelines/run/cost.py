@@ -85,8 +85,13 @@ def predict(
 
     Raises:
         JobError: there is no number of rows, or one below 1; or the job has several questions; or a run
-            fails.
+            fails; or the machine is not Linux.
     """
+    if sys.platform != "linux":
+        raise JobError(
+            f"shoal cost measures memory in /proc of Linux, and this machine is {sys.platform}: predict the "
+            "cost on a machine or in a container with Linux."
+        )
     if isinstance(job, QuestionsJob):
         raise JobError("shoal cost predicts the run of one question: give each question a job of its own.")
     if not rows or min(rows) < 1:
