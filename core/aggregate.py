@@ -73,8 +73,12 @@ class Counts:
         if records == len(keys):
             keys.sort()
             return cls._of_sorted(keys)
-        counts = np.concatenate([part.counts for part in filled])
-        if records <= _FEW * len(keys):  # sorting keys alone is several times as fast
+        return cls.weighted(keys, np.concatenate([part.counts for part in filled]))
+
+    @classmethod
+    def weighted(cls, keys: Ints, counts: Ints) -> "Counts":
+        """Add up the counts of each key; keys (n,) and positive counts (n,) in any order."""
+        if counts.sum() <= _FEW * len(keys):  # sorting keys alone is several times as fast
             return cls.of(np.repeat(keys, counts))
         order = np.argsort(keys, kind="stable")
         keys, counts = keys[order], counts[order]
@@ -104,6 +108,29 @@ class Counts:
         ends = np.searchsorted(shard[order], np.arange(shards + 1))
         parts = [slice(*ends[shard : shard + 2]) for shard in range(shards)]
         return [Counts(keys[part], counts[part]) for part in parts]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Sparse counts of several samples of the same records, which one pass makes.
+
+    Args:
+        samples: the counts of each sample; always as many.
+    """
+
+    samples: tuple[Counts, ...]
+
+    def __add__(self, other: "SideBySide") -> "SideBySide":
+        return SideBySide(tuple(a + b for a, b in zip(self.samples, other.samples, strict=True)))
+
+    def above(self, floor: int) -> "SideBySide":
+        """Clip the counts of every sample; see `Counts.above`."""
+        return SideBySide(tuple(counts.above(floor) for counts in self.samples))
+
+    def split(self, shards: int) -> list["SideBySide"]:
+        """Split the counts of every sample by key; see `Counts.split`."""
+        parts = [counts.split(shards) for counts in self.samples]
+        return [SideBySide(shard) for shard in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

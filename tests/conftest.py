@@ -14,6 +14,8 @@ SLOW = (
     "core/mechanisms/test_ordered_search.py::test_no_answers_lose_more_than_is_charged*",
     "core/mechanisms/test_ordered_search.py::test_probabilities_of_the_found_point_are_close_for_neighbors*",
     "core/mechanisms/test_splits.py::test_outcomes_of_neighbors_are_as_likely_as_charged*",
+    "core/one_cluster/practical/test_ball_cover.py::test_crowded_balls_are_those_of_all_balls*",
+    "core/one_cluster/practical/test_both_at_once.py::test_the_draws_are_those_of_two_passes*",
     "core/one_cluster/practical/test_guarantee.py::test_promise_holds*",
     "core/one_cluster/practical/test_method.py::test_a_small_planted_ball_is_found*",
     "core/one_cluster/practical/test_method.py::test_good_radius_costs_what_the_plan_charges*",

@@ -13,7 +13,7 @@ from core.k_cover.rounds import CountRows, CoverRound, Target
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.budget_split import BudgetSplit, Draws
 from core.one_cluster.practical.guarantee import guarantee, serves, smallest_target
-from core.one_cluster.practical.locate import FindRadius, FindRegion
+from core.one_cluster.practical.locate import FindRadius, FindRadiusAndRegion, FindRegion, PoissonSample
 from core.one_cluster.practical.method import PracticalRound, rounds_of, tightness
 from core.one_cluster.practical.refine import FitRadius
 from core.task import Accuracy, Method, Setting
@@ -90,9 +90,18 @@ class BallSearch:
             # itself, where the 1-cluster aims at least three noise scales lower. Aiming higher gains more
             # records than the larger number of candidate radii loses, so `missing` still holds.
             return replace(step, target=target, ratio=_RATIO)
+        if isinstance(step, FindRadiusAndRegion):
+            radius = replace(step.radius, sample=self._own(step.radius.sample))
+            return replace(
+                step, radius=radius, region=replace(step.region, sample=self._own(step.region.sample))
+            )
         if isinstance(step, FindRadius | FindRegion):
-            return replace(step, sample=replace(step.sample, tweak=step.sample.tweak + 2 * self.ball))
+            return replace(step, sample=self._own(step.sample))
         return step
+
+    def _own(self, sample: PoissonSample) -> PoissonSample:
+        """Return the sample that the ball has in place of another."""
+        return replace(sample, tweak=sample.tweak + 2 * self.ball)
 
 
 class Repeated(Method[KCover]):

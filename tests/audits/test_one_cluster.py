@@ -23,6 +23,7 @@ from core.one_cluster.practical.locate import Located, Scaled
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
 from core.secure_noise import SecureNoise
+from tests.core.one_cluster.practical.steps import steps
 
 pytestmark = pytest.mark.audit
 
@@ -69,7 +70,7 @@ def attack(
     grid = LINE if len(extra) == 1 else PLANE
     params = OneCluster(target=target, shares={share: 1e6})
     plan = ONE_CLUSTER.plan(grid, params, Budget(EPSILON, DELTA), Neighbors("add_or_remove_one"), bytes(16))
-    (step,) = [each for each in plan.rounds if each.name == name]
+    (step,) = [each for each in steps(plan) if each.name == name]
     points = np.tile(np.array(grid.extents) // 2, (40, 1))
     counts = []
     for database in (np.append(points, [extra], axis=0), points):

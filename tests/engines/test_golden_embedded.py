@@ -135,5 +135,5 @@ def test_the_golden_aggregates_are_not_trivial(data: Path) -> None:
     clipped, _ = in_memory(data / "1", "all_below_the_floor").aggregates
     assert not len(clipped.keys)
     cluster = in_memory(data / "1", "one_cluster")
-    assert len(cluster.aggregates) == 5
+    assert len(cluster.aggregates) == 4
     assert isinstance(cluster.state, Found)

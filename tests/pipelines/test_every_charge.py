@@ -40,6 +40,7 @@ _NOT_FOUND = "so few records hold no cluster, so that the round ends before this
 
 LESS: dict[str, tuple[float, str]] = {
     "FindRadius: level": (0.45, _LEVELS),
+    "FindRadiusAndRegion: level": (0.45, _LEVELS),
     "StablePoint: level": (0.45, _LEVELS),
     "CoverRound: level": (0.45, _LEVELS),
     "FindInSample: level, good_radius": (0.2, _LEVELS),

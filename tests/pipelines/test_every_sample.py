@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.aggregate import Sample
+from core.aggregate import Sample, SideBySide
 from core.rounds import Block
 from core.secure_noise import secret_salt
 from pipelines.job.job import check_job
@@ -47,22 +47,31 @@ def clumps(n: int) -> Block:
     return Block(points.astype(np.int64), np.arange(n, dtype=np.uint64) + (1 << 30))
 
 
+def by_sample(counted: Any) -> np.ndarray:
+    """Return how many records a round counted in each of its samples, which it draws from in this order."""
+    samples = counted.samples if isinstance(counted, SideBySide) else (counted,)
+    return np.array([sample.counts.sum() for sample in samples])
+
+
 @cache
 def kept(task: str, salt: bytes) -> dict[str, tuple[float, np.ndarray]]:
-    """Return by round the charged rate, and which of the records with ids 0, 1, ... it keeps."""
+    """Return by sample the charged rate, and which of the records with ids 0, 1, ... it keeps."""
     plan = plan_of(task, salt)
     data, state, found = [clumps(200_000)], plan.start, {}
     for number, step in enumerate(plan.rounds):
-        rates = {draw.rate for draw in step.draws()}
-        if min(rates) < 1:
+        rates = [draw.rate for draw in step.draws() if draw.rate < 1]
+        if rates:
             point = data[0].points[number // (len(plan.rounds) // 2) % 2][None, :]
-            nothing = step.summarize(Block(point[:0], np.zeros(0, dtype=np.uint64)), state)
+            nothing = by_sample(step.summarize(Block(point[:0], np.zeros(0, dtype=np.uint64)), state))
             here = [
-                step.summarize(Block(point, np.array([i], dtype=np.uint64)), state) != nothing
+                np.not_equal(
+                    by_sample(step.summarize(Block(point, np.array([i], dtype=np.uint64)), state)), nothing
+                )
                 for i in range(RECORDS)
             ]
-            (rate,) = rates
-            found[step.name] = rate, np.array(here)
+            for place, rate in enumerate(rates):
+                found[f"{step.name}, sample {place + 1}"] = rate, np.array(here)[:, place]
+            assert len(rates) == len(nothing)
         state = step.release(aggregate(step, data, state), state, SeededNoise(number, 0.0))
     return found
 
@@ -137,7 +146,7 @@ def test_every_run_has_a_salt_of_its_own(bench: Any, monkeypatch: pytest.MonkeyP
     salts = []
     for run_id in ("monday", "monday", "tuesday"):
         prepared = run.prepare_run(check_job(bench.changed({"run_id": run_id})))
-        steps = [getattr(step, "sample", None) for step in prepared.plan.rounds]
-        assert {step.salt for step in steps if step is not None} == {prepared.salt}
+        samples = [sample for step in prepared.plan.rounds for sample in getattr(step, "samples", ())]
+        assert {sample.salt for sample in samples} == {prepared.salt}
         salts.append(prepared.salt)
     assert len(set(salts)) == 3

@@ -20,11 +20,13 @@ import numpy as np
 import pytest
 
 from core.draws import Draw
+from core.k_cover.rounds import CoverRound
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.partition_selection import CountThreshold
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
+from core.one_cluster.practical.locate import FindRadiusAndRegion
 from core.policy import Partition
 from core.rounds import Block
 from tests.pipelines.every_plan import Setting, blocks, with_groups
@@ -87,12 +89,21 @@ def secret(setting: Setting, one: np.ndarray, other: np.ndarray) -> bool:
     return bool(setting.plan.policy.secrets.joins(one, one, other, other))
 
 
+def floor_of(step: Any) -> int:
+    """Return the clipping floor of a round: of its aggregate, or of what it counts in its release."""
+    while hasattr(step, "round_"):
+        step = step.round_
+    if isinstance(step, CoverRound):
+        step = step.search.step(step.target.each or 1)
+    return max(step.floor or 0, step.region.floor if isinstance(step, FindRadiusAndRegion) else 0)
+
+
 Databases = tuple[dict[Any, list[Block]], list[tuple[Any, Any]]]
 
 
 def neighbors(setting: Setting, shape: str) -> Databases:
     """Return databases by name, and the pairs of them that are neighbors."""
-    floor = max((step.floor or 0 for step in setting.plan.rounds), default=0)
+    floor = max(map(floor_of, setting.plan.rounds), default=0)
     if shape == "at_the_floor":  # where one record more shows a cell
         data = blocks(setting, "one_value", max(1, floor))
     else:

@@ -1,7 +1,7 @@
 """Overlapping balls at many radii, in two to six dimensions: any small ball lies in one of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -30,6 +30,9 @@ _ROUNDED = 16  # pitch from which on rounding to whole cells hardly changes the 
 _BITS = 63  # of a key
 _PAST = 8  # indices past the domain that keys have room for
 _WIDEST = 1 << 28  # cells along an axis, so that squared distances fit into int64; see `_pitches`
+_AT_ONCE = 1 << 14  # cells whose balls are numbered at once
+_BUCKETS = 18  # bits of a bucket's number
+_FACTOR = 0x9E3779B97F4A7C15  # odd, and without a pattern: the golden ratio of 2^64
 _EXACT = 1 << 50  # below this, floats of five times the squared radius are exact
 _BELOW = 1 - 2.0**-47  # floats of radii are off by less than this
 
@@ -203,12 +206,45 @@ class BallCover:
             level: of the balls.
             fine: ignored, because all rounds see the same balls.
         """
-        bits, found = self._index_bits(level), []
+        return [keys for _, keys in self._keyed(coordinates, level)]
+
+    def _keyed(self, coordinates: Ints, level: int) -> Iterator[tuple[NDArray[np.int32], Ints]]:
+        """Yield the balls that hold each record, in two parts, as pairs: numbers of records, and keys."""
+        bits = self._index_bits(level)
         for half in (0, 1):
             steps = [1 << (axis * bits) for axis in range(self.dimension)]
-            _, keys = self.members(coordinates, level, half, [-self.around(level)] * self.dimension, steps)
-            found.append(keys | (half << (self.dimension * bits)))
-        return found
+            first = [-self.around(level)] * self.dimension
+            rows, keys = self.members(coordinates, level, half, first, steps)
+            yield rows, keys | (half << (self.dimension * bits))
+
+    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
+        """Return by how much the count of each ball of a level exceeds a floor, for those that exceed it.
+
+        It is exactly what `keys` of the records, counted and clipped at the floor, would give. Most balls
+        hold few records, and are passed over: balls share buckets, and no ball has more records than its
+        bucket. So only balls of buckets above the floor are counted by themselves.
+
+        Args:
+            aggregate: what `tally` counted.
+            level: of the balls.
+            floor: clipping floor, at least 0.
+        """
+        buckets = np.zeros(1 << _BUCKETS, dtype=np.int64)
+        for _, counts, bucket in self._bucketed(aggregate, level):
+            np.add.at(buckets, bucket, counts)
+        full, found = buckets > floor, []
+        for keys, counts, bucket in self._bucketed(aggregate, level):
+            kept = full[bucket]
+            found.append(Counts.weighted(keys[kept], counts[kept]))
+        return Counts.merged(found).above(floor)
+
+    def _bucketed(self, aggregate: Counts, level: int) -> Iterator[tuple[Ints, Ints, NDArray[np.uint64]]]:
+        """Yield the balls that hold a cell, in parts: keys, the counts of their cells, and buckets."""
+        for start in range(0, max(1, len(aggregate)), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            for rows, keys in self._keyed(self.cells(aggregate.keys[part]), level):
+                mixed = keys.astype(np.uint64) * np.uint64(_FACTOR)
+                yield keys, aggregate.counts[part][rows], mixed >> np.uint64(64 - _BUCKETS)
 
     def members(
         self, cells: Ints, level: int, half: int, first: Sequence[int], steps: Sequence[int]

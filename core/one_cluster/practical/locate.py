@@ -1,4 +1,4 @@
-"""The first two rounds of the practical 1-cluster: a size of regions, and a region of that size."""
+"""The first rounds of the practical 1-cluster: a size of regions, and a region of that size."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -6,13 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts
+from core.aggregate import Counts, SideBySide
 from core.domain import Points
 from core.draws import Draw
 from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.one_cluster.found import NotFound
+from core.one_cluster.practical.ball_cover import BallCover
 from core.one_cluster.practical.regions import Regions
 from core.rounds import Block
 from core.sampling import poisson_sample
@@ -165,6 +166,64 @@ class FindRegion:
             return NotFound()
         corner = self.regions.corner(chosen, state.level)
         return Located(*self.regions.ball(state.level, corner), state.level, corner)
+
+
+@dataclass(frozen=True)
+class FindRadiusAndRegion:
+    """Choose a level, and then one ball of that level, from one pass over the records.
+
+    `FindRadius` needs the cells of its sample alone, and `FindRegion` the balls about the cells of its own
+    sample. The balls depend on the chosen level, but the cells do not. So one pass counts the cells of both
+    samples, and the private stage counts the balls of the level once it has been chosen.
+
+    Sensitivity. The draws are those of the two rounds, on the same scores: `BallCover.crowded` gives what
+    `FindRegion.summarize` would give in a pass of its own, clipped at its floor. So a record moves the scores
+    of each draw as it does there. The samples are independent, as there, because their tweaks differ, and
+    each draw is charged at the rate of its own sample. The second draw may depend on the first, whose answer
+    is as good as public: that is adaptive composition. Each draw is made once, as where there are two rounds.
+
+    Where both samples have all records, their cells are counted once.
+
+    Args:
+        radius: chooses the level, from unclipped cells.
+        region: chooses the ball.
+    """
+
+    radius: FindRadius
+    region: FindRegion
+    name: str = "good_radius_and_center"
+    floor: int = 0  # cells are large and sparse: merged in shards, none of them clipped
+    purpose: ClassVar[str] = "how wide a ball must be to hold the target, and which one holds the most"
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return *self.radius.draws(), *self.region.draws()
+
+    @property
+    def samples(self) -> tuple[PoissonSample, ...]:
+        """The samples whose cells are counted: that of the level, and that of the ball unless it is equal."""
+        both = self.radius.sample, self.region.sample
+        return both[:1] if all(sample.rate >= 1 for sample in both) else both
+
+    def summarize(self, block: Block, state: None) -> SideBySide:
+        """Count the records of every cell, in each sample."""
+        return SideBySide(tuple(self._cover.tally(sample.of(block)) for sample in self.samples))
+
+    def release(self, aggregate: SideBySide, state: None, noise: Noise) -> Located | NotFound:
+        """Release a ball whose level is just large enough to hold the target."""
+        cells = aggregate.samples
+        scaled = self.radius.release(cells[0], None, noise)
+        if isinstance(scaled, NotFound):
+            return scaled
+        balls = self._cover.crowded(cells[-1], scaled.level, self.region.floor)
+        return self.region.release(balls, scaled, noise)
+
+    @property
+    def _cover(self) -> BallCover:
+        cover = self.radius.regions
+        if not isinstance(cover, BallCover):
+            raise TypeError("boxes are counted in two passes, because their cells would be too many to hold")
+        return cover
 
 
 def certified_factor(regions: Regions | None, level: int, radius: int) -> float | None:

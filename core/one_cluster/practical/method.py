@@ -20,7 +20,7 @@ from core.one_cluster.practical.budget_split import (
 )
 from core.one_cluster.practical.guarantee import Guarantee, guarantee, serves, smallest_target, tuned
 from core.one_cluster.practical.lattice import CountBall, FitBall
-from core.one_cluster.practical.locate import FindRadius, FindRegion, PoissonSample
+from core.one_cluster.practical.locate import FindRadius, FindRadiusAndRegion, FindRegion, PoissonSample
 from core.one_cluster.practical.refine import FitRadius, MoveToMean
 from core.task import Accuracy, Method
 from core.tightness import Tightness
@@ -28,7 +28,7 @@ from core.tightness import Tightness
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-PracticalRound = FindRadius | FindRegion | MoveToMean | FitRadius | FitBall | CountBall
+PracticalRound = FindRadius | FindRegion | FindRadiusAndRegion | MoveToMean | FitRadius | FitBall | CountBall
 
 _UNKNOWN = Guarantee(
     level_target=1, region_floor=0, target=1, missing=0, found=False, count_error=0, excess=0
@@ -39,13 +39,13 @@ _UNKNOWN = Guarantee(
 def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[PracticalRound, ...]:
     """Return the rounds, with their draws and the thresholds of `holds`."""
     regions, salt = split.regions, split.setting.salt
+    balls = isinstance(regions, BallCover)
     radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
     center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
-    level_floor = 0 if isinstance(regions, BallCover) else split.floor(RADIUS_SAMPLE)
-    located = (
-        FindRadius(regions, radius_sample, level_floor, holds.level_target, draws.level),
-        FindRegion(regions, center_sample, holds.region_floor, draws.region),
-    )
+    level_floor = 0 if balls else split.floor(RADIUS_SAMPLE)
+    radius = FindRadius(regions, radius_sample, level_floor, holds.level_target, draws.level)
+    region = FindRegion(regions, center_sample, holds.region_floor, draws.region)
+    located = (FindRadiusAndRegion(radius, region),) if balls else (radius, region)
     if isinstance(draws.fit, Exponential):
         fit = FitBall(regions, holds.target, holds.penalty, draws.fit)
         return *located, fit, CountBall(draws.count, holds.excess, regions if holds.certifies else None)

@@ -43,6 +43,15 @@ ACCOUNTANTS = Selection(
 FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "full")
 """Largest counts of balls against those of counting every ball."""
 
+CROWDED = Selection(
+    (
+        "tests/core/one_cluster/practical/test_both_at_once.py",
+        "tests/core/one_cluster/practical/test_ball_cover.py",
+    ),
+    "two_passes or crowd or charged_for",
+)
+"""Level and ball from one pass against those of two passes, and crowded balls against counting every ball."""
+
 WORST_DATA = Selection(("tests/core/one_cluster/practical/test_guarantee.py",), "worst_data or floor")
 """The floor of the choice of a region: its scores, and whether some region exceeds it on the worst data."""
 

@@ -101,12 +101,12 @@ def test_nothing_of_the_rows_leaves_but_the_release(bench, caplog, capfd):
 
 
 def test_errors_of_rounds_are_not_quoted(bench, monkeypatch):
-    from core.one_cluster.practical.locate import FindRadius
+    from core.one_cluster.practical.locate import FindRadiusAndRegion
 
     def fail(self, block, state):
         raise RuntimeError(f"secret row {block.points[0]}")
 
-    monkeypatch.setattr(FindRadius, "summarize", fail)
+    monkeypatch.setattr(FindRadiusAndRegion, "summarize", fail)
     result = bench.run({}, "--", "--direct_running_mode=in_memory")
     assert result.exit_code == 1
     assert "secret" not in result.output

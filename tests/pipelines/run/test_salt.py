@@ -19,7 +19,7 @@ import core
 import pipelines
 import transforms
 from core.interior_point.rounds import FindInSample
-from core.one_cluster.practical.locate import FindRadius
+from core.one_cluster.practical.locate import FindRadiusAndRegion
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, create_ledger
 from pipelines.run import run as runs
@@ -126,11 +126,12 @@ def test_the_salt_of_a_run_that_fails_reaches_no_output_and_a_retry_has_another(
     """The step that fails says all it knows."""
     text = {"run_id": "monday", **UNIT}
 
-    def fail(self: FindRadius, block: Any, state: None) -> Any:
-        raise RuntimeError(f"{self!r} {self.sample.salt!r} {self.sample.salt.hex()}")
+    def fail(self: FindRadiusAndRegion, block: Any, state: None) -> Any:
+        salt = self.samples[0].salt
+        raise RuntimeError(f"{self!r} {salt!r} {salt.hex()}")
 
     with monkeypatch.context() as broken, caplog.at_level(logging.DEBUG):
-        broken.setattr(FindRadius, "summarize", fail)
+        broken.setattr(FindRadiusAndRegion, "summarize", fail)
         result = bench.run(text, "--json-logs", "--", "--direct_running_mode=in_memory")
     assert result.exit_code == 1
     assert not any(trace in shown(result.output + caplog.text, bench.folder) for trace in traces(salts[0]))

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from core.aggregate import Counts
 from core.domain import Ball, Grid
+from core.one_cluster.practical import ball_cover
 from core.one_cluster.practical.ball_cover import DIMENSIONS, BallCover
 
 
@@ -176,3 +178,26 @@ def test_the_largest_domain_is_served(d):
         center, radius = balls.ball(level, balls.corner(int(keys[0]), level))
         assert radius > 0
         assert (center >= 0).all()
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("floor", [0, 2, 40])
+def test_crowded_balls_are_those_of_all_balls(d, floor, monkeypatch):
+    """Of every level, from the cells alone: what counting every ball of every record gives."""
+    monkeypatch.setattr(ball_cover, "_AT_ONCE", 50)  # so that balls have cells of several parts
+    balls, rng = cover(d), np.random.default_rng(d)
+    where = np.concatenate([points(balls), 2000 + rng.integers(-9, 10, (90, d)), np.full((30, d), 2000)])
+    cells = balls.tally(where)
+    assert (cells.counts > 1).any() and len(cells) > 50
+    seen = 0
+    for level in balls.levels:
+        all_balls = Counts.of(keys_of(balls, where, level)).above(floor)
+        assert balls.crowded(cells, level, floor) == all_balls
+        seen += len(all_balls) > 1
+    assert seen > 3
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_no_cells_crowd_no_ball(d):
+    balls = cover(d)
+    assert len(balls.crowded(balls.tally(points(balls)[:0]), balls.levels[-1], 0)) == 0

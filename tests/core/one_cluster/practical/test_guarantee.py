@@ -11,6 +11,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.locate import Located, Scaled, certified_factor
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import run_in_memory, total_in_memory
+from tests.core.one_cluster.practical.steps import steps
 from tests.core.one_cluster.practical.test_method import (
     BUDGET,
     ONE,
@@ -59,14 +60,14 @@ def test_promise_holds(d, t, runs):
 
 def test_a_certified_radius_is_that_of_the_next_finer_level():
     """No ball of the target is smaller than what a region of the next finer level is sure to hold."""
-    regions = plan_for(unit_cube(2), ONE).rounds[0].regions
+    regions = steps(plan_for(unit_cube(2), ONE))[0].regions
     for level in regions.levels[1:]:
         factor = certified_factor(regions, level, regions.radius(level))
         assert factor == pytest.approx(regions.radius(level) / regions.holds(level - 1))
         assert factor <= regions.factor or regions.radius(level) <= regions.resolution
     assert certified_factor(regions, regions.bottom, 5) is None
     assert certified_factor(None, 5, 5) is None
-    assert certified_factor(plan_for(unit_cube(9), ONE).rounds[0].regions, 5, 5) is None
+    assert certified_factor(steps(plan_for(unit_cube(9), ONE))[0].regions, 5, 5) is None
     assert certified_factor(regions, 10, 1) == 1
 
 
@@ -132,8 +133,9 @@ def test_some_region_is_chosen_on_the_worst_data(d, t, failure):
     All levels but one show this place as their fullest region, and it is the only region above the floor.
     The bound is used: on the worst of these data, none is chosen with a good part of what is allowed.
     """
-    rounds = ONE_CLUSTER.plan(unit_cube(d), OneCluster(t, failure=failure), BUDGET, ONE, SALT).rounds
-    level, region = rounds[0], rounds[1]
+    level, region, *_ = steps(
+        ONE_CLUSTER.plan(unit_cube(d), OneCluster(t, failure=failure), BUDGET, ONE, SALT)
+    )
     assert region.floor > t / 16
     lacking = np.arange(0, level.target // 2)
     weight = (len(level.regions.levels) - 1) * np.exp(-lacking / level.level.scale)
@@ -145,8 +147,7 @@ def test_some_region_is_chosen_on_the_worst_data(d, t, failure):
 
 def test_no_region_at_or_below_the_floor_is_chosen():
     """However many there are: the regions about 59 places compete with those about one that holds more."""
-    rounds = plan_for(unit_cube(1), ONE, target=800).rounds
-    round_ = rounds[1]
+    round_ = steps(plan_for(unit_cube(1), ONE, target=800))[1]
     level = next(i for i in round_.regions.levels if round_.regions.radius(i) >= 8)
     points = np.repeat(np.arange(1, 61) * 1000, round_.floor)[:, None]
     state, noise = Scaled(level), SeededNoise(1)
@@ -165,8 +166,8 @@ def test_what_a_promise_owes_to_the_fineness_of_the_grid():
     steps = (2.0**-10, 2.0**-16, 2.0**-22)
     plans = [ONE_CLUSTER.plan(unit_cube(2, step), OneCluster(1500), BUDGET, ONE, SALT) for step in steps]
     missing = [plan.promises["missing"] for plan in plans]
-    levels = [len(plan.rounds[0].regions.levels) for plan in plans]
-    scale = plans[0].rounds[0].level.scale
+    levels = [len(steps(plan)[0].regions.levels) for plan in plans]
+    scale = steps(plans[0])[0].level.scale
     assert missing == sorted(missing)
     # Twice: for the level that is too coarse, and for the level that is too fine.
     assert missing[-1] - missing[0] <= 2 * scale * math.log(levels[-1] / levels[0]) + 3
@@ -175,7 +176,7 @@ def test_what_a_promise_owes_to_the_fineness_of_the_grid():
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_scores_above_the_floor_depend_on_their_own_counts(d):
     """One record more raises the scores of at most `most_keys` regions, each by 1, and changes no other."""
-    round_ = plan_for(unit_cube(d), ONE, target=800).rounds[1]
+    round_ = steps(plan_for(unit_cube(d), ONE, target=800))[1]
     level = next(i for i in round_.regions.levels if round_.regions.radius(i) >= 8)
     two = np.repeat(np.array([[1000] * d, [60_000] * d]), [round_.floor + 300, round_.floor + 100], axis=0)
 

@@ -17,6 +17,7 @@ from core.one_cluster.practical.regions import regions_of
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
 from tests.core.exact import fits
+from tests.core.one_cluster.practical.steps import steps
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -97,7 +98,7 @@ def test_some_ball_contains_the_whole_box(d, level):
 def test_the_ball_costs_what_the_plan_charges(relation, d):
     """An added record raises scores by 0 or 1, up to the target; the range of 1 is met."""
     plan = plan_for(d, relation)
-    fit = plan.rounds[2]
+    fit = steps(plan)[2]
     assert isinstance(fit, FitBall)
     where, points = located(d, 8, 300), records(d, 8, 300)
     seen = set()
@@ -117,7 +118,7 @@ def test_the_ball_costs_what_the_plan_charges(relation, d):
 
 def test_balls_are_drawn_with_their_weights():
     """600 draws over the radii about one point; power over 0.999 against halved noise, seen at the end."""
-    fit = plan_for(1).rounds[2]
+    fit = steps(plan_for(1))[2]
     where = located(1, 2, 300)
     points = np.repeat([[301], [302], [303]], [20, 5, 5], axis=0)
     candidates = Candidates(fit.regions, 2)
@@ -143,7 +144,7 @@ def test_balls_are_drawn_with_their_weights():
 @pytest.mark.parametrize("d", [1, 2])
 def test_the_count_is_of_the_released_ball(d):
     plan = plan_for(d)
-    count = plan.rounds[3]
+    count = steps(plan)[3]
     assert isinstance(count, CountBall)
     points = records(d, 8, 300)
     ball = Placed(np.full(d, 400), 90, 8)
@@ -156,7 +157,7 @@ def test_the_count_is_of_the_released_ball(d):
 
 
 def test_nothing_found_stays_nothing():
-    for step in plan_for(2).rounds[2:]:
+    for step in steps(plan_for(2))[2:]:
         tally = step.summarize(block([[1, 2]]), NotFound())
         assert tally == Tally(np.zeros(1, dtype=np.int64))
         assert step.release(tally, NotFound(), RecordingNoise(SeededNoise(0))) == NotFound()
@@ -180,7 +181,7 @@ def test_the_largest_domain_is_served(d):
 
 def test_a_lattice_is_used_where_noise_is_large():
     names = [step.name for step in plan_for(2, target=399).rounds]
-    assert names == ["good_radius", "good_center", "fit_ball", "count"]
+    assert names == ["good_radius_and_center", "fit_ball", "count"]
     assert "average_1" in [step.name for step in plan_for(2, target=400).rounds]
     assert "fit_ball" in [step.name for step in plan_for(2, RELATIONS[1], target=799).rounds]
     assert "average_1" in [step.name for step in plan_for(3, target=100).rounds]
@@ -189,7 +190,7 @@ def test_a_lattice_is_used_where_noise_is_large():
 def test_a_lattice_promises_no_more_than_it_keeps():
     """Of 40 runs, none misses more records than the bound, which fails with probability 1e-6."""
     plan = plan_for(2, Neighbors("replace_one"), target=790)
-    fit, rng = plan.rounds[2], np.random.default_rng(0)
+    fit, rng = steps(plan)[2], np.random.default_rng(0)
     where, points = located(2, 8, 300), 300 + rng.integers(0, side_of(2, 8), (790, 2))
     tally = fit.summarize(block(points), where)
     bound = fit.penalty * len(Candidates(fit.regions, 8).radii) + fit.ball.scale * math.log(1e4 / (1e-6 / 40))
