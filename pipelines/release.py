@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -85,7 +86,13 @@ def draft_release(job: Job, plan: Plan) -> dict[str, Any]:
 def software() -> dict[str, str]:
     """Return the versions of what computes a release."""
     packages = (_PACKAGES | {"numpy": "numpy"}).items()
-    return {**{name: version(package) for name, package in packages}, "python": platform.python_version()}
+    return {**{name: _version(package) for name, package in packages}, "python": platform.python_version()}
+
+
+@cache
+def _version(package: str) -> str:
+    """Return the version of an installed package. Its metadata are read once in a process."""
+    return version(package)
 
 
 def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | Checked, grid: Grid) -> None:

@@ -17,6 +17,7 @@ from core.rounds import Examination
 from transforms.plain_errors import plain_errors
 from transforms.records import check_marks
 from transforms.spill import Spill
+from transforms.spread import Keyed
 
 _MERGING = "Merging"
 """What the steps between workers and the private stage are called where they fail."""
@@ -26,9 +27,6 @@ _EXAMINING = "Examining"
 
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
-
-Keyed = tuple[int, Any]
-"""A key and an element."""
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,13 @@ import ctypes
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from apache_beam.typehints.decorators import no_annotations
 from numpy.typing import NDArray
 
 from core.domain import Grid
@@ -22,6 +24,7 @@ from transforms.plain_errors import plain_errors
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_batches import first_rows
 from transforms.read_prepared import read_prepared
+from transforms.spread import Keyed, Spread
 
 _BLOCK_VALUES = 1 << 18
 """Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
@@ -152,10 +155,22 @@ class ReadBlocks(beam.PTransform):
         """Return one `Descriptor` per row group, at least one per file, spread over the workers."""
         return (
             pipeline
-            | "Files" >> beam.Create(self.source.files, reshuffle=False)
-            | "RowGroups" >> beam.FlatMap(list_row_groups)
-            | "Spread" >> beam.Reshuffle()
+            | "Start" >> beam.Impulse()
+            | "RowGroups" >> beam.FlatMap(_numbered, self.source.files).with_output_types(Keyed)
+            | "Spread" >> Spread()
+            | "Descriptor" >> beam.FlatMap(_descriptor).with_output_types(Descriptor)
         )
+
+
+@no_annotations
+def _numbered(_: bytes, files: Sequence[File]) -> Iterator[Keyed]:
+    """Return the descriptors of all files, each with its number."""
+    return enumerate(chain.from_iterable(map(list_row_groups, files)))
+
+
+@no_annotations
+def _descriptor(numbered: Keyed) -> list[Descriptor]:
+    return [numbered[1]]
 
 
 def list_row_groups(file: File) -> list[Descriptor]:

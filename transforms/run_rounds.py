@@ -26,10 +26,11 @@ from core.rounds import (
 )
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
-from transforms.merge_aggregates import Keyed, Made, Merge, MergeAndExamine, Sum
+from transforms.merge_aggregates import Made, Merge, MergeAndExamine, Sum
 from transforms.plain_errors import RoundError, plain_errors
 from transforms.records import Drawn, OneQuestion, Records, RecordsOfQuestions, check_marks
 from transforms.spill import Spill
+from transforms.spread import Keyed, Spread
 
 SHARDS = 16
 """Number of shards in which a large sparse aggregate is merged."""
@@ -283,7 +284,7 @@ class RunPass(beam.PTransform):
         if not draws:
             return passed
         fetch = beam.Map(_fetched, self.spill)
-        return passed | "Keep" >> _Keep() | "Fetch" >> fetch.with_output_types(Keyed)
+        return passed | "Keep" >> Spread() | "Fetch" >> fetch.with_output_types(Keyed)
 
     def _merge(self) -> beam.PTransform:
         for number, step in self.steps.items():
@@ -291,14 +292,6 @@ class RunPass(beam.PTransform):
             if examination is not None and not step.look:  # it is alone
                 return MergeAndExamine(number, examination)
         return Merge({number: step.round_.floor for number, step in self.steps.items()}, self.shards)
-
-
-class _Keep(beam.Reshuffle):
-    """A Reshuffle of few keyed elements, in few steps. Runners that have one of their own use that."""
-
-    def expand(self, pcoll: beam.pvalue.PValue) -> beam.PCollection:
-        ungroup = beam.FlatMap(lambda grouped: [(grouped[0], value) for value in grouped[1]])
-        return pcoll | "Group" >> beam.GroupByKey() | "Value" >> ungroup.with_output_types(Keyed)
 
 
 @no_annotations

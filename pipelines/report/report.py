@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -138,6 +139,7 @@ def _keys(release: Mapping[str, Any]) -> list[str]:
     return list(map(str, release["group_by"]["columns"]))
 
 
+@cache
 def _environment() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # only a report needs it
 

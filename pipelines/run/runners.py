@@ -4,7 +4,9 @@ import io
 import os
 import re
 import shutil
+import weakref
 from collections.abc import Sequence
+from types import MethodType
 from typing import Any
 
 import apache_beam as beam
@@ -18,7 +20,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.options.pipeline_options_context import scoped_pipeline_options
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
-from apache_beam.transforms import core
+from apache_beam.transforms import core, userstate
 
 from pipelines.console.quiet import quiet, stderr_in
 from pipelines.errors import JobError
@@ -77,7 +79,29 @@ def _remember_signatures() -> None:
     core.get_function_args_defaults = remembered
 
 
+def _remember_states() -> None:
+    """Make Beam look for state and timers once for each kind of step in a process.
+
+    It looks at all methods of a step six times while the step is built and started: those of its kind, and
+    methods of other objects that it was given, which are looked at each time.
+    """
+    find = userstate.get_dofn_specs
+    known = weakref.WeakKeyDictionary[type[beam.DoFn], tuple[set[Any], set[Any]]]()
+
+    def remembered(dofn: beam.DoFn) -> tuple[set[Any], set[Any]]:
+        if any(isinstance(value, MethodType) for value in vars(dofn).values()):
+            return find(dofn)
+        kind = type(dofn)
+        if kind not in known:
+            known[kind] = find(dofn)
+        states, timers = known[kind]
+        return set(states), set(timers)
+
+    userstate.get_dofn_specs = remembered
+
+
 _remember_signatures()
+_remember_states()
 
 
 def make_options(runner: str, job: Job | QuestionsJob, extra: Sequence[str]) -> PipelineOptions:

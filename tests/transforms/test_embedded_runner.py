@@ -10,6 +10,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
+from apache_beam.runners.portability.fn_api_runner.fn_runner import BundleManager
 from apache_beam.runners.worker.data_plane import PeriodicThread
 
 from transforms.embedded_runner import EmbeddedRunner
@@ -59,6 +60,34 @@ def test_no_other_thread_flushes_what_one_writes(tmp_path: Path, monkeypatch: py
     assert set(run(EmbeddedRunner(), tmp_path / "ours", watch)) == {"False"}
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     assert set(run(FnApiRunner(), tmp_path / "theirs", watch)) == {"True"}
+
+
+def test_threads_need_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_handlers, "GrpcServer", None)
+    assert run(EmbeddedRunner(), tmp_path / "read", lambda number: [(number % 2, number)]) == list("0123")
+
+
+def test_bundles_of_a_stage_have_different_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while another pipeline of this process begins a bundle between any two of them."""
+    begin, push = BundleManager.process_bundle, worker_handlers.EmbeddedWorkerHandler.push
+    workers: dict[str, list[str]] = {}
+
+    def beside_another(self: BundleManager, *args: Any) -> Any:
+        with BundleManager._lock:
+            BundleManager._uid_counter += 1
+        return begin(self, *args)
+
+    def noted(self: worker_handlers.EmbeddedWorkerHandler, request: Any) -> Any:
+        if request.WhichOneof("request") == "process_bundle":
+            stage = request.process_bundle.process_bundle_descriptor_id
+            workers.setdefault(stage, []).append(self.worker_id)
+        return push(self, request)
+
+    monkeypatch.setattr(BundleManager, "process_bundle", beside_another)
+    monkeypatch.setattr(worker_handlers.EmbeddedWorkerHandler, "push", noted)
+    assert run(EmbeddedRunner(), tmp_path / "read", lambda number: [(number % 2, number)]) == list("0123")
+    assert max(map(len, workers.values())) == THREADS["direct_num_workers"]
+    assert all(len(set(each)) == len(each) for each in workers.values())
 
 
 class NoteBundles(beam.DoFn):

@@ -67,7 +67,7 @@ STRANDS = (
         12,
         _ROUNDS,
         "noise is drawn again for every consumer",
-        'return passed | "Keep" >> _Keep() | "Fetch"',
+        'return passed | "Keep" >> Spread() | "Fetch"',
         'return passed | "Fetch"',
         _STRANDS,
     ),

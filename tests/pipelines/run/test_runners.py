@@ -13,8 +13,8 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     WorkerOptions,
 )
-from apache_beam.transforms import core
-from apache_beam.transforms.userstate import CombiningValueStateSpec, get_dofn_specs
+from apache_beam.transforms import core, userstate
+from apache_beam.transforms.userstate import CombiningValueStateSpec
 
 from pipelines.errors import JobError
 from pipelines.job.job import Job, check_job
@@ -135,8 +135,12 @@ class _Counting(beam.DoFn):
 def test_what_beam_remembers_of_methods_is_what_it_would_find(times: int) -> None:
     """Also of a step that has state, and of a function in a step of a known kind."""
     for _ in range(times):
-        assert get_dofn_specs(_Counting()) == ({_Counting.COUNT}, set())
-        assert get_dofn_specs(beam.DoFn()) == (set(), set())
+        assert userstate.get_dofn_specs(_Counting()) == ({_Counting.COUNT}, set())
+        assert userstate.get_dofn_specs(beam.DoFn()) == (set(), set())
+        userstate.get_dofn_specs(beam.DoFn())[0].add("of a caller")
+        given = beam.DoFn()
+        given.process = _Counting().process
+        assert userstate.get_dofn_specs(given) == ({_Counting.COUNT}, set())
         assert core.get_function_args_defaults(_Counting().process)[0] == ["element", "count"]
         for names in (["a", "b"], ["c"]):
             function = eval(f"lambda {', '.join(names)}: 0")
