@@ -340,8 +340,8 @@ NOISE = (
         12,
         _COVER_OF_BALLS,
         "two balls share a key",
-        "found.append(keys | (half << (self.dimension * bits)))",
-        "found.append(keys)",
+        "yield rows, keys | (half << (self.dimension * bits))",
+        "yield rows, keys",
         spent("one_cluster"),
     ),
     Mutant(
