@@ -56,6 +56,7 @@ test-range: install ## the tests of transforms, runs and calls, and of one run o
 	rm -rf $(RANGE)
 	$(BIN)/uv venv --quiet --python $${PYTHON:-$(BIN)/python} $(RANGE)
 	VIRTUAL_ENV=$(RANGE) $(BIN)/uv pip install --quiet --require-hashes -r $(LOCK)
+	VIRTUAL_ENV=$(RANGE) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	PYTHONPATH=$(CURDIR) $(RANGE)/bin/python -m pytest -m "not engine and not audit" tests/transforms tests/shoal \
 		tests/pipelines/run tests/pipelines/test_systems.py tests/engines/test_golden_embedded.py
 
