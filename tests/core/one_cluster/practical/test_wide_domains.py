@@ -31,9 +31,9 @@ WIDE = [
 
 
 def first_round(grid):
-    """Return the round that chooses a level, of a plan without sampling."""
+    """Return what chooses a level, of a plan without sampling."""
     params, one = OneCluster(2000, 0.05, "practical", None), Neighbors("add_or_remove_one")
-    return Practical(Setting(grid, params, Budget(1.0, 1e-6), one, b"a salt of 16 byt")).rounds(1.0)[0]
+    return Practical(Setting(grid, params, Budget(1.0, 1e-6), one, b"a salt of 16 byt")).rounds(1.0)[0].radius
 
 
 def beside_the_border(reach, d):
