@@ -163,8 +163,8 @@ def test_no_region_at_or_below_the_floor_is_chosen():
 
 def test_what_a_promise_owes_to_the_fineness_of_the_grid():
     """A finer grid has more levels, and far more regions. Only the number of levels lowers the promise."""
-    steps = (2.0**-10, 2.0**-16, 2.0**-22)
-    plans = [ONE_CLUSTER.plan(unit_cube(2, step), OneCluster(1500), BUDGET, ONE, SALT) for step in steps]
+    fine = (2.0**-10, 2.0**-16, 2.0**-22)
+    plans = [ONE_CLUSTER.plan(unit_cube(2, step), OneCluster(1500), BUDGET, ONE, SALT) for step in fine]
     missing = [plan.promises["missing"] for plan in plans]
     levels = [len(steps(plan)[0].regions.levels) for plan in plans]
     scale = steps(plans[0])[0].level.scale
