@@ -62,8 +62,9 @@ def test_a_ball_across_the_date_line_is_found_and_screened(bench, task, domain):
     known = np.isfinite(rows()["lat"]) & np.isfinite(rows()["lon"])
     far = far_from(found["center"], [np.clip(places[0], -90, 90), places[1]])
     assert far_from(CENTER, [np.array([each]) for each in found["center"]])[0] < WITHIN
-    assert found["radius"] < 1.3 * WITHIN
-    error = release["accuracy"]["promises"]["count_error"]
+    assert found["radius"] < 1.5 * WITHIN
+    # A promised error fails with probability 0.02; three times as large an error, below 1e-5.
+    error = 3 * release["accuracy"]["promises"]["count_error"]
     assert np.count_nonzero(far[known] <= 0.99 * found["radius"]) - error <= found["count"]
     assert found["count"] <= np.count_nonzero(far[known] <= 1.01 * found["radius"]) + error
     assert " km" in result.stdout and f"{on_grid(Degrees(found['center'][0], 10), 10)[:5]}" in result.stdout

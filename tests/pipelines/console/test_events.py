@@ -16,7 +16,7 @@ def test_a_run_tells_its_steps(bench):
     result = bench.run({"run_id": "monday"}, "--json-logs")
     assert result.exit_code == 0, result.output
     events = events_of(result)
-    rounds = ["good_radius", "good_center", "average_1", "average_2", "fit_radius"]
+    rounds = ["good_radius_and_center", "average_1", "average_2", "fit_radius"]
     assert [event["event"] for event in events] == [
         "planned",
         "started",
