@@ -11,6 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console
@@ -23,16 +24,53 @@ from tests.measured.trials import FACTOR, Runs, measure
 Measured = tuple[Case, dict[str, Runs], str | None]
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What of a task's grid is run.
+
+    Args:
+        settings: of the grid, each run on all shapes.
+        trials: runs of each method on each case.
+        seed: public, by which the settings are drawn.
+        most: records of a case.
+        promising: whether methods that promise nothing are left out.
+    """
+
+    settings: int = 6
+    trials: int = 300
+    seed: int = 1
+    most: int = 1_000_000
+    promising: bool = False
+
+
+SAMPLES = {
+    **{task: Sample() for task in MEASURES},
+    "one_cluster": Sample(
+        promising=True
+    ),  # `paper` promises nothing at such targets, and takes seconds a run
+    "quantiles": Sample(promising=True),
+    "k_cover": Sample(most=30_000),
+    "k_means": Sample(trials=100, most=30_000),
+    "k_median": Sample(trials=100, most=30_000),
+    "mst_cost": Sample(most=500),
+    "triangles": Sample(most=500),
+    "sample_and_aggregate": Sample(settings=24, trials=100, seed=5),
+    "cdf": Sample(seed=7),
+    "histogram": Sample(settings=128, trials=60),  # 128 are the whole grid
+}
+"""What `make bench-auto` runs of each task."""
+
+
 def _measured(job: tuple[Case, int, bool]) -> Measured:
     case, trials, all_methods = job
     return case, *measure(case, trials, all_methods)
 
 
-def _sample(task: str, count: int, most: int, seed: int) -> list[Case]:
-    """Return all shapes of `count` settings of at most `most` records."""
-    small = [cases for cases in settings(task) if cases[0].n <= most]
-    random.Random(f"{seed} {task}").shuffle(small)
-    return [case for cases in small[:count] for case in cases]
+def _cases(task: str, sample: Sample) -> list[Case]:
+    """Return all shapes of the settings that are drawn."""
+    small = [cases for cases in settings(task) if cases[0].n <= sample.most]
+    random.Random(f"{sample.seed} {task}").shuffle(small)
+    return [case for cases in small[: sample.settings] for case in cases]
 
 
 def _regrets(measured: Iterable[Measured]) -> list[list[tuple[Case, str, dict[str, float]]]]:
@@ -160,18 +198,22 @@ def main() -> None:
     """Print the three tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", default=",".join(MEASURES))
-    parser.add_argument("--settings", type=int, default=12, help="of each task; each is run on all shapes")
-    parser.add_argument("--trials", type=int, default=300)
-    parser.add_argument("--most", type=int, default=1_000_000, help="most records of a case")
-    parser.add_argument("--seed", type=int, default=1, help="of the sample of settings")
+    parser.add_argument("--settings", type=int, help="of each task; each is run on all shapes")
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--seed", type=int, help="of the sample of settings")
+    parser.add_argument("--most", type=int, help="most records of a case")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--promising", action="store_true", help="leave out methods that promise nothing")
     given = parser.parse_args()
+    changed = {
+        name: value
+        for name in ("settings", "trials", "seed", "most")
+        if (value := getattr(given, name)) is not None
+    }
     measured: dict[str, list[Measured]] = {}
     with ProcessPoolExecutor(given.workers) as pool:
         for task in given.tasks.split(","):
-            cases = _sample(task, given.settings, given.most, given.seed)
-            jobs = [(case, given.trials, not given.promising) for case in cases]
+            sample = replace(SAMPLES[task], **changed)
+            jobs = [(case, sample.trials, not sample.promising) for case in _cases(task, sample)]
             measured[task] = list(pool.map(_measured, jobs))
     console = Console(width=230)
     for table in (_regret_table(measured), _coverage_table(measured), _looseness_table(measured)):
