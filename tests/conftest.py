@@ -1,6 +1,6 @@
 """Which tests are slow: `make test` leaves them out, and `make test-engines` runs them."""
 
-from fnmatch import fnmatchcase
+import re
 
 import pytest
 
@@ -190,9 +190,20 @@ SLOW = (
 """Tests as pytest names them, below tests/; `*` stands for any text."""
 
 
+_SLOW = re.compile("|".join(re.escape(pattern).replace(r"\*", ".*") for pattern in SLOW))
+
+
+def is_slow(place: str) -> bool:
+    """Say whether a test is slow.
+
+    Args:
+        place: as pytest names it, below tests/.
+    """
+    return _SLOW.fullmatch(place) is not None
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        place = item.nodeid.removeprefix("tests/")
-        if any(fnmatchcase(place, pattern.replace("[", "[")) for pattern in SLOW):
+        if is_slow(item.nodeid.removeprefix("tests/")):
             item.add_marker(pytest.mark.slow)

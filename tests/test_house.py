@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW
+from tests.conftest import SLOW, is_slow
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("core", "transforms", "pipelines", "shoal")
@@ -156,3 +156,5 @@ def test_what_is_called_slow_exists(pattern: str) -> None:
     assert found
     name = test.partition("[")[0].rstrip("*")
     assert all(f"def {name}" in path.read_text() for path in found if test)
+    assert is_slow(pattern.replace("*", "any text"))
+    assert not is_slow(f"{pattern.replace('*', 'any text')} more") or pattern.endswith("*")

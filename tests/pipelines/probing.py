@@ -27,7 +27,6 @@ from tests.core.seeded import SeededNoise
 T = TypeVar("T")
 
 _HUGE = 1 << 40
-_APART = 1 << 70  # first points of two candidates are so far apart
 _QUERIES = 100  # of an AboveThreshold that are looked at
 
 
@@ -41,12 +40,14 @@ class Asked:
         values: by key; of a choice among runs of points, by first point.
         scale: of the noise.
         runs: whether a value holds up to the next key; else a missing key has the value 0.
+        others: scores of a second choice that is made at once; a pair has the smaller one of its two scores.
     """
 
     kind: str
     values: dict[Any, int]
     scale: float
     runs: bool = False
+    others: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -172,13 +173,9 @@ class Probe(Noise):
         return None
 
     def _choices(self, sample: Callable[[], Any]) -> list[Asked]:
-        if isinstance(sample, Both):  # the points come once for each candidate
-            values = {
-                number * _APART + int(start): min(int(score), int(other))
-                for number, other in enumerate(sample.others)
-                for start, score in zip(sample.starts, sample.scores, strict=True)
-            }
-            return [Asked("select", values, sample.scale, runs=True)]
+        if isinstance(sample, Both):
+            points = dict(zip(sample.starts.tolist(), sample.scores.tolist(), strict=True))
+            return [Asked("select", points, sample.scale, runs=True, others=sample.others.tolist())]
         found, noise = self._run(sample, _Exact())
         calls = noise.calls
         if calls[0][0] != "run":  # of public candidates, or counts
@@ -240,7 +237,7 @@ class Probe(Noise):
 
 
 def changes_of(one: Asked, other: Asked) -> list[int]:
-    """Return what each value changes by from one database to the other."""
+    """Return what each value changes by from one database to the other; once for pairs that agree."""
     assert one.kind == other.kind and one.scale == other.scale
     keys = one.values.keys() | other.values.keys()
     if not one.runs:
@@ -250,7 +247,13 @@ def changes_of(one: Asked, other: Asked) -> list[int]:
         starts = sorted(asked.values)
         return [asked.values[starts[bisect_right(starts, key) - 1]] for key in sorted(keys)]
 
-    return [a - b for a, b in zip(at(one), at(other), strict=True)]
+    pairs = zip(at(one), at(other), strict=True)
+    if not one.others:
+        return [a - b for a, b in pairs]
+    points = np.array(list(set(pairs)), dtype=np.int64)
+    others = np.array(list(set(zip(one.others, other.others, strict=True))), dtype=np.int64)
+    scores = np.minimum(points[:, None], others)
+    return np.unique(scores[..., 0] - scores[..., 1]).tolist()
 
 
 def loss(one: Look, other: Look) -> tuple[float, float]:
