@@ -12,13 +12,16 @@ from typer.testing import CliRunner
 
 import shoal
 from examples.make_data import write
+from examples.tables import allowed, parameters, with_tables
 from pipelines.cli import app
 from pipelines.figures import names_of
+from pipelines.job.keys import Key
 from pipelines.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 PAGES = ROOT / "docs" / "tasks"
+SECTIONS = ["When to use it", "A job", "An answer", "Parameters", "The promise", "Limits", "Cost"]
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +46,28 @@ def test_a_page_has_the_job_the_tables_and_an_answer(task: str) -> None:
     text, job = (PAGES / f"{task}.md").read_text(), (EXAMPLES / f"{task}.yaml").read_text()
     assert f"```yaml\n{job}```" in text
     assert f"<!-- parameters: {task} -->" in text and f"<!-- promises: {task} -->" in text
+    assert text == with_tables(text), "`make tables` writes them again from the code"
+    assert re.findall("^## ([A-Z][a-z ]+)", text, re.M) == SECTIONS
     assert re.search(r"^## An answer\n\n```text\n.*^spent .*^```", text, re.M | re.S)
     assert yaml.safe_load(job)["task"] == task
+
+
+def test_a_table_says_what_the_check_of_a_job_allows() -> None:
+    rows = {line.split("`")[1]: line for line in parameters("k_cover").splitlines()[2:]}
+    assert rows["k"].startswith("| `k` | whole number | required | a whole number from 1 to 50 | How many")
+    assert "| number | none | above 0 and at most 1 |" in rows["coverage"]  # beside a target it is an error
+    assert "| text | `auto` | `auto` or `practical` |" in rows["method"]
+    job = yaml.safe_load((EXAMPLES / "cdf.yaml").read_text())
+    free = Key(("params", "ranges"), "list of lists of numbers", False, [], None, "")
+    assert allowed(free, (job,)) == "a range is two finite numbers, the lower one first"
+
+
+def test_tables_are_made_again_between_their_comments_alone() -> None:
+    page = "a\n<!-- promises: cdf -->\nold\n<!-- end -->\nb <!-- end -->\n"
+    made = with_tables(page)
+    assert made.startswith("a\n<!-- promises: cdf -->\n\nWhat every method") and "old" not in made
+    assert made.endswith("\n\n<!-- end -->\nb <!-- end -->\n")
+    assert with_tables(made) == made
 
 
 @pytest.mark.parametrize("task", TASKS)
