@@ -1,5 +1,6 @@
 """Every example runs, answers, and is on the page of its task; the tutorial can be followed."""
 
+import html
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 import shoal
 from examples.make_data import write
+from examples.notebook import NOTEBOOK, cells_of_code, run_cells
 from examples.tables import allowed, parameters, with_tables
 from pipelines.cli import app
 from pipelines.figures import names_of
@@ -85,6 +87,23 @@ def test_an_example_runs_and_answers(folder: Path, task: str, monkeypatch: pytes
     assert release.values["outcome"] == "released"
     budget = release.values["privacy"]
     assert 0 < budget["spent"] <= budget["epsilon"] * (1 + 1e-9)
+
+
+def test_the_notebook_runs_and_its_outputs_are_stored() -> None:
+    """Its cells run from top to bottom, and show what the stored outputs show, with other noise."""
+    page = json.loads(NOTEBOOK.read_text())
+    stored = [
+        "".join(text for made in cell["outputs"] for text in made["data"]["text/plain"])
+        for cell in cells_of_code(page)
+    ]
+    shown = run_cells(page)
+    assert [bool(text) for text in stored] == [value is not None for value in shown]
+    head, answer, true, release, promised, curve, centers, counts, near = shown
+    assert answer["low"] - 0.1 <= true <= answer["high"] + 0.1
+    assert release.report in html.unescape(release._repr_html_()) and "spent " in str(release)
+    assert promised["rank_error"] > 0 and "privacy.epsilon" in str(curve)
+    assert len(head) == 3 and centers.shape == (4, 2) and abs(counts.sum() - 24_329) < 1_000
+    assert len(set(near)) == 2
 
 
 def test_the_tutorial_can_be_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
