@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 SLOW = (
+    "benchmarks/test_papers.py::test_the_smallest_form_writes_tables_and_figures[one-cluster*",
     "core/graphs/test_cuts.py::test_spanning_costs_equal_brute_force*",
     "core/histogram/test_constraints.py::test_random_constraints_are_covered*",
     "core/histogram/test_expected.py::test_auto_errs_little_more_than_the_better_method*",

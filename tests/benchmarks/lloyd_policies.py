@@ -127,10 +127,9 @@ def cost_of_run(
 
 
 def measure(
-    data: Data, steps: NDArray[np.int64], policy: Policy | None, epsilon: float, least: float
+    data: Data, steps: NDArray[np.int64], policy: Policy | None, epsilon: float, least: float, runs: int
 ) -> Point:
     """Return the quartiles of runs at one policy and epsilon."""
-    runs = min(25, max(5, RECORDS // len(steps)))
     ratios = [cost_of_run(data, steps, policy, epsilon, SecureNoise()) / least for _ in range(runs)]
     low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
     return Point(epsilon, float(low), float(median), float(high))
@@ -198,8 +197,9 @@ def main() -> None:
             console.print(f"{data.name}: skipped, set SHOAL_DATA to the folder of real datasets")
             continue
         least = float(NonPrivate(K, n_init=10, random_state=0).fit(data.grid.restore(steps)).inertia_)
+        runs = min(25, max(5, RECORDS // len(steps)))
         curves = {
-            name: [measure(data, steps, policy, epsilon, least) for epsilon in EPSILONS]
+            name: [measure(data, steps, policy, epsilon, least, runs) for epsilon in EPSILONS]
             for name, policy in data.policies().items()
         }
         none = SeededNoise(0, factor=0)
