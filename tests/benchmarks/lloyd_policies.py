@@ -116,21 +116,32 @@ class Point:
 
 
 def cost_of_run(
-    data: Data, steps: NDArray[np.int64], policy: Policy | None, epsilon: float, noise: Noise
+    data: Data,
+    steps: NDArray[np.int64],
+    policy: Policy | None,
+    epsilon: float,
+    noise: Noise,
+    delta: float = DELTA,
 ) -> float:
     """Return the cost of the centers of one run."""
     relation, params = Neighbors("replace_one", policy), KMeans(K, method="lloyd")
-    plan = K_MEANS.plan(data.grid, params, Budget(epsilon, DELTA), relation, secret_salt())
+    plan = K_MEANS.plan(data.grid, params, Budget(epsilon, delta), relation, secret_salt())
     block = Block(steps, np.arange(len(steps), dtype=np.uint64))
     state = run_in_memory(plan.rounds, [block], plan.start, noise)
     return cost(data.grid.restore(steps), np.array(state.result(data.grid).centers), 2)
 
 
 def measure(
-    data: Data, steps: NDArray[np.int64], policy: Policy | None, epsilon: float, least: float, runs: int
+    data: Data,
+    steps: NDArray[np.int64],
+    policy: Policy | None,
+    epsilon: float,
+    least: float,
+    runs: int,
+    delta: float = DELTA,
 ) -> Point:
     """Return the quartiles of runs at one policy and epsilon."""
-    ratios = [cost_of_run(data, steps, policy, epsilon, SecureNoise()) / least for _ in range(runs)]
+    ratios = [cost_of_run(data, steps, policy, epsilon, SecureNoise(), delta) / least for _ in range(runs)]
     low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
     return Point(epsilon, float(low), float(median), float(high))
 

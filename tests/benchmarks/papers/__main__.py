@@ -13,10 +13,12 @@ from tests.benchmarks.papers.blowfish import figure_1, figure_2
 from tests.benchmarks.papers.clusters import table_1
 from tests.benchmarks.papers.panel import PAGE, Effort, Panel
 from tests.benchmarks.papers.points import needed_records
+from tests.benchmarks.papers.published import figure_1_as_published
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "papers.md"
 PARTS: dict[str, Callable[[Effort], Iterator[Panel]]] = {
     "kmeans": figure_1,
+    "published": figure_1_as_published,
     "ranges": figure_2,
     "one-cluster": table_1,
     "interior-point": needed_records,
