@@ -13,7 +13,7 @@ RANGE := build/range
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test test-engines test-range audit mutants gallery bench bench-start bench-one-cluster bench-pass bench-ordered \
+.PHONY: help install engines demo test test-engines test-range audit mutants gallery tables reproduce bench bench-start bench-one-cluster bench-pass bench-ordered \
 	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
 
 help: ## show this list
@@ -117,6 +117,12 @@ bench-engines: engines ## one job embedded, on Flink with one TaskManager and wi
 
 gallery: install ## run the examples again, and write their answers and pictures into the documentation
 	$(BIN)/python -m examples.gallery
+
+reproduce: install ## draw tables and figures of the papers again, into docs/papers.md: a few minutes
+	$(BIN)/python -m tests.benchmarks.papers
+
+tables: install ## write the tables of parameters and promises into the pages of the tasks, from the code
+	$(BIN)/python -m examples.tables
 
 docs: install ## build the documentation and the reference into build/docs; a broken link is an error
 	$(BIN)/properdocs build --strict

@@ -4,11 +4,8 @@ Pages are plain markdown, whose relative links work in the tree. The site has th
 module gets a page made from its docstrings, and the pages beside the code come along. So links are rewritten
 here, and a code span that is the full name of something in the packages becomes a link to it. A link or name
 that leads nowhere is a warning, and `strict` makes it an error.
-
-A comment `<!-- parameters: TASK -->` or `<!-- promises: TASK -->` becomes a table made from the code.
 """
 
-import inspect
 import posixpath
 import re
 from pathlib import Path
@@ -20,9 +17,6 @@ from markdown.inlinepatterns import InlineProcessor
 from properdocs.config.defaults import ProperDocsConfig
 from properdocs.structure.files import File, Files
 from properdocs.structure.pages import Page
-
-from pipelines.job.keys import Key, keys_of_task
-from pipelines.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("core", "transforms", "pipelines", "shoal")
@@ -105,49 +99,11 @@ def _target(page: str, link: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
 
 
-_TABLE = re.compile(r"<!-- (parameters|promises): (\w+) -->")
-
-
-def _tables(markdown: str) -> str:
-    """Return a page with its tables made from the code in the place of their comments."""
-    makers = {"parameters": parameters, "promises": promises}
-    return _TABLE.sub(lambda found: makers[found[1]](found[2]), markdown)
-
-
-def parameters(task: str) -> str:
-    """Return the parameters of a task as a table: value, default and meaning."""
-    (params,) = (key for key in keys_of_task(task) if key.name == "params")
-    lines = ["| parameter | value | by default | what it means |", "|---|---|---|---|"]
-
-    def add(keys: tuple[Key, ...]) -> None:
-        for key in keys:
-            default = "required" if key.required else "" if key.default is None else f"`{key.default}`"
-            lines.append(f"| `{key.name}` | {key.kind} | {default} | {_cell(key.says)} |")
-            add(key.parts)
-
-    add(params.parts)
-    return "\n".join(lines)
-
-
-def promises(task: str) -> str:
-    """Return the promises of a task as a table, from the docstring of their dataclass."""
-    text = inspect.getdoc(TASKS[task].promises) or ""
-    before, _, args = text.partition("\n\nArgs:\n")
-    found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", args, re.M)
-    lines = [" ".join(before.split()), "", "| figure | what is promised |", "|---|---|"]
-    return "\n".join([*lines, *(f"| `{name}` | {_cell(' '.join(says.split()))} |" for name, says in found)])
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def on_page_markdown(markdown: str, page: Page, config: ProperDocsConfig, files: Files) -> str:
-    """Make the tables of a page, and lead each relative link to where the site has what it leads to."""
+    """Lead each relative link to where the site has what it leads to."""
     uri = page.file.src_uri
     if uri.startswith("reference/"):
         return markdown
-    markdown = _tables(markdown)
     source = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
 
     def moved(match: re.Match[str]) -> str:

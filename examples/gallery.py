@@ -1,5 +1,7 @@
 """Run the examples; write the answer of each, and its picture, into the documentation: `make gallery`.
 
+The outputs of the notebook are written again, too.
+
 The page docs/tasks/TASK.md gets the answer of examples/TASK.yaml, as a terminal shows it, and
 docs/gallery/TASK.png the first picture of its report. Noise is drawn again at each call.
 """
@@ -12,6 +14,7 @@ import vl_convert
 import yaml
 
 import shoal
+from examples import notebook
 from examples.make_data import write
 
 EXAMPLES = Path(__file__).resolve().parent
@@ -52,6 +55,7 @@ def main() -> None:
         text = "\n".join(line.rstrip() for line in str(release).strip().splitlines()) + "\n"
         page.write_text(_ANSWER.sub(lambda _, text=text: text, page.read_text(), count=1))
         (DOCS / "gallery" / f"{file.stem}.png").write_bytes(picture(release.report))
+    notebook.write()
 
 
 if __name__ == "__main__":

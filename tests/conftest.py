@@ -5,6 +5,7 @@ import re
 import pytest
 
 SLOW = (
+    "benchmarks/test_papers.py::test_the_smallest_form_writes_tables_and_figures[one-cluster*",
     "core/graphs/test_cuts.py::test_spanning_costs_equal_brute_force*",
     "core/histogram/test_constraints.py::test_random_constraints_are_covered*",
     "core/histogram/test_expected.py::test_auto_errs_little_more_than_the_better_method*",
@@ -165,6 +166,7 @@ SLOW = (
     "shoal/test_choose.py*",
     "shoal/test_shown.py::test_groups_of_a_question_have_an_answer_each*",
     "test_examples.py::test_an_example_runs*",
+    "test_examples.py::test_the_notebook_runs*",
     "test_examples.py::test_the_tutorial_can_be_followed*",
     "transforms/test_bound_units.py::test_a_unit_more_or_less_is_one_record_more_or_less*",
     "transforms/test_bound_units.py::test_beam_gives_what_memory_gives*",

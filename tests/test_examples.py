@@ -1,5 +1,6 @@
 """Every example runs, answers, and is on the page of its task; the tutorial can be followed."""
 
+import html
 import json
 import os
 import re
@@ -12,13 +13,17 @@ from typer.testing import CliRunner
 
 import shoal
 from examples.make_data import write
+from examples.notebook import NOTEBOOK, cells_of_code, run_cells
+from examples.tables import allowed, parameters, with_tables
 from pipelines.cli import app
 from pipelines.figures import names_of
+from pipelines.job.keys import Key
 from pipelines.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 PAGES = ROOT / "docs" / "tasks"
+SECTIONS = ["When to use it", "A job", "An answer", "Parameters", "The promise", "Limits", "Cost"]
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +48,28 @@ def test_a_page_has_the_job_the_tables_and_an_answer(task: str) -> None:
     text, job = (PAGES / f"{task}.md").read_text(), (EXAMPLES / f"{task}.yaml").read_text()
     assert f"```yaml\n{job}```" in text
     assert f"<!-- parameters: {task} -->" in text and f"<!-- promises: {task} -->" in text
+    assert text == with_tables(text), "`make tables` writes them again from the code"
+    assert re.findall("^## ([A-Z][a-z ]+)", text, re.M) == SECTIONS
     assert re.search(r"^## An answer\n\n```text\n.*^spent .*^```", text, re.M | re.S)
     assert yaml.safe_load(job)["task"] == task
+
+
+def test_a_table_says_what_the_check_of_a_job_allows() -> None:
+    rows = {line.split("`")[1]: line for line in parameters("k_cover").splitlines()[2:]}
+    assert rows["k"].startswith("| `k` | whole number | required | a whole number from 1 to 50 | How many")
+    assert "| number | none | above 0 and at most 1 |" in rows["coverage"]  # beside a target it is an error
+    assert "| text | `auto` | `auto` or `practical` |" in rows["method"]
+    job = yaml.safe_load((EXAMPLES / "cdf.yaml").read_text())
+    free = Key(("params", "ranges"), "list of lists of numbers", False, [], None, "")
+    assert allowed(free, (job,)) == "a range is two finite numbers, the lower one first"
+
+
+def test_tables_are_made_again_between_their_comments_alone() -> None:
+    page = "a\n<!-- promises: cdf -->\nold\n<!-- end -->\nb <!-- end -->\n"
+    made = with_tables(page)
+    assert made.startswith("a\n<!-- promises: cdf -->\n\nWhat every method") and "old" not in made
+    assert made.endswith("\n\n<!-- end -->\nb <!-- end -->\n")
+    assert with_tables(made) == made
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -62,6 +87,23 @@ def test_an_example_runs_and_answers(folder: Path, task: str, monkeypatch: pytes
     assert release.values["outcome"] == "released"
     budget = release.values["privacy"]
     assert 0 < budget["spent"] <= budget["epsilon"] * (1 + 1e-9)
+
+
+def test_the_notebook_runs_and_its_outputs_are_stored() -> None:
+    """Its cells run from top to bottom, and show what the stored outputs show, with other noise."""
+    page = json.loads(NOTEBOOK.read_text())
+    stored = [
+        "".join(text for made in cell["outputs"] for text in made["data"]["text/plain"])
+        for cell in cells_of_code(page)
+    ]
+    shown = run_cells(page)
+    assert [bool(text) for text in stored] == [value is not None for value in shown]
+    head, answer, true, release, promised, curve, centers, counts, near = shown
+    assert answer["low"] - 0.1 <= true <= answer["high"] + 0.1
+    assert release.report in html.unescape(release._repr_html_()) and "spent " in str(release)
+    assert promised["rank_error"] > 0 and "privacy.epsilon" in str(curve)
+    assert len(head) == 3 and centers.shape == (4, 2) and abs(counts.sum() - 24_329) < 1_000
+    assert len(set(near)) == 2
 
 
 def test_the_tutorial_can_be_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,14 @@ Row = Mapping[str, Any]
 
 
 def draw_lines(
-    title: str, rows: Sequence[Row], x: str, y: str, *, log: bool = False, band: bool = False
+    title: str,
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    *,
+    log: bool = False,
+    band: bool = False,
+    what: str = "policy",
 ) -> str:
     """Draw lines of `y` over `x`, one for each `policy`, dashed by `kind` where rows have it.
 
@@ -20,12 +27,13 @@ def draw_lines(
         y: the same.
         log: whether both axes are logarithmic.
         band: whether to draw `low` to `high` as bars.
+        what: title of the colors.
     """
     scale = {"type": "log"} if log else {"zero": False}
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     encoding: dict[str, Any] = {
         "x": {"field": x, "type": "quantitative", "scale": scale},
-        "color": {"field": "policy", "type": "nominal", "scale": {"domain": policies}},
+        "color": {"field": "policy", "type": "nominal", "title": what, "scale": {"domain": policies}},
     }
     up = {"type": "quantitative", "title": y, "scale": scale}
     lines: dict[str, Any] = {"mark": {"type": "line", "point": True}, "encoding": {"y": {"field": y, **up}}}
@@ -33,11 +41,12 @@ def draw_lines(
         lines["encoding"]["strokeDash"] = {
             "field": "kind",
             "type": "nominal",
-            "legend": {"symbolType": "stroke"},
+            "legend": {"symbolType": "stroke", "symbolFillColor": "gray", "symbolStrokeColor": "gray"},
         }
     bars = {"mark": "rule", "encoding": {"y": {"field": "low", **up}, "y2": {"field": "high"}}}
     spec = {
         "title": title,
+        "background": "white",
         "width": 560,
         "height": 360,
         "data": {"values": list(rows)},

@@ -116,22 +116,32 @@ class Point:
 
 
 def cost_of_run(
-    data: Data, steps: NDArray[np.int64], policy: Policy | None, epsilon: float, noise: Noise
+    data: Data,
+    steps: NDArray[np.int64],
+    policy: Policy | None,
+    epsilon: float,
+    noise: Noise,
+    delta: float = DELTA,
 ) -> float:
     """Return the cost of the centers of one run."""
     relation, params = Neighbors("replace_one", policy), KMeans(K, method="lloyd")
-    plan = K_MEANS.plan(data.grid, params, Budget(epsilon, DELTA), relation, secret_salt())
+    plan = K_MEANS.plan(data.grid, params, Budget(epsilon, delta), relation, secret_salt())
     block = Block(steps, np.arange(len(steps), dtype=np.uint64))
     state = run_in_memory(plan.rounds, [block], plan.start, noise)
     return cost(data.grid.restore(steps), np.array(state.result(data.grid).centers), 2)
 
 
 def measure(
-    data: Data, steps: NDArray[np.int64], policy: Policy | None, epsilon: float, least: float
+    data: Data,
+    steps: NDArray[np.int64],
+    policy: Policy | None,
+    epsilon: float,
+    least: float,
+    runs: int,
+    delta: float = DELTA,
 ) -> Point:
     """Return the quartiles of runs at one policy and epsilon."""
-    runs = min(25, max(5, RECORDS // len(steps)))
-    ratios = [cost_of_run(data, steps, policy, epsilon, SecureNoise()) / least for _ in range(runs)]
+    ratios = [cost_of_run(data, steps, policy, epsilon, SecureNoise(), delta) / least for _ in range(runs)]
     low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
     return Point(epsilon, float(low), float(median), float(high))
 
@@ -198,8 +208,9 @@ def main() -> None:
             console.print(f"{data.name}: skipped, set SHOAL_DATA to the folder of real datasets")
             continue
         least = float(NonPrivate(K, n_init=10, random_state=0).fit(data.grid.restore(steps)).inertia_)
+        runs = min(25, max(5, RECORDS // len(steps)))
         curves = {
-            name: [measure(data, steps, policy, epsilon, least) for epsilon in EPSILONS]
+            name: [measure(data, steps, policy, epsilon, least, runs) for epsilon in EPSILONS]
             for name, policy in data.policies().items()
         }
         none = SeededNoise(0, factor=0)

@@ -189,12 +189,17 @@ def trial(name: str, row: Row, seed: int) -> tuple[bool, float, float, float]:
     start = time.perf_counter()
     ball = METHODS[name](row, points)
     seconds = time.perf_counter() - start
+    return *judge(row, points, ball), seconds
+
+
+def judge(row: Row, points: NDArray[np.int64], ball: Ball | None) -> tuple[bool, float, float]:
+    """Return success of a ball, radius over planted radius, share of t inside."""
     if ball is None:
-        return False, math.nan, math.nan, seconds
+        return False, math.nan, math.nan
     distance = np.linalg.norm(row.grid.restore(points) - ball[0], axis=1)
     share = float((distance <= ball[1] + 1e-9).sum()) / row.t
     factor = ball[1] / row.r
-    return share >= 0.9 and factor <= row.w, factor, share, seconds
+    return bool(share >= 0.9 and factor <= row.w), factor, share
 
 
 @cache

@@ -9,7 +9,7 @@ are read from the folder that SHOAL_DATA names; without it, a made-up one stands
 import argparse
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,14 +137,14 @@ def label(theta: int | None) -> str:
     return "full" if theta is None else f"{theta:,}"
 
 
-def draw(title: str, curves: dict[int | None, Sequence[Point]]) -> str:
-    """Draw error after inference and Equation 13 over epsilon, both axes logarithmic."""
+def draw(title: str, curves: Mapping[str, Sequence[Point]]) -> str:
+    """Draw errors after inference, and what the tree has before it, over epsilon, both axes logarithmic."""
     name = "mean squared error of a range"
     rows = [
-        {"policy": label(theta), "kind": kind, "epsilon": p.epsilon, name: error}
-        for theta, points in curves.items()
+        {"policy": policy, "kind": kind, "epsilon": p.epsilon, name: error}
+        for policy, points in curves.items()
         for p in points
-        for kind, error in (("after inference", p.after), ("Equation 13, before", p.expected))
+        for kind, error in (("after inference", p.after), ("before it, computed", p.expected))
     ]
     return draw_lines(title, rows, "epsilon", name, log=True)
 
@@ -218,7 +218,9 @@ def main() -> None:
         }
         console.print(report(column, curves))
         file = args.output / f"ranges_{column.name}.svg"
-        file.write_text(draw(f"{column.name}: errors by theta", curves))
+        file.write_text(
+            draw(f"{column.name}: errors by theta", {label(theta): curves[theta] for theta in curves})
+        )
         console.print(f"Drawn in {file}.")
         missed += misses(column, curves)
     console.print("\n".join(missed) or "Every target is met.")
