@@ -44,9 +44,12 @@ def answer(release: Release, rows: Rows) -> Answer:
     facts = [Fact(str(name), (text,), of_column=True) for name, text in zip(columns, ends, strict=True)]
     which = f"{columns[0]} are {ends[0]}" if len(columns) == 1 else f"each of {len(columns)} columns"
     parts = [
-        Strip.around(name, [Row("", each.lower), Row("", each.upper)]) for name, each in pairs[:MOST_STRIPS]
+        Strip.around(name, [Row("", each.lower, each.lower, each.upper), Row("", each.upper)])
+        for name, each in pairs[:MOST_STRIPS]
     ]
-    drawn = strips("The bounds of each column", parts, "a released bound", "")
+    drawn = strips(
+        "The bounds of each column", parts, "a released bound", f"where nearly all {records.many} lie"
+    )
     return Answer(
         headline=f"Bounds of {which}{records.by}",
         lead=(

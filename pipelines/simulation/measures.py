@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bounds.params import Bounds
 from core.centers.found import Centers
 from core.one_cluster.found import Found
 from core.quantiles.found import FoundColumns, FoundValue
 from core.sample_and_aggregate.found import Stable
+from pipelines.simulation.bounds_measure import BoundsMeasure
 from pipelines.simulation.graph_measures import TreeCostMeasure, TrianglesMeasure
 from pipelines.simulation.measure import INFINITE, Figures, Measure
 from pipelines.simulation.rectangles import RangesMeasure
@@ -79,25 +79,6 @@ class OneValueMeasure(Measure):
             for axis, one in enumerate(self._each(found))
         ]
         return {"rank_error": max(self.error(found), *each)}
-
-
-class BoundsMeasure(Measure):
-    """Records outside of the bounds of a column beyond the share that is asked for, in the worst column."""
-
-    @property
-    def most(self) -> float:
-        """See `Measure.most`."""
-        return len(self.points)
-
-    def error(self, found: Any) -> float:
-        """See `Measure.error`."""
-        outside = ((self.points < found.lower) | (self.points > found.upper)).sum(axis=0)
-        share = self.case.params.get("outside", Bounds.outside)
-        return max(0.0, float(outside.max()) - share * len(self.points))
-
-    def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
-        """See `Measure.figures`."""
-        return {"records_outside": self.error(found)}
 
 
 class CdfMeasure(Measure):

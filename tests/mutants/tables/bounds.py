@@ -1,0 +1,84 @@
+"""Wrong versions of bounds."""
+
+from tests.mutants.mutant import Mutant, Selection
+from tests.mutants.tables.selections import charged, nothing_but_noise
+
+_ROUND = "core/bounds/by_rank.py"
+_TESTS = ("tests/core/bounds/test_bounds.py",)
+_WORST = Selection(_TESTS, "worst_rows or outside")
+_COUNTED = Selection(_TESTS, "counted_once or moved_apart")
+
+ROUNDS = (
+    Mutant(
+        8,
+        _ROUND,
+        "upper bounds are not charged",
+        "for ends in self.ends for end in ends)",
+        "for ends in self.ends for end in ends[:1])",
+        charged("bounds"),
+    ),
+    Mutant(
+        7,
+        _ROUND,
+        "each bound has all of epsilon",
+        "self.setting.budget.epsilon / (2 * len(self._numbers))",
+        "self.setting.budget.epsilon",
+        Selection(_TESTS, "likely_as_charged or every_column"),
+    ),
+    Mutant(
+        1,
+        _ROUND,
+        "a lower bound is where most records are",
+        "found.append([numbers[at] for at in _apart(low, high, len(numbers))])",
+        "found.append([numbers[at] for at in _apart(int(cells.argmax()) // 2, high, len(numbers))])",
+        nothing_but_noise("bounds"),
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "a lower bound stands for the values below it",
+        "below, above = np.append(cells, 0), np.append(0, cells)",
+        "above, below = np.append(cells, 0), np.append(0, cells)",
+        _COUNTED,
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "a round number itself counts as the values above it",
+        'np.searchsorted(numbers, points, side="right") - 1',
+        "np.searchsorted(numbers, points) + (points > 0)",
+        _COUNTED,
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "bounds are sought at the ends, where all points beyond have one rank",
+        "inside, side = math.floor(self._bound(share, column)) + 1, self._lower",
+        "inside, side = 1, self._lower",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "the promise is for one side",
+        "Promises(2 * (2 * worst + 1))",
+        "Promises(2 * worst + 1)",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "the failure of each bound is that of all",
+        "failure = self.setting.params.failure / draws",
+        "failure = self.setting.params.failure * draws",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "equal bounds remain so",
+        "if low < high:",
+        "if low <= high:",
+        _COUNTED,
+    ),
+)
