@@ -1,11 +1,12 @@
 """Wrong versions of bounds."""
 
 from tests.mutants.mutant import Mutant, Selection
-from tests.mutants.tables.selections import charged, nothing_but_noise
+from tests.mutants.tables.selections import charged, nothing_but_noise, spent
 
 _ROUND = "core/bounds/by_rank.py"
 _TESTS = ("tests/core/bounds/test_bounds.py",)
 _WORST = Selection(_TESTS, "worst_rows or outside")
+_EXACT = Selection(_TESTS, "but_for_the_failure")
 _COUNTED = Selection(_TESTS, "counted_once or moved_apart")
 
 ROUNDS = (
@@ -20,10 +21,10 @@ ROUNDS = (
     Mutant(
         7,
         _ROUND,
-        "each bound has all of epsilon",
-        "self.setting.budget.epsilon / (2 * len(self._numbers))",
-        "self.setting.budget.epsilon",
-        Selection(_TESTS, "likely_as_charged or every_column"),
+        "a replaced record is one change",
+        "per_weight(what, self._epsilon(share), self.setting.neighbors)",
+        'per_weight(what, self._epsilon(share), replace(self.setting.neighbors, name="add_or_remove_one"))',
+        spent("bounds", "uniform"),
     ),
     Mutant(
         1,
@@ -39,7 +40,7 @@ ROUNDS = (
         "a lower bound stands for the values below it",
         "below, above = np.append(cells, 0), np.append(0, cells)",
         "above, below = np.append(cells, 0), np.append(0, cells)",
-        _COUNTED,
+        _WORST,
     ),
     Mutant(
         12,
@@ -71,7 +72,15 @@ ROUNDS = (
         "the failure of each bound is that of all",
         "failure = self.setting.params.failure / draws",
         "failure = self.setting.params.failure * draws",
-        _WORST,
+        _EXACT,
+    ),
+    Mutant(
+        12,
+        _ROUND,
+        "a replaced record is one change for the promise",
+        "scale = self.setting.neighbors.changes / self._epsilon(share)",
+        "scale = 1 / self._epsilon(share)",
+        _EXACT,
     ),
     Mutant(
         12,
