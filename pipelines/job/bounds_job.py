@@ -28,7 +28,7 @@ class BoundsJob(GroupsJob):
         """See `Job.completed`."""
         given = raw.get("input")
         columns = given.get("columns") if isinstance(given, Mapping) else None
-        if "domain" in raw or not isinstance(columns, list):
+        if "domain" in raw or not columns or not isinstance(columns, list):
             return super().completed(raw)
         ends = {"lower": [-_LARGEST] * len(columns), "upper": [_LARGEST] * len(columns)}
         return {**raw, "domain": {**ends, "step": 1}}
