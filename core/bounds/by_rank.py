@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 _TIGHTNESS = Tightness(
     "Each bound is sought so many rows inside of the last one that it does not lie beyond all rows, and may "
     "miss by as many to the inside, which a half of the promise allows for. That happens where many rows "
-    "have one value beside a gap. On spread values, about half of what is promised lies outside.",
+    "have one value beside a gap. On spread values, less than half of what is promised lies outside.",
     reached=False,
 )
 
@@ -126,9 +126,11 @@ class FindBoundsByRank(Method[Bounds]):
     2. Otherwise some number has rank w. So the chosen one has a rank within E of w, but for the failure.
     3. It has all ranks from the number of records below it. So at most p n + s + E records are below it.
     4. It has ranks up to the number of records below the next round number, and this is at least w - E > 0.
-       So it is no lower than the largest round number that no record is below: it is not too wide.
+       So it is no lower than the largest round number that no record is below. If n >= 2 s / (1 - p), then
+       w + E < n, so that it is not above all records either.
     5. The upper bound is the mirror image. If they cross, then putting them in order loses no records.
-    6. So at most 2 p n + 2 (s + floor(E)) records lie outside of the bounds of a column.
+    6. So at most 2 p n + 2 (s + floor(E)) records lie outside of the bounds of a column, and among as many
+       records as 4 says, no bound is beyond the round number that is next to the outermost record.
 
     The draws share epsilon equally.
     """
@@ -147,9 +149,10 @@ class FindBoundsByRank(Method[Bounds]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
         worst = max(math.floor(self._bound(share, column)) for column in range(len(self._numbers)))
+        enough = math.ceil(2 * (worst + 1) / (1 - self.setting.params.outside / 2))
         note = (
-            f"Each bound is sought {worst + 1:,} rows inside of the share that may lie outside. With hardly "
-            "more rows than that, bounds may be anywhere in the domain."
+            f"Each bound is sought {worst + 1:,} rows inside of the share that may lie outside. Among fewer "
+            f"than {enough:,} rows bounds may be anywhere in the domain, and are often far too wide."
         )
         promises = Promises(2 * (2 * worst + 1))
         return Accuracy(

@@ -85,6 +85,14 @@ ROUNDS = (
     Mutant(
         12,
         _ROUND,
+        "half as many rows are said to suffice",
+        "enough = math.ceil(2 * (worst + 1)",
+        "enough = math.ceil((worst + 1)",
+        _EXACT,
+    ),
+    Mutant(
+        12,
+        _ROUND,
         "equal bounds remain so",
         "if low < high:",
         "if low <= high:",
