@@ -99,6 +99,7 @@ TASKS = {
     "k_median": _task("centers.task:K_MEDIAN", "centers", columns=_PLANE, metric=True),
     "median": _task("quantiles.task:MEDIAN", "order_statistic"),
     "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
+    "bounds": _task("bounds.task:BOUNDS", "bounds", f"{_HERE}.job.bounds_job:BoundsJob", times=False),
     "triangles": _task(
         "graphs.task:TRIANGLES", "graph_statistic", None, keeps=(), times=False, columns=("u", "v")
     ),

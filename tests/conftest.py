@@ -85,6 +85,7 @@ SLOW = (
     "pipelines/simulation/test_simulate.py::test_nothing_is_written_charged_or_sent*",
     "pipelines/simulation/test_simulate.py::test_promises_hold_on_made_up_rows_in_any_units*",
     "pipelines/test_bad_input.py::test_odd_rows_are_no_errors*",
+    "pipelines/test_bounds.py::test_the_domain_of_the_answer_is_that_of_the_next_job",
     "pipelines/test_checks.py::test_counts_are_released_with_noise*",
     "pipelines/test_checks.py::test_the_default_costs_a_task_one_percent_of_its_accuracy*",
     "pipelines/test_dates.py::test_a_mean_of_dates_has_a_time_of_the_day",

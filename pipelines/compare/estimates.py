@@ -74,6 +74,13 @@ def _value(release: Release, rows: Rows) -> Iterator[Estimate]:
         yield Estimate(f"value of {name}", each["value"], interval=_interval(each))
 
 
+def _bounds(release: Release, rows: Rows) -> Iterator[Estimate]:
+    """Yield both bounds of each column, of which it is not known how far the data go."""
+    for name, each in zip(_columns(release), release["result"]["columns"], strict=True):
+        for side in ("lower", "upper"):
+            yield Estimate(f"{side} bound of {name}", each[side])
+
+
 def _quantiles(release: Release, rows: Rows) -> Iterator[Estimate]:
     result = release["result"]
     empty = [None] * len(result["values"])
@@ -183,6 +190,7 @@ _OF_TASK: Mapping[str, Callable[[Release, Rows], Iterator[Estimate]]] = {
     "k_median": _centers,
     "median": _value,
     "minimum": _value,
+    "bounds": _bounds,
     "triangles": _graph,
     "mst_cost": _graph,
     "statistics": _statistics,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
@@ -150,6 +150,11 @@ class Job(JobPart):
         canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    @classmethod
+    def completed(cls, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a job as it is written, with what may be left out of its domain."""
+        return {**raw, "domain": with_whole_earth(raw["domain"])} if "domain" in raw else dict(raw)
+
     def named(self) -> Self:
         """Return the job with a run id in its input path and its output folder.
 
@@ -245,7 +250,7 @@ class RowsJob(Job):
             return
         kind = f"domain has {times.kind}"
         if not task.times:
-            raise ValueError(f"{kind}: rows of {self.task} are edges between node ids, which are numbers.")
+            raise ValueError(f"{kind}: columns of {self.task} are numbers.")
         numbers = [axis for axis, low in enumerate(times.lower) if low is None]
         labels = [1] if task.labels else []
         if numbers != labels and (labels or numbers):
@@ -369,8 +374,7 @@ def check_job(raw: dict[str, Any]) -> Job:
 def _check_one(raw: dict[str, Any]) -> Job:
     """Check a job of a known task. It has no run id yet, unless it gives one."""
     model = job_model(raw["task"])
-    if "domain" in raw:
-        raw = {**raw, "domain": with_whole_earth(raw["domain"])}
+    raw = model.completed(raw)
     try:
         # As JSON: strict mode then refuses text for a number and true for 1, but takes a list for a tuple.
         context = {TEXTS: has_text(raw.get("domain"))}

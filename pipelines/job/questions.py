@@ -209,7 +209,8 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
         raise JobError(
             f"{where}.{unknown[0]} is not a known key{asked}: the keys of {where} are {', '.join(keys)}."
         )
-    needed = [key for key in _NEEDED if key != "params" or models[task].model_fields[key].is_required()]
+    fields = models[task].model_fields
+    needed = [key for key in _NEEDED if key not in ("params", "domain") or fields[key].is_required()]
     missing = [key for key in needed if key not in question]
     if missing:
         raise JobError(f"{where}.{missing[0]} is missing: {where} needs {', '.join(needed)}.")

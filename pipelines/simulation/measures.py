@@ -12,6 +12,7 @@ from core.centers.found import Centers
 from core.one_cluster.found import Found
 from core.quantiles.found import FoundColumns, FoundValue
 from core.sample_and_aggregate.found import Stable
+from pipelines.simulation.bounds_measure import BoundsMeasure
 from pipelines.simulation.graph_measures import TreeCostMeasure, TrianglesMeasure
 from pipelines.simulation.measure import INFINITE, Figures, Measure
 from pipelines.simulation.rectangles import RangesMeasure
@@ -387,6 +388,7 @@ MEASURES: dict[str, type[Measure]] = {
     "k_median": CentersMeasure,
     "one_cluster": BallMeasure,
     "k_cover": CoverMeasure,
+    "bounds": BoundsMeasure,
     "mst_cost": TreeCostMeasure,
     "triangles": TrianglesMeasure,
     "sample_and_aggregate": AnswersMeasure,

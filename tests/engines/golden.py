@@ -222,6 +222,7 @@ OTHERS: dict[str, tuple[Sequence[Round], Any]] = {
     "sparse_histogram": planned("histogram", "plane", cells=50, method="sparse", floor=1),
     "cdf": planned("cdf", "axis"),
     "ranges": planned("ranges", "plane"),
+    "bounds": planned("bounds", "plane"),
     "plane_median": planned("median", "plane"),
     "quantiles": planned("quantiles", "axis", probabilities=(0.2, 0.5, 0.9)),
     "interior_point": planned("interior_point", "axis"),

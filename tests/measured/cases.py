@@ -105,6 +105,8 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
     match task:
         case "quantiles":
             return lines, [{"probabilities": evenly(count)} for count in (1, 3, 9, 49, 99)], sizes
+        case "bounds":
+            return [*lines, cube(1 << 12, 2)], [{}, {"outside": 0.1}], sizes
         case "median":
             return [*lines, cube(1 << 12, 2)], [{}, {"quantile": 0.9}], sizes
         case "minimum":

@@ -80,6 +80,7 @@ MAP = {
 """Points of a map, across the date line."""
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "bounds": (PLANE, {"params": {"outside": 0.2}}),
     "cdf": ({"privacy.policy": {"distance": 2.0**-10}},),
     "histogram": (
         {"params": {"cells": [1, 8]}, "privacy.policy": {"distance": [0.25, 0]}},
@@ -415,7 +416,7 @@ class GroupSetting(Setting):
 
 def grouped_tasks() -> list[str]:
     """Return the tasks that are asked about each group by itself."""
-    return [task for task in SETTINGS_OF if TASKS[task].job is GroupsJob]
+    return [task for task in SETTINGS_OF if issubclass(TASKS[task].job or object, GroupsJob)]
 
 
 @cache

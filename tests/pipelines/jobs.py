@@ -18,6 +18,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "k_median": {"params": {"k": 3}},
     "median": {**LINE, "params": {}},
     "minimum": {**LINE, "params": {"largest": True}},
+    "bounds": {**LINE, "params": {}},
     "statistics": {"params": {"measures": ["count", "units", "sum", "mean", "variance"]}},
     "triangles": {"domain.step": 2.0**-4, "params": {}},
     "mst_cost": {

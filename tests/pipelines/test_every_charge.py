@@ -68,6 +68,8 @@ _WIDE = "noise hides so few records, so radii grow beyond the domain, and no rec
 LESS_IN_GROUPS: dict[str, tuple[float, str]] = {
     "CenterAverages: sums, per unit of the radius": (0.35, _WIDE),
     "CenterAverages: weights": (0.2, _WIDE),
+    "FindBounds: lower bound of column #, scored by normalized rank": (0.45, _ENDS),
+    "FindBounds: upper bound of column #, scored by normalized rank": (0.45, _ENDS),
 }
 """The same in groups of a few dozen records."""
 

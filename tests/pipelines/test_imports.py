@@ -44,6 +44,7 @@ PURE: dict[str, dict[str, Any]] = {
 """Jobs of a few pure draws. Those of statistics are compared with Gaussian ones."""
 
 BUILT_OF = {
+    "bounds": {"minimum", "quantiles"},
     "interior_point": {"one_cluster"},
     "k_cover": {"one_cluster"},
     "sample_and_aggregate": {"one_cluster"},

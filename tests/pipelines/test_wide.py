@@ -25,7 +25,7 @@ WIDE: dict[str, Any] = {
     "input.columns": ["x"],
     "domain": {"lower": [LOW], "upper": [LOW + 2**62 - 1], "step": 1},
 }
-SERVED = {"histogram", "cdf", "quantiles", "median", "minimum", "interior_point", "threshold"}
+SERVED = {"bounds", "histogram", "cdf", "quantiles", "median", "minimum", "interior_point", "threshold"}
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 from tests.mutants.tables import (
     accounting,
+    bounds,
     choosing,
     clusters,
     dates,
@@ -21,6 +22,7 @@ from tests.mutants.tables import (
 )
 
 MUTANTS = (
+    *bounds.ROUNDS,
     *clusters.ROUNDS,
     *clusters.NOISE,
     *clusters.COSTS,
