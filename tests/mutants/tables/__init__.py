@@ -1,5 +1,6 @@
 from tests.mutants.tables import (
     accounting,
+    batches,
     choosing,
     clusters,
     dates,
@@ -49,6 +50,7 @@ MUTANTS = (
     *questions.GROUPS,
     *rows.READY,
     *files.READING,
+    *batches.HELD,
     *choosing.CHOSEN,
     *stores.WRITES,
     *stores.READS,
