@@ -5,7 +5,7 @@ import os
 import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import Any, ClassVar
@@ -67,6 +67,17 @@ class File:
     def format(self) -> Format:
         """The format of the file."""
         return format_of(self.path)
+
+
+@dataclass(frozen=True)
+class Held(File):
+    """A file of Arrow IPC that is held in memory; see `transforms.hold_batches`.
+
+    Args:
+        content: its bytes.
+    """
+
+    content: bytes = field(default=b"", repr=False)
 
 
 def list_files(path: str) -> list[File]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transforms.list_files import File, InputError, filesystem, short, version_of
+from transforms.list_files import File, Held, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
 from transforms.read_formats import READINGS
@@ -130,9 +130,15 @@ def read_schema(file: File) -> pa.Schema:
 
 @contextmanager
 def _open(file: File) -> Iterator[pa.NativeFile]:
-    system, path = filesystem(file.path)
-    with _reading(file), system.open_input_file(path) as opened:
+    with _reading(file), _file_of(file) as opened:
         yield opened
+
+
+def _file_of(file: File) -> pa.NativeFile:
+    if isinstance(file, Held):
+        return pa.BufferReader(file.content)
+    system, path = filesystem(file.path)
+    return system.open_input_file(path)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
 
 Keyed = tuple[int, Any]
 """A key and an element."""
@@ -14,6 +15,7 @@ class Spread(beam.Reshuffle):
     Runners that have a Reshuffle of their own use that.
     """
 
+    @no_annotations  # a hint of a PValue would be a warning in a caller's own pipeline
     def expand(self, pcoll: beam.pvalue.PValue) -> beam.PCollection:
         """Take and return pairs of a key and an element."""
         ungroup = beam.FlatMap(_ungrouped).with_output_types(Keyed)

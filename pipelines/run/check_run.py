@@ -16,11 +16,11 @@ from pipelines.table import ATTEMPT
 from transforms.list_files import lies_within
 
 
-def check_apart(job: Job | QuestionsJob, files: Sequence[str]) -> None:
+def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = False) -> None:
     """Check that input, joined table, output and ledger are apart.
 
     A later run would read an output, a ledger or a joined table in the input as rows. A ledger with the name
-    of a file of the output would be taken for that file.
+    of a file of the output would be taken for that file. Rows that are `held` in memory are in no place.
     """
     join = job.input.join
     places = {
@@ -29,7 +29,7 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str]) -> None:
         "input.join.path": None if join is None else join.path,
     }
     for name, place in places.items():
-        if place is not None and lies_within(job.input.path, place):
+        if place is not None and not held and lies_within(job.input.path, place):
             raise JobError(
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
                 "read it as rows; give a path outside the input."

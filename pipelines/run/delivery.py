@@ -119,12 +119,17 @@ def write_whole(state: Finding | Checked, draft: Mapping[str, Any], grid: Grid, 
         StorageError: the folder has another id than the charge, as this worker has another disk.
     """
     with plain_errors("Write"):
-        _check_place(delivery)
+        check_folder(delivery)
         write_release(delivery.folder, draft, state, grid)
         delivery.finish()
 
 
-def _check_place(delivery: Delivery) -> None:
+def check_folder(delivery: Delivery) -> None:
+    """Check that this worker writes to the folder of the machine that submitted the run.
+
+    Raises:
+        StorageError: it has another disk.
+    """
     if delivery.output_id not in (None, read_output_id(delivery.folder)):
         raise StorageError(
             f"{delivery.folder.locate('')} on the worker is not the folder of the machine that "
@@ -144,7 +149,7 @@ def encoded_part(
 def write_one_part(part: tuple[int, bytes], attempt: Attempt, delivery: Delivery) -> Part:
     """Write a part of a table unless it is there, like `write_whole`; return the one that is there."""
     with plain_errors("Write"):
-        _check_place(delivery)
+        check_folder(delivery)
         return write_part(delivery.folder, attempt, *part, delivery.job)
 
 
@@ -163,7 +168,7 @@ def write_one_answer(
     """Write the table of a question unless it is there, like `write_whole`; return its name and answer."""
     number, ended = last
     with plain_errors("Write"):
-        _check_place(delivery)
+        check_folder(delivery)
         name = list(draft.answers)[number]
         return name, write_answer(delivery.folder, draft, name, ended)
 
@@ -182,6 +187,6 @@ def write_groups(
 ) -> None:
     """Write the release of all groups unless there is one, like `write_whole`."""
     with plain_errors("Write"):
-        _check_place(delivery)
+        check_folder(delivery)
         write_grouped_release(delivery.folder, draft, states)
         delivery.finish()

@@ -102,14 +102,18 @@ def unit_bounds(source: Source, question: Job, salt: bytes) -> UnitBounds:
 
 
 def prepare_questions(
-    job: QuestionsJob, runner: str, beam_options: Sequence[str], clock: Callable[[], datetime]
+    job: QuestionsJob,
+    runner: str,
+    beam_options: Sequence[str],
+    clock: Callable[[], datetime],
+    opened: Opened | None = None,
 ) -> PreparedQuestions:
     """Check `job` as far as possible before it is charged; see `pipelines.run.run.prepare_run`."""
     options = make_options(runner, job, beam_options)
     check_options(options, beam_options)
-    check_apart(job, (*FILES, *map(table_name, job.jobs)))
+    check_apart(job, (*FILES, *map(table_name, job.jobs)), opened is not None)
     preparation, uses = job.input.preparation(), [_uses(question) for question in job.jobs.values()]
-    opened = give_types(open_files(job.input.path), job.input.types, preparation, uses)
+    opened = give_types(opened or open_files(job.input.path), job.input.types, preparation, uses)
     sources = {name: _source_of(name, question, opened, preparation) for name, question in job.jobs.items()}
     plan = make_joint_plan(job, {name: secret_salt() for name in job.jobs})
     prepared = PreparedQuestions(job, options, sources, plan, secret_salt())
@@ -170,23 +174,32 @@ def build_joint_pipeline(
 ) -> beam.Pipeline:
     """Return the pipeline of a run: read, all rounds of all questions, write."""
     pipeline = open_pipeline(prepared.options)
-    elements, records = read_records(prepared, pipeline)
+    descriptors = pipeline | "Read" >> ReadBlocks(next(iter(prepared.sources.values())))
+    answer_questions(descriptors, prepared, delivery, strands)
+    return pipeline
+
+
+def answer_questions(
+    elements: beam.PCollection, prepared: PreparedQuestions, delivery: Any, strands: Sequence[Strand]
+) -> beam.PCollection:
+    """Run all rounds of all questions, and write the release; see `pipelines.run.run.answer_rows`."""
+    elements, records = read_records(prepared, elements)
     draft: Any = draft_joint_release(prepared.job, prepared.plan)
     shards = shards_of(max(prepared.groups))
     last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
     if any(prepared.groups):
         last = last | "Questions" >> _GatherGroups(records.owners, prepared.groups)
     answers = last | "WriteAnswers" >> beam.Map(write_one_answer, draft, delivery)
-    _ = answers | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_answers, draft, delivery)
-    return pipeline
+    return (
+        answers | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_answers, draft, delivery)
+    )
 
 
 def read_records(
-    prepared: PreparedQuestions, pipeline: beam.Pipeline
+    prepared: PreparedQuestions, elements: beam.PCollection
 ) -> tuple[beam.PCollection, ReaderOfGroups]:
-    """Return what every pass reads, and how it becomes the records of the strands."""
+    """Return what every pass reads of descriptors, and how it becomes the records of the strands."""
     job, sources = prepared.job, prepared.sources
-    elements = pipeline | "Read" >> ReadBlocks(next(iter(sources.values())))
     if prepared.bounding is None:
         readers = (
             replace(Reader.of(sources[name], its.grid, its.checks > 0), apart=its.apart)

@@ -59,7 +59,7 @@ from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
 from transforms.bound_units import BoundUnits, UnitBounds
-from transforms.column_types import exact_axes
+from transforms.column_types import Opened, exact_axes, give_types, used_types
 from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
 from transforms.gather_parts import GATHERED
 from transforms.open_source import Source, open_source
@@ -113,6 +113,7 @@ def prepare_run(
     runner: str = EMBEDDED,
     beam_options: Sequence[str] = (),
     clock: Callable[[], datetime] = now,
+    opened: Opened | None = None,
 ) -> Any:
     """Check `job` as far as possible before it is charged.
 
@@ -121,6 +122,7 @@ def prepare_run(
         runner: name of a Beam runner; see `pipelines.run.runners`.
         beam_options: further options of Beam.
         clock: returns the current time.
+        opened: what stands for files where rows are held; see `transforms.hold_batches`.
 
     Returns:
         A `Prepared`, or a `PreparedQuestions` for several questions.
@@ -131,22 +133,28 @@ def prepare_run(
         LedgerRefusal: the ledger refuses the run.
     """
     if isinstance(job, QuestionsJob):
-        return prepare_questions(job, runner, beam_options, clock)
+        return prepare_questions(job, runner, beam_options, clock, opened)
     options = make_options(runner, job, beam_options)
     check_options(options, beam_options)
-    check_apart(job, FILES)
+    check_apart(job, FILES, opened is not None)
     preparation = job.input.preparation()
+    columns, grid = job.input.columns, job.grid
+    exact = () if TASKS[job.task].subsamples else exact_axes(columns, grid)
+    if opened is not None:
+        used = used_types(columns, job.unit, job.order, job.count, job.group_keys, grid.times, exact)
+        opened = give_types(opened, job.input.types, preparation, [used])
     source = open_source(
         job.input.path,
         job.input.columns,
         job.unit,
         job.order,
+        opened,
         preparation=preparation,
         groups=job.group_keys,
         count=job.count,
         times=job.grid.times,
         types=job.input.types,
-        exact=() if TASKS[job.task].subsamples else exact_axes(job.input.columns, job.grid),
+        exact=exact,
     )
     if not TASKS[job.task].subsamples:
         check_axes(source, job.grid)
@@ -203,7 +211,7 @@ def run_job(
     if release is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.emit("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
-        delivery, stored = _charge(job, prepared.plan, delivery, clock)
+        delivery, stored = charge_delivery(job, prepared.plan, delivery, clock)
         if not stored:
             events.emit("started", runner=runner, ledger=job.privacy.ledger)
             progress.say("Starting workers")
@@ -259,7 +267,7 @@ def _submit(
         return True
 
 
-def _charge(
+def charge_delivery(
     job: Job | QuestionsJob,
     plan: AnyPlan,
     delivery: Delivery,
@@ -297,11 +305,28 @@ def steps_of(prepared: Prepared) -> list[Step]:
 
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the pipeline of a run: read, all rounds, write."""
+    pipeline = open_pipeline(prepared.options)
+    answer_rows(pipeline | "Read" >> ReadBlocks(prepared.source), prepared, delivery, rounds)
+    return pipeline
+
+
+def answer_rows(
+    elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any]
+) -> beam.PCollection:
+    """Run all rounds on descriptors of rows, and write the release.
+
+    Args:
+        elements: descriptors, at least one.
+        prepared: the job.
+        delivery: a `Delivery`, or a side input of one.
+        rounds: of the plan.
+
+    Returns:
+        One element without a value, once the release is stored.
+    """
     job, plan, source = prepared.job, prepared.plan, prepared.source
     if isinstance(plan, GroupedPlan):
-        return build_grouped_pipeline(prepared, delivery, rounds)
-    pipeline = open_pipeline(prepared.options)
-    elements = pipeline | "Read" >> ReadBlocks(source)
+        return _answer_groups(elements, prepared, delivery, rounds)
     reader: Records
     if prepared.function is not None:
         blocks = job.task_params.blocks
@@ -318,29 +343,27 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
     last = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep)
     attempt = attempt_of(prepared)
     if attempt is None:
-        _ = last | "Write" >> beam.Map(write_whole, draft, job.grid, delivery)
-    else:
-        written = last | "WriteParts" >> beam.Map(write_one_part, attempt, delivery)
-        _ = written | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_table, delivery)
-    return pipeline
+        return last | "Write" >> beam.Map(write_whole, draft, job.grid, delivery)
+    written = last | "WriteParts" >> beam.Map(write_one_part, attempt, delivery)
+    return written | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_table, delivery)
 
 
-def build_grouped_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
-    """Return the pipeline of a run that is asked about each group by itself: a strand of rounds for each."""
-    pipeline = open_pipeline(prepared.options)
-    elements, records = read_groups(prepared, pipeline)
+def _answer_groups(
+    elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any]
+) -> beam.PCollection:
+    """Answer a job that is asked about each group by itself, by a strand of rounds for each."""
+    elements, records = read_groups(prepared, elements)
     draft = draft_grouped_release(cast(GroupsJob, prepared.job), cast(GroupedPlan, prepared.plan))
     strands = [Strand(tuple(rounds), prepared.plan.start)] * prepared.groups
     shards = shards_of(prepared.groups)
     last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
-    _ = last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
-    return pipeline
+    return last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
 
 
-def read_groups(prepared: Prepared, pipeline: beam.Pipeline) -> tuple[beam.PCollection, ReaderOfGroups]:
-    """Return what every pass reads, and how it becomes the records of the groups."""
+def read_groups(prepared: Prepared, elements: beam.PCollection) -> tuple[beam.PCollection, ReaderOfGroups]:
+    """Return what every pass reads of descriptors, and how it becomes the records of the groups."""
     job, source, bounding = prepared.job, prepared.source, prepared.bounding
-    elements, salt = pipeline | "Read" >> ReadBlocks(source), None
+    salt = None
     if bounding is None:
         reader: Records = replace(Reader.of(source, job.grid, job.checks > 0), apart=True)
     else:

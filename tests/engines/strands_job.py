@@ -127,7 +127,7 @@ def _groups(folder: Path) -> Side:
     about = {"task": "one_cluster", "params": {"target": 700}, "group_by": _CITIES}
     job: Any = check_job(_common(folder) | about | _input(folder, ["x", "y"]) | {"domain": _PLANE})
     prepared = prepare_run(job)
-    _, records = read_groups(prepared, beam.Pipeline())
+    _, records = read_groups(prepared, beam.Pipeline() | ReadBlocks(prepared.source))
     strand = _recorded(prepared.plan.rounds, prepared.plan.start)
     alone = [open_source(str(folder / key), ["x", "y"]) for key in KEYS]
     readers = [Reader.of(source, job.grid, checked=True) for source in alone]
@@ -137,7 +137,7 @@ def _groups(folder: Path) -> Side:
 def _questions(folder: Path) -> Side:
     job = check_several(_common(folder) | {"questions": _QUESTIONS, "input": {"path": str(folder / "all")}})
     prepared = prepare_questions(job, "FnApiRunner", [], None)  # type: ignore[arg-type]
-    _, records = read_records(prepared, beam.Pipeline())
+    _, records = read_records(prepared, beam.Pipeline() | ReadBlocks(next(iter(prepared.sources.values()))))
     strands = tuple(_recorded(strand.rounds, strand.start) for strand in prepared.strands)
     sources = list(prepared.sources.values())
     readers = [

@@ -32,7 +32,7 @@ from transforms import split_groups
 from transforms.bound_units import bound_in_memory
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
-from transforms.read_blocks import Reader, list_row_groups
+from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.run_rounds import RunStrands
 
 LINE = {"lower": [0], "upper": [1], "step": 2.0**-10}
@@ -150,7 +150,9 @@ def test_each_group_of_a_question_has_the_aggregates_of_its_rows_alone(
             pickle.dump(last[1], file)
 
     with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **mode)) as pipeline:
-        elements, records = read_records(prepared, pipeline)
+        elements, records = read_records(
+            prepared, pipeline | ReadBlocks(next(iter(prepared.sources.values())))
+        )
         elements | RunStrands(strands, NOISELESS, records, 5) | beam.Map(keep)
     names = list(prepared.job.jobs)
     assert [names[question] for question, _ in records.owners] == [

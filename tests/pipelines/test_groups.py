@@ -39,7 +39,7 @@ from transforms.bound_units import Bounding, bound_in_memory
 from transforms.contributions import Contributing
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
-from transforms.read_blocks import Reader, list_row_groups
+from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.run_rounds import RunStrands
 
 GROUPED = [name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob)]
@@ -124,7 +124,7 @@ def test_each_group_has_the_aggregates_of_its_rows_alone(
 
     options = PipelineOptions([], **(ONE_THREAD if mode == "one_thread" else TWO_PROCESSES))
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
-        elements, records = read_groups(prepared, pipeline)
+        elements, records = read_groups(prepared, pipeline | ReadBlocks(prepared.source))
         elements | RunStrands([Strand(rounds, start)] * len(KEYS), NOISELESS, records, 5) | beam.Map(keep)
     for number, label in enumerate(KEYS):
         got = pickle.loads((output / str(number)).read_bytes())

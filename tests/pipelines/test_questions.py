@@ -34,7 +34,7 @@ from transforms.bound_units import Bounding, bound_in_memory
 from transforms.contributions import Contributing
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import open_source
-from transforms.read_blocks import Reader, list_row_groups
+from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.run_rounds import RunStrands
 
 SQUARE = {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-12}
@@ -192,7 +192,9 @@ def test_each_question_has_the_aggregates_of_a_run_of_its_own(
 
     options = PipelineOptions([], **MODES[mode])
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
-        elements, records = read_records(prepared, pipeline)
+        elements, records = read_records(
+            prepared, pipeline | ReadBlocks(next(iter(prepared.sources.values())))
+        )
         elements | RunStrands(strands, NOISELESS, records) | beam.Map(keep)
     for number, name in enumerate(job.jobs):
         got = pickle.loads((output / str(number)).read_bytes())

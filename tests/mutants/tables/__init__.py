@@ -1,5 +1,6 @@
 from tests.mutants.tables import (
     accounting,
+    batches,
     bounds,
     choosing,
     clusters,
@@ -51,6 +52,7 @@ MUTANTS = (
     *questions.GROUPS,
     *rows.READY,
     *files.READING,
+    *batches.HELD,
     *choosing.CHOSEN,
     *stores.WRITES,
     *stores.READS,

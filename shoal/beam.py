@@ -1,0 +1,175 @@
+"""Shoal inside of a Beam pipeline: `release = batches | shoal.beam.Answer(job, schema)`."""
+
+import dataclasses
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints.decorators import no_annotations
+
+from pipelines.errors import JobError
+from pipelines.job.job import Job as OneQuestion
+from pipelines.job.job import check_raw
+from pipelines.job.questions import QuestionsJob
+from pipelines.ledger.ledger import now
+from pipelines.release import identify_output
+from pipelines.run.delivery import Delivery, check_folder, delivery_of
+from pipelines.run.joint_run import PreparedQuestions, answer_questions
+from pipelines.run.run import RunError, answer_rows, attempt_of, charge_delivery, prepare_run
+from pipelines.run.runners import RUNNERS
+from shoal.calls import Job, read_job
+from shoal.shown import Release
+from transforms.hold_batches import HoldBatches, open_schema
+from transforms.plain_errors import plain_errors
+from transforms.spread import Keyed, Spread
+
+__all__ = ["Answer"]
+
+_PATH = "/batches"
+"""What stands for `input.path` in the job and its hash."""
+
+_DIRECT = "SwitchingDirectRunner"
+"""Beam's name of DirectRunner, which is the embedded runner or Prism."""
+
+
+@dataclasses.dataclass
+class Answer(beam.PTransform):
+    """Answer a job about the rows of a bounded PCollection of `pyarrow.RecordBatch`, by one release.
+
+    The rounds are those of `shoal.run`: each is a pass over the batches, which wait behind a Reshuffle, and
+    the state that a round releases is a side input of the next one. The element is a `shoal.Release`.
+
+    What the caller promises:
+
+    1. The batches are the whole data of the run, and are the same whenever the pipeline is run again.
+    2. Each row is of one person. Nothing before this step mixed the rows of different people: no join,
+       average, rank, normalization or deduplication over rows, and no sample or limit that depends on
+       them. The guarantee is for the rows that arrive here.
+    3. Without `input.unit`, each row is a person. With it, all rows of one value are.
+    4. The schema, the job, and how many batches there are say nothing that must be hidden. Engines show
+       numbers of elements: make batches of a fixed number of pieces where the number of rows is secret.
+
+    Why a repeated step makes no second draw public:
+
+    1. The job names `output` and `run_id`. The release is one create-only write there, and the element is
+       what was stored. So a repeated step, and a second execution of the pipeline, return the first release.
+       That holds for its noise and for its samples: the salt of samples is drawn when the pipeline is built,
+       travels in its steps, and serves the one release of its run.
+    2. The ledger is charged by a step of the pipeline, so a pipeline that is only built costs nothing. A
+       charge is a compare-and-swap under the run id: repeated, it finds its own charge. A Reshuffle follows
+       it, and batches are held only once it is there, so no row is summarized before.
+    3. Noise is drawn in a step of its own, followed by a Reshuffle; marks find out two draws of one state.
+    4. Identities of rows, by which they are sampled, are kept by a Reshuffle, too: see
+       `transforms.hold_batches`. So all rounds sample the same rows.
+
+    Between steps there are as many elements as the caller's batches and the job make; none depends on values.
+    Rows with a null, NaN or infinity in a used column are left out, as they are from files.
+
+    Args:
+        job: as in `shoal.run`, without `input.path`, and with `output` and `run_id`. Workers must reach the
+            output, the ledger and a joined table. `params.parts` above 1 is refused.
+        schema: of every batch.
+    """
+
+    job: Job
+    schema: pa.Schema
+
+    def expand(self, batches: beam.PCollection) -> beam.PCollection:
+        """Take `pyarrow.RecordBatch`es, perhaps none; return one element, a `shoal.Release`.
+
+        The output folder is prepared, and the ledger is asked but not charged.
+
+        Raises:
+            ShoalError: the job, the schema, the runner or the PCollection is wrong, or the ledger would
+                refuse.
+        """
+        _check_batches(batches)
+        if not isinstance(self.schema, pa.Schema):
+            raise JobError(f"schema is a {type(self.schema).__name__}: give a pyarrow.Schema.")
+        job = _job_of(self.job)
+        prepared = prepare_run(job, opened=open_schema(self.schema))
+        several = isinstance(prepared, PreparedQuestions)
+        if not several and attempt_of(prepared) is not None:
+            raise JobError("params.parts is above 1: a release in parts needs files; leave it out.")
+        made = delivery_of(job)
+        made = dataclasses.replace(made, output_id=identify_output(made.folder))
+        charged = (
+            batches.pipeline
+            | "Start" >> beam.Create([made])
+            | "Charge" >> beam.Map(_charged, job, prepared.plan).with_output_types(Keyed)
+            | "Once" >> Spread()
+            | "Charged" >> beam.Map(_second)
+        )
+        delivery = beam.pvalue.AsSingleton(charged)
+        elements = batches | "Hold" >> HoldBatches(self.schema, delivery)
+        if several:
+            written = answer_questions(elements, prepared, delivery, prepared.strands)
+        else:
+            written = answer_rows(elements, prepared, delivery, prepared.plan.rounds)
+        return written | "Stored" >> beam.Map(_stored, delivery)
+
+
+def _check_batches(batches: beam.PCollection) -> None:
+    """Check the PCollection and the runner of its pipeline.
+
+    Raises:
+        JobError: there is more than one window or no end, or the runner might draw noise for each consumer.
+    """
+    kinds = {kind.__name__ for kind in type(batches.pipeline.runner).__mro__}
+    if not kinds & {*RUNNERS, _DIRECT}:
+        raise JobError(
+            f"The runner is {type(batches.pipeline.runner).__name__}: it must be DirectRunner, "
+            f"{', '.join(RUNNERS[:-1])} or {RUNNERS[-1]}."
+        )
+    if not batches.is_bounded:
+        raise JobError("batches is an unbounded PCollection: give a bounded one, which is the whole data.")
+    if not isinstance(batches.windowing.windowfn, GlobalWindows):
+        raise JobError("batches has windows: put beam.WindowInto(GlobalWindows()) before, for one release.")
+
+
+def _job_of(job: Job) -> OneQuestion | QuestionsJob:
+    """Return the checked job.
+
+    Raises:
+        JobError: it is wrong, has a path, or does not say where its one release goes.
+    """
+    raw = read_job(job)
+    rows = raw.get("input", {})
+    if isinstance(rows, dict):
+        if "path" in rows:
+            raise JobError("input.path is given beside batches: leave it out.")
+        raw["input"] = {**rows, "path": _PATH}
+    for name in ("output", "run_id"):
+        if name not in raw:
+            raise JobError(
+                f"{name} is missing: a job in a pipeline needs an output that all workers reach, and a "
+                "run_id, so that a step that is repeated finds the release of its run."
+            )
+    checked: OneQuestion | QuestionsJob = check_raw(raw)
+    return checked
+
+
+@no_annotations
+def _charged(delivery: Delivery, job: OneQuestion | QuestionsJob, plan: Any) -> Keyed:
+    """Charge the run to its ledger, once however often this is repeated."""
+    with plain_errors("Charge"):
+        check_folder(delivery)
+        return 0, charge_delivery(job, plan, delivery, now)[0]
+
+
+@no_annotations
+def _second(pair: Keyed) -> Any:
+    return pair[1]
+
+
+@no_annotations
+def _stored(_: None, delivery: Delivery) -> Release:
+    """Return the release that is stored, which is the first one of its run."""
+    with plain_errors("Stored"):
+        values = delivery.finish()
+        if values is None:
+            raise RunError(
+                f"{delivery.folder.locate('')} on this worker has no release: give an output that all share."
+            )
+        return Release.stored(delivery.folder, values)

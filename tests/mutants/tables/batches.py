@@ -1,0 +1,57 @@
+"""Wrong versions of how batches of a caller's pipeline are held."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_HOLD = "transforms/hold_batches.py"
+_ANSWERS = Selection(("tests/shoal/test_beam.py",), "identities or wait or twice or no_batches")
+
+HELD = (
+    Mutant(
+        4,
+        _HOLD,
+        "rows of two batches of a shard have the same identity",
+        "first += pa.ipc.open_file(content).get_batch(0).num_rows",
+        "first += 0",
+        _ANSWERS,
+    ),
+    Mutant(
+        4,
+        _HOLD,
+        "rows of two shards have the same identity",
+        "Held(PLACE, NAME, number, content=content)",
+        "Held(PLACE, NAME, 0, content=content)",
+        _ANSWERS,
+    ),
+    Mutant(
+        4,
+        _HOLD,
+        "a repeated step gives rows other identities",
+        '            | "Spread" >> Spread()\n',
+        "",
+        _ANSWERS,
+    ),
+    Mutant(
+        12,
+        _HOLD,
+        "rows are held before the charge",
+        "beam.Map(_content, self.schema, self.after)",
+        "beam.Map(_content, self.schema, None)",
+        _ANSWERS,
+    ),
+    Mutant(
+        12,
+        _HOLD,
+        "without a batch there is no release",
+        "(held, none)",
+        "(held,)",
+        _ANSWERS,
+    ),
+    Mutant(
+        12,
+        "shoal/beam.py",
+        "a pipeline that runs is not charged",
+        "return 0, charge_delivery(job, plan, delivery, now)[0]",
+        "return 0, delivery",
+        _ANSWERS,
+    ),
+)
