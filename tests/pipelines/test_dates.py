@@ -94,7 +94,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": "threshold", "domain": TWO, "columns": ["day", "x"]},
      "domain has dates: the label, from 0 to 1"),
     ({"task": "triangles", "domain": TWO, "columns": ["day", "x"]},
-     "domain has dates: rows of triangles are"),
+     "domain has dates: columns of triangles are"),
     ({"input": {"unit": "city", "keep": "sum"}}, "input.keep is sum and domain has dates: a sum is a number"),
     ({"input": {"unit": "city", "keep": "count"}}, "input.keep is count and domain has dates"),
     ({"task": "statistics", "params": {"measures": ["sum"]}}, "params.measures has sum and domain has dates"),
