@@ -23,8 +23,7 @@ from core.ranges.rounds import (
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
-_SPREADS = (1.0, 1 / 16, 1 / 256)  # of each axis: where made-up records lie on which methods are compared
-_POINTS = 8  # on which made-up records lie on each axis, at least
+_SPREADS = (1.0, 1 / 16, 0.0)  # of each axis: where made-up records lie on which methods are compared
 _UNEVEN = math.sqrt(2) / 10  # error of cells that a rectangle cuts, as a part of their records (c0 of UG)
 
 
@@ -43,11 +42,13 @@ class Made:
         boxes: how many boxes hold them, on each axis.
         width: of a box, as a part of the axis.
         records: in each of these boxes.
+        empty: how many boxes hold none.
     """
 
     boxes: float
     width: float
     records: float
+    empty: float
 
 
 class _BoxesAndCells(Method[Ranges]):
@@ -89,14 +90,15 @@ class _BoxesAndCells(Method[Ranges]):
         )
 
     def _error(self, spread: float, share: float) -> float:
-        """Return the expected error of half of the spread on each axis, with `records` evenly spread records.
+        """Return the expected error of half of each axis, where `records` lie evenly on a part of it.
 
-        Whole boxes have the noise of their average, and the boxes at its sides that of half of their cells.
-        The cells that are cut hold a part of all records, which is spread unevenly in them, unless a cell is
-        a grid point. Records lie on some points at least.
+        The rectangle has half of the part that holds records, and half of what is empty. Whole boxes have the
+        noise of their average, the boxes at its sides that of half of their cells, and an empty box is one
+        cell. The cells that are cut hold a part of all records, which is spread unevenly in them, unless a
+        cell is a grid point. A spread of 0 is one point, where all records are tied.
         """
         point = 1 / min(self._sizes)
-        spread = min(1.0, max(spread, _POINTS * point))
+        spread = max(spread, point)
         axes, made = self.setting.grid.dimension, self._made(spread, share)
         _, boxes, cells = self._laplaces(share)
         parts = parts_of_box(made.records, 1 / cells.scale, axes)
@@ -105,6 +107,7 @@ class _BoxesAndCells(Method[Ranges]):
         average = 1 / (1 / variance(boxes.scale) + 1 / (number * noise))
         half = max(1.0, made.boxes / 2)
         noisy = half**axes * average + axes * half ** (axes - 1) * number / 2 * noise
+        noisy += made.empty / 2**axes / (1 / variance(boxes.scale) + 1 / noise)
         width = made.width / parts
         cut = 0.0 if width <= point else min(1.0, width / spread) * self.setting.params.records
         return math.sqrt(noisy + (_UNEVEN * cut) ** 2)
@@ -154,7 +157,7 @@ class AdaptiveGrid(_BoxesAndCells):
         records, axes = self.setting.params.records, self.setting.grid.dimension
         most = boxes_of_axis(records, self._epsilon(share), axes)
         boxes = max(1.0, most * spread)
-        return Made(boxes, 1 / most, records / boxes**axes)
+        return Made(boxes, 1 / most, records / boxes**axes, most**axes - boxes**axes)
 
 
 class Tree(_BoxesAndCells):
@@ -177,5 +180,6 @@ class Tree(_BoxesAndCells):
     def _made(self, spread: float, share: float) -> Made:
         records, axes = self.setting.params.records, self.setting.grid.dimension
         each = max(0.75 * self._threshold(share), records * spread**-axes / MOST_CELLS)
-        boxes = max(1.0, (records / each) ** (1 / axes))
-        return Made(boxes, spread / boxes, min(each, records))
+        boxes = min(max(1.0, (records / each) ** (1 / axes)), spread * min(self._sizes))
+        halved = axes * math.log2(1 / spread)  # until records fill a box; each time the other half is empty
+        return Made(boxes, spread / boxes, min(each, records), halved)

@@ -36,6 +36,6 @@ def check(setting: Setting[Ranges]) -> None:
 
 _COMPARED_BY = (
     "the expected error of a rectangle among as many made-up rows as the parameter records says, between "
-    "evenly spread ones and ones that lie close together"
+    "ones that lie evenly in the domain or in a small part of it, and ones that have the same values"
 )
 RANGES = Task(Ranges, (Tree, AdaptiveGrid), _COMPARED_BY, check)
