@@ -208,6 +208,15 @@ def test_rows_wait_for_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "read").exists()
 
 
+def test_the_step_that_holds_rows_has_the_charge_as_an_input(tmp_path: Path) -> None:
+    """Without it an engine may run both in any order."""
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    _ = pipeline | beam.Create([]) | shoal.beam.Answer(cells(tmp_path), ROWS.schema)
+    steps = {each.unique_name: each for each in pipeline.to_runner_api().components.transforms.values()}
+    (charged,) = steps["Answer/Charged"].outputs.values()
+    assert charged in steps["Answer/Hold/Hold"].inputs.values()
+
+
 def test_the_number_of_elements_does_not_depend_on_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
