@@ -198,7 +198,7 @@ def test_a_table_in_parts_on_object_storage(cloud):
     second = stored()
     assert [one == two for one, two in zip(first, second, strict=True)] == [True, False, True]
     assert hashes(cloud) == [sha256(data).hexdigest() for data in second]
-    write_rows(cloud.rows, planted()[::-1])  # the same rows in other bytes: on S3 a version is of bytes and a second
+    write_rows(cloud.rows, planted()[::-1])  # other bytes: S3 dates by the second
     cloud.bucket.put("rows/part.parquet", cloud.rows.read_bytes())
     refused = run_again_without_the_middle()
     assert refused.exit_code == 2
