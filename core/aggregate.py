@@ -164,7 +164,11 @@ class Sample:
     @classmethod
     def of(cls, size: int, points: Ints, ids: NDArray[np.uint64], salt: bytes) -> "Sample":
         """Sample records, points (n,) and identities (n,), under a key of 16 secret bytes."""
-        hashes = siphash(ids, salt, _SAMPLE)
+        return cls.by_hash(size, points, ids, siphash(ids, salt, _SAMPLE))
+
+    @classmethod
+    def by_hash(cls, size: int, points: Ints, ids: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> "Sample":
+        """Keep the records of smallest hash, given the hashes (n,) of their identities."""
         if len(hashes) > size:  # leave most of them unsorted
             few = hashes <= np.partition(hashes, size - 1)[size - 1]
             hashes, ids, points = hashes[few], ids[few], points[few]

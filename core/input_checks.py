@@ -12,7 +12,16 @@ from core.budget import Budget, spend
 from core.draws import Charged, Draw, Laplace, charged
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, Examination, RoundInParts, State, examination_of, looks_of, parts_of
+from core.rounds import (
+    Block,
+    Examination,
+    RoundInParts,
+    State,
+    examination_of,
+    looks_of,
+    parts_of,
+    sections_of,
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,18 @@ class CheckedRound:
         """See `Round`."""
         inner = examination_of(self.round_)
         return inner if inner is None or self.count is None else ExaminedBeside(inner)
+
+    @property
+    def sections(self) -> int:
+        """See `core.rounds.RoundInSections`."""
+        return sections_of(self.round_)
+
+    def examine(self, section: Any, noise: Noise) -> Any:
+        """See `core.rounds.RoundInSections`; the first section has the counts of the checks."""
+        round_ = cast(Any, self.round_)
+        if self.count is None:
+            return round_.examine(section, noise)
+        return Beside(round_.examine(section.aggregate, noise), section.outside)
 
     def draws(self) -> tuple[Draw, ...]:
         """See `Charged.draws`."""

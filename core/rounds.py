@@ -101,6 +101,29 @@ class RoundInParts(Round, Protocol):
         """Release the shard `number`, from 0 on, like `release`."""
 
 
+class RoundInSections(Round, Protocol):
+    """A round whose aggregate no process holds as a whole, although its release needs all of it.
+
+    The merged aggregate is split by key into sections; see `core.sections.Sectioned.split`. Workers examine
+    one section each, and only what sections have to say, merged with `+`, reaches `release`.
+    """
+
+    @property
+    def sections(self) -> int:
+        """Most sections: a public number. 0 where the round is like any other."""
+
+    def examine(self, section: Any, noise: Noise) -> Any:
+        """Return what a section has to say: an aggregate.
+
+        It may be random. It is never released but through what `release` draws.
+        """
+
+
+def sections_of(round_: Round) -> int:
+    """Return in how many sections a round is examined at most: 0 unless it is a `RoundInSections`."""
+    return int(getattr(round_, "sections", 0))
+
+
 def parts_of(round_: Round) -> int:
     """Return in how many parts a round is released: 1 unless it is a `RoundInParts`."""
     return int(cast(RoundInParts, round_).parts) if hasattr(round_, "release_part") else 1
@@ -135,14 +158,16 @@ def examination_of(round_: Round) -> Examination | None:
     return found
 
 
-def examined(round_: Round, aggregate: Any) -> Any:
+def examined(round_: Round, aggregate: Any, noise: Noise) -> Any:
     """Return what the release of a round gets of its merged aggregate."""
+    if sections_of(round_):
+        step = cast(RoundInSections, round_)
+        return total_of(step.examine(section, noise) for section in aggregate.split(step.sections))
     examination = examination_of(round_)
     if examination is None:
         return _clipped(round_, aggregate)
     arranged = examination.arrange(aggregate)
-    found = (examination.examine(arranged, part) for part in range(examination.examiners))
-    return reduce(lambda a, b: a + b, found)
+    return total_of(examination.examine(arranged, part) for part in range(examination.examiners))
 
 
 def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State, noise: Noise) -> State:
@@ -160,7 +185,7 @@ def run_in_memory(rounds: Sequence[Round], blocks: Iterable[Block], start: State
     blocks = list(blocks)
     state = start
     for round_ in rounds:
-        state = round_.release(total_in_memory(round_, blocks, state), state, noise)
+        state = round_.release(total_in_memory(round_, blocks, state, noise), state, noise)
     return state
 
 
@@ -196,18 +221,23 @@ def run_strands_in_memory(
     ]
 
 
-def total_in_memory(round_: Round, blocks: Sequence[Block], state: State) -> Any:
+def total_in_memory(round_: Round, blocks: Sequence[Block], state: State, noise: Noise) -> Any:
     """Return what reaches a round's release, after its looks and its examination."""
     step: Any = round_
     if looks_of(round_):
         step = step.coarse(state)
     for _ in range(looks_of(round_)):
         step = step.finer(_clipped(step, _total(step, blocks, state)), state)
-    return examined(step, _total(step, blocks, state))
+    return examined(step, _total(step, blocks, state), noise)
+
+
+def total_of(aggregates: Iterable[Any]) -> Any:
+    """Return the sum of aggregates, at least one."""
+    return reduce(lambda a, b: a + b, aggregates)
 
 
 def _total(round_: Round, blocks: Sequence[Block], state: State) -> Any:
-    return reduce(lambda a, b: a + b, [round_.summarize(block, state) for block in blocks])
+    return total_of(round_.summarize(block, state) for block in blocks)
 
 
 def _clipped(round_: Round, aggregate: Any) -> Any:

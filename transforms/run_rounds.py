@@ -18,15 +18,17 @@ from core.noise import Noise
 from core.rounds import (
     Round,
     RoundInParts,
+    RoundInSections,
     State,
     Strand,
     examination_of,
     looks_of,
     parts_of,
+    sections_of,
 )
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
-from transforms.merge_aggregates import Made, Merge, MergeAndExamine, Sum
+from transforms.merge_aggregates import Made, Merge, MergeAndExamine, MergeSections, Sum
 from transforms.plain_errors import RoundError, plain_errors
 from transforms.records import Drawn, OneQuestion, Records, RecordsOfQuestions, check_marks
 from transforms.spill import Spill
@@ -291,7 +293,15 @@ class RunPass(beam.PTransform):
             examination = examination_of(step.round_)
             if examination is not None and not step.look:  # it is alone
                 return MergeAndExamine(number, examination)
-        return Merge({number: step.round_.floor for number, step in self.steps.items()}, self.shards)
+        floors = {number: step.round_.floor for number, step in self.steps.items()}
+        in_sections = {
+            number: cast(RoundInSections, step.round_)
+            for number, step in self.steps.items()
+            if sections_of(step.round_) and not step.look
+        }
+        if in_sections:
+            return MergeSections(floors, self.shards, in_sections, self.noise)
+        return Merge(floors, self.shards)
 
 
 @no_annotations

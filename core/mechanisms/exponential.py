@@ -94,6 +94,21 @@ class Exponential(Draw):
 
         return noise.answer(self, sample, (unit, *_universe(starts, lengths)))
 
+    def offered(self, points: Points, lengths: Lengths, scores: Ints, noise: Noise) -> int:
+        """Choose a point of 0, ..., sum(lengths) - 1, of runs that have drawn one of their points each.
+
+        Args:
+            points: shape (m,), of each run a uniform one of its points.
+            lengths: shape (m,), positive: points of each run.
+            scores: shape (m,).
+            noise: where randomness comes from.
+        """
+
+        def sample() -> int:
+            return int(points[noise.select_run(scores, lengths, self.scale)])
+
+        return noise.answer(self, sample, (1.0, 0, int(np.sum(lengths))))
+
     def both(
         self, starts: Points, lengths: Lengths, scores: Ints, others: Ints, noise: Noise, unit: float = 1.0
     ) -> tuple[int, int]:

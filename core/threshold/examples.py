@@ -68,6 +68,16 @@ class Examples:
         return np.asarray(2 * ones - ranks + self.zeros.total)
 
 
+def labeled(points: Ints, label: int) -> Counts:
+    """Count the examples of each value and label; the key is twice the value plus the label.
+
+    Args:
+        points: shape (n, 2): values, and grid coordinates of labels.
+        label: grid coordinate from which a label counts as 1.
+    """
+    return Counts.of(2 * points[:, 0] + (points[:, 1] >= label))
+
+
 def ranked(order: Order, first: int, last: int) -> Order:
     """Return the records of ranks first, ..., last - 1, as far as there are any.
 

@@ -4,15 +4,24 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from core.draws import Draw
+import numpy as np
+
+from core.aggregate import Counts
+from core.draws import Charged, Draw
+from core.focus import CELLS
 from core.gaps import Runs
 from core.mechanisms.exponential import Exponential, missed_scores
+from core.mechanisms.offers import Offer, Offers
 from core.noise import Noise
+from core.rounds import Block
+from core.sections import MOST_SECTIONS, InSections, Sectioned
 from core.task import Accuracy
-from core.threshold.examples import Examples
-from core.threshold.found import Promises
-from core.threshold.learner import LearnerMethod
+from core.threshold.examples import Examples, labeled
+from core.threshold.found import FoundThreshold, Promises
+from core.threshold.learner import LearnerMethod, LearnThreshold
 from core.tightness import Tightness
+
+_FEWEST_SECTIONS = 16
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,74 @@ class ExponentialLearner:
         return max(1, math.ceil(self.errors(failure) / alpha))
 
 
+@dataclass(frozen=True)
+class LearnInSections(InSections):
+    """Choose among all thresholds of a wide axis, whose examples are held by different workers.
+
+    This is the choice of `ExponentialLearner`, whose proof holds, but for errors that end: all thresholds
+    that make at least `far` more errors than the best one have one score. `core.mechanisms.offers` has the
+    proof that the range of the scores' change stays what it is, and that sections may offer their thresholds.
+
+    A section has the examples of the values from its low point on and below its high point, and the
+    thresholds from low + 1 to high. The first one also has the threshold 0.
+
+    Args:
+        label: grid coordinate from which a label counts as 1.
+        learner: the choice.
+        far: see above. Where it is at least the promised number of errors, the promise holds as it is.
+    """
+
+    purpose: ClassVar[str] = LearnThreshold.purpose
+    label: int
+    learner: ExponentialLearner
+    far: int
+    name: str = LearnThreshold.name
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return self.learner.draws()
+
+    @property
+    def size(self) -> int:
+        """See `InSections.size`."""
+        return self.learner.size
+
+    @property
+    def sections(self) -> int:
+        """See `InSections.sections`; fewer where each has much to offer."""
+        return max(_FEWEST_SECTIONS, min(MOST_SECTIONS, CELLS // (self.far + 1)))
+
+    @property
+    def most_counts(self) -> int:
+        """Most counts that the private stage holds: what all sections offer."""
+        return self.sections * (self.far + 1)
+
+    def count(self, block: Block) -> tuple[Counts, int]:
+        """See `InSections.count`."""
+        return labeled(block.points, self.label), 2
+
+    def examine(self, section: Sectioned, noise: Noise) -> Offers:
+        """Offer the thresholds of a section.
+
+        Past a value, a threshold makes one error more for each example of it that is labeled 1, and one fewer
+        for each that is labeled 0.
+        """
+        values, first = np.unique(section.counts.keys // 2, return_index=True)
+        errors = np.where(section.counts.keys % 2 == 1, section.counts.counts, -section.counts.counts)
+        past = np.append(0, np.cumsum(np.add.reduceat(errors, first) if len(values) else errors))
+        starts = np.append(section.low + (section.low > 0), values + 1)
+        lengths = np.diff(np.append(starts, section.high + 1))
+        some = lengths > 0
+        if not some.any():
+            return Offers(())
+        offer = Offer.of(starts[some], lengths[some], past[some], int(past[-1]), self.far, noise)
+        return Offers((offer,))
+
+    def release(self, aggregate: Offers, state: None, noise: Noise) -> FoundThreshold:
+        """Release a threshold."""
+        return FoundThreshold(aggregate.choose(self.learner.choice, self.far, noise))
+
+
 class ExponentialMethod(LearnerMethod):
     """The exponential mechanism over all thresholds."""
 
@@ -76,6 +153,14 @@ class ExponentialMethod(LearnerMethod):
             spread = 1
         choice = Exponential.of("threshold", share * setting.budget.epsilon, spread)
         return ExponentialLearner(self.size, choice)
+
+    def rounds(self, share: float) -> tuple[Charged, ...]:
+        """See `Method.rounds`."""
+        learner, setting = self.learner(share), self.setting
+        if self.size <= CELLS:
+            return (LearnThreshold(self.label, learner),)
+        far = learner.errors(1e-10 * setting.params.failure) + 1
+        return (LearnInSections(self.label, learner, far, salt=setting.salt),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""

@@ -12,7 +12,7 @@ from core.noise import Noise
 from core.policy import Cuts
 from core.rounds import Block
 from core.task import Method
-from core.threshold.examples import Examples
+from core.threshold.examples import Examples, labeled
 from core.threshold.found import FoundThreshold
 from core.threshold.params import Threshold
 
@@ -49,8 +49,8 @@ class LearnThreshold:
         return self.learner.draws()
 
     def summarize(self, block: Block, state: None) -> Counts:
-        """Count the examples of each value and label; the key is twice the value plus the label."""
-        return Counts.of(2 * block.points[:, 0] + (block.points[:, 1] >= self.label))
+        """Count the examples of each value and label; see `labeled`."""
+        return labeled(block.points, self.label)
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundThreshold:
         """Release a threshold."""
@@ -71,14 +71,14 @@ class LearnerMethod(Method[Threshold]):
         return self.setting.grid.extents[0] + 1
 
     @property
-    def _label(self) -> int:
+    def label(self) -> int:
         """Grid coordinate from which a label counts as 1."""
         return max(1, -(-self.setting.grid.extents[1] // 2))
 
     @property
     def labels(self) -> Cuts:
         """Two cells, the examples labeled 0 and those labeled 1."""
-        return [np.empty(0, dtype=np.int64), np.array([self._label])]
+        return [np.empty(0, dtype=np.int64), np.array([self.label])]
 
     @abstractmethod
     def learner(self, share: float) -> Learner:
@@ -86,4 +86,4 @@ class LearnerMethod(Method[Threshold]):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
-        return (LearnThreshold(self._label, self.learner(share)),)
+        return (LearnThreshold(self.label, self.learner(share)),)

@@ -30,6 +30,7 @@ from core.rounds import (
     examination_of,
     looks_of,
     parts_of,
+    sections_of,
 )
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
@@ -96,6 +97,15 @@ class Announced:
     def examination(self) -> Examination | None:
         """See `Round`."""
         return examination_of(self.round_)
+
+    @property
+    def sections(self) -> int:
+        """See `core.rounds.RoundInSections`."""
+        return sections_of(self.round_)
+
+    def examine(self, section: Any, noise: Noise) -> Any:
+        """See `core.rounds.RoundInSections`."""
+        return cast(Any, self.round_).examine(section, noise)
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

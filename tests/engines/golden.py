@@ -14,7 +14,7 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
-from core.rounds import Block, Examination, Round, State, examination_of, looks_of
+from core.rounds import Block, Examination, Round, State, examination_of, looks_of, sections_of
 from core.sampling import poisson_sample
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
@@ -27,7 +27,7 @@ class Middle(SeededNoise):
         return bound // 2
 
 
-NOISELESS = SeededNoise(0, factor=0.0)
+NOISELESS = Middle(0, factor=0.0)
 GRID = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-10)
 
 
@@ -70,6 +70,13 @@ class Recorded:
     @property
     def examination(self) -> Examination | None:
         return examination_of(self.step)
+
+    @property
+    def sections(self) -> int:
+        return sections_of(self.step)
+
+    def examine(self, section: Any, noise: Noise) -> Aggregate:
+        return cast(Any, self.step).examine(section, noise)
 
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
@@ -176,12 +183,21 @@ class Seen:
     def examination(self) -> Examination | None:
         return examination_of(self.step)
 
+    @property
+    def sections(self) -> int:
+        return sections_of(self.step)
+
+    def examine(self, section: Any, noise: Noise) -> Aggregate:
+        return cast(Any, self.step).examine(section, noise)
+
     def summarize(self, block: Block, state: State) -> Aggregate:
         points = block.points
         if self.kind == "axis":
             points = points[:, :1]
         elif self.kind == "wide":
             points = points[:, :1] << 30 | points[:, 1:] << 10
+        elif self.kind == "wide_labeled":
+            points = np.stack([points[:, 0] << 30 | points[:, 1] << 10, points[:, 1] >> 9], axis=1)
         elif self.kind == "labeled":
             points = np.stack([points[:, 0], points[:, 1] >> 9 << 10], axis=1)
         elif self.kind == "edges":
@@ -202,6 +218,7 @@ _GRIDS = {
     "plane": GRID,
     "axis": Grid((0.0,), (1.0,), 2.0**-10),
     "wide": Grid((0.0,), (2.0**41,), 1.0),
+    "wide_labeled": Grid((0.0, 0.0), (2.0**41, 1.0), 1.0),
     "labeled": GRID,
     "edges": _EDGES,
     "earth": EARTH,
@@ -227,6 +244,7 @@ OTHERS: dict[str, tuple[Sequence[Round], Any]] = {
     "quantiles": planned("quantiles", "axis", probabilities=(0.2, 0.5, 0.9)),
     "interior_point": planned("interior_point", "axis"),
     "threshold": planned("threshold", "labeled"),
+    "wide_threshold": planned("threshold", "wide_labeled", method="exponential"),
     "median": planned("median", "axis"),
     "minimum": planned("minimum", "axis", method="smooth"),
     "wide_median": planned("median", "wide"),

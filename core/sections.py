@@ -1,0 +1,139 @@
+"""Cut the counts of a wide ordered axis into sections, which workers examine one by one.
+
+Some releases depend on every distinct value, but on each section of the axis by a few numbers alone:
+
+1. A look takes a random sample of the records, and cuts the axis between them, so that the sections hold
+   about equally many records.
+2. The next pass counts every value. The counts of each section come together on a worker, which examines
+   them. Only what the sections have to say reaches the private stage.
+
+So no process holds all values, and the private stage holds no number that grows with the records. Where the
+axis is cut changes no released distribution. It is as secret as the records, and goes to the workers of the
+same round alone; see `core.rounds.Looking`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from core.aggregate import Counts, Ints, Sample
+from core.rounds import Block, State
+from core.sampling import scramble
+
+MOST_SECTIONS = 1 << 10
+"""Most sections of an axis: with a hundred million distinct values, each has about a hundred thousand."""
+
+_PER_SECTION = 8
+"""Records in the sample for each section: of a thousand sections, the largest holds thrice its share."""
+
+_CUTTING = 0x63757474696E67
+"""Tweak of the hash that chooses these records, which no other sample uses."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sectioned:
+    """Counts of the points from `low` on and below `high`, and where these are cut into sections.
+
+    Args:
+        counts: by key; the points of an axis ascend with the keys.
+        scale: keys of each point; the keys of point v are `scale` v, ..., `scale` v + `scale` - 1.
+        low: first point.
+        high: the point after the last.
+        cuts: shape (m,), ascending: first points of all sections but the first.
+    """
+
+    counts: Counts
+    scale: int
+    low: int
+    high: int
+    cuts: Ints
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __add__(self, other: "Sectioned") -> "Sectioned":
+        return self.merged([self, other])
+
+    @classmethod
+    def merged(cls, parts: Sequence["Sectioned"]) -> "Sectioned":
+        """Add up counts of the same points, at least one."""
+        return replace(parts[0], counts=Counts.merged([part.counts for part in parts]))
+
+    def split(self, most: int) -> list["Sectioned"]:
+        """Split into `most` neighboring sections, of which any may be empty.
+
+        If there are more than `most` sections, neighboring ones are joined.
+        """
+        every = np.linspace(0, len(self.cuts), most + 1).astype(np.int64)[1:-1]
+        cuts = self.cuts[every] if len(self.cuts) else np.full(most - 1, self.high)
+        ends = np.concatenate([[self.low], cuts, [self.high]])
+        places = np.searchsorted(self.counts.keys, self.scale * cuts)
+        places = np.concatenate([[0], places, [len(self.counts)]])
+        return [
+            Sectioned(
+                Counts(self.counts.keys[first:last], self.counts.counts[first:last]),
+                self.scale,
+                int(low),
+                int(high),
+                self.cuts[:0],
+            )
+            for first, last, low, high in zip(places[:-1], places[1:], ends[:-1], ends[1:], strict=True)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InSections:
+    """A round that counts in sections; see the docstring of the module, and `core.rounds.RoundInSections`.
+
+    Args:
+        salt: 16 secret bytes that choose the sample. No privacy rests on it: any cuts would do.
+        looking: whether this is the look.
+        cuts: where the axis is cut, after the look; shape (m,).
+    """
+
+    salt: bytes = field(repr=False)
+    looking: bool = False
+    cuts: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
+    floor: None = None
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of points of the axis."""
+
+    @property
+    @abstractmethod
+    def sections(self) -> int:
+        """Most sections; public."""
+
+    @abstractmethod
+    def count(self, block: Block) -> tuple[Counts, int]:
+        """Count the records of a block; return the counts, and how many keys each point has.
+
+        See `Sectioned`.
+        """
+
+    @property
+    def looks(self) -> int:
+        """See `core.rounds.Looking.looks`."""
+        return 1
+
+    def coarse(self, state: State) -> Self:
+        """See `core.rounds.Looking.coarse`."""
+        return replace(self, looking=True)
+
+    def finer(self, aggregate: Sample, state: State) -> Self:
+        """See `core.rounds.Looking.finer`."""
+        points = np.sort(aggregate.points[aggregate.points > 0])  # the first section begins at 0
+        places = np.arange(1, self.sections) * len(points) // self.sections
+        return replace(self, looking=False, cuts=np.unique(points[places]) if len(points) else points)
+
+    def summarize(self, block: Block, state: State) -> Sample | Sectioned:
+        """Sample records, or count them."""
+        if not self.looking:
+            return Sectioned(*self.count(block), 0, self.size, self.cuts)
+        hashes = scramble(block.ids, self.salt, _CUTTING)
+        return Sample.by_hash(_PER_SECTION * self.sections, block.points[:, 0], block.ids, hashes)
