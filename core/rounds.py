@@ -158,9 +158,15 @@ def examination_of(round_: Round) -> Examination | None:
     return found
 
 
-def examined(round_: Round, aggregate: Any, noise: Noise) -> Any:
-    """Return what the release of a round gets of its merged aggregate."""
-    if sections_of(round_):
+def examined(round_: Round, aggregate: Any, noise: Noise | None = None) -> Any:
+    """Return what the release of a round gets of its merged aggregate.
+
+    Args:
+        round_: the round.
+        aggregate: of all records.
+        noise: where sections get their randomness; a `RoundInSections` alone needs it.
+    """
+    if sections_of(round_) and noise is not None:
         step = cast(RoundInSections, round_)
         return total_of(step.examine(section, noise) for section in aggregate.split(step.sections))
     examination = examination_of(round_)
@@ -221,8 +227,10 @@ def run_strands_in_memory(
     ]
 
 
-def total_in_memory(round_: Round, blocks: Sequence[Block], state: State, noise: Noise) -> Any:
-    """Return what reaches a round's release, after its looks and its examination."""
+def total_in_memory(
+    round_: Round, blocks: Sequence[Block], state: State, noise: Noise | None = None
+) -> Any:
+    """Return what reaches a round's release, after its looks and its examination; see `examined`."""
     step: Any = round_
     if looks_of(round_):
         step = step.coarse(state)

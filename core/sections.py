@@ -57,6 +57,14 @@ class Sectioned:
     def __add__(self, other: "Sectioned") -> "Sectioned":
         return self.merged([self, other])
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sectioned)
+            and (self.counts, self.scale, self.low, self.high)
+            == (other.counts, other.scale, other.low, other.high)
+            and np.array_equal(self.cuts, other.cuts)
+        )
+
     @classmethod
     def merged(cls, parts: Sequence["Sectioned"]) -> "Sectioned":
         """Add up counts of the same points, at least one."""

@@ -95,18 +95,15 @@ class Exponential(Draw):
         return noise.answer(self, sample, (unit, *_universe(starts, lengths)))
 
     def offered(self, points: Points, lengths: Lengths, scores: Ints, noise: Noise) -> int:
-        """Choose a point of 0, ..., sum(lengths) - 1, of runs that have drawn one of their points each.
+        """Choose a point of a public universe, of runs that have drawn one of their points each.
 
         Args:
             points: shape (m,), of each run a uniform one of its points.
-            lengths: shape (m,), positive: points of each run.
+            lengths: shape (m,), positive: points of each run; the runs together are the universe 0, 1, ....
             scores: shape (m,).
             noise: where randomness comes from.
         """
-
-        def sample() -> int:
-            return int(points[noise.select_run(scores, lengths, self.scale)])
-
+        sample = Offered(points, lengths, scores, self.scale, noise)
         return noise.answer(self, sample, (1.0, 0, int(np.sum(lengths))))
 
     def both(
@@ -124,6 +121,21 @@ class Exponential(Draw):
         """
         sample = Both(starts, lengths, scores, others, self.scale * unit, noise)
         return noise.answer(self, sample, (unit, *_universe(starts, lengths), len(others)))
+
+
+@dataclass(frozen=True, eq=False)
+class Offered:
+    """A choice among runs that have drawn one of their points each; see `Exponential.offered`."""
+
+    points: Points
+    lengths: Lengths
+    scores: Ints
+    scale: float
+    noise: Noise
+
+    def __call__(self) -> int:
+        """Return the point."""
+        return int(self.points[self.noise.select_run(self.scores, self.lengths, self.scale)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,6 +208,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         },
     ),
     "threshold": (
+        {"domain.upper": [2.0**40, 1.0], "domain.step": 1.0},
         {"privacy.policy": {"partition": [0.25, 0.5]}},
         {"privacy.policy": {"distance": [0.25, 0]}},
     ),

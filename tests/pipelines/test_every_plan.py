@@ -183,7 +183,7 @@ def same(one: Any, other: Any) -> bool:
 
 def aggregate(step: Any, data: list[Block], state: Any, copies: int = 1) -> Any:
     if looks_of(step):
-        return total_in_memory(step, data, state)
+        return total_in_memory(step, data, state, SeededNoise(0))
     total = step.summarize(data[0], state)
     for block in data[1:]:
         total = total + step.summarize(block, state)
