@@ -167,7 +167,9 @@ class Sample:
         return cls.by_hash(size, points, ids, siphash(ids, salt, _SAMPLE))
 
     @classmethod
-    def by_hash(cls, size: int, points: Ints, ids: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> "Sample":
+    def by_hash(
+        cls, size: int, points: Ints, ids: NDArray[np.uint64], hashes: NDArray[np.uint64]
+    ) -> "Sample":
         """Keep the records of smallest hash, given the hashes (n,) of their identities."""
         if len(hashes) > size:  # leave most of them unsorted
             few = hashes <= np.partition(hashes, size - 1)[size - 1]

@@ -173,12 +173,11 @@ class Focused:
 
 
 def memory(rounds: Iterable[object]) -> tuple[str, ...]:
-    """Say what the private stage holds, for the person who reads a plan; nothing where none is focused."""
-    held = [round_ for round_ in rounds if isinstance(round_, Focused)]
+    """Say what the private stage holds, for the person who reads a plan; nothing where no round says it."""
+    held = [most for round_ in rounds if (most := getattr(round_, "most_counts", None)) is not None]
     if not held:
         return ()
-    most = max(round_.most_counts for round_ in held)
     return (
-        f"The private stage holds at most {most:,} counts, whatever the data: 16 bytes for each, and about "
-        "100 at work.",
+        f"The private stage holds at most {max(held):,} counts, whatever the data: 16 bytes for each, and "
+        "about 100 at work.",
     )

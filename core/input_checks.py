@@ -141,12 +141,12 @@ class CheckedRound:
         """See `core.rounds.RoundInSections`."""
         return sections_of(self.round_)
 
-    def examine(self, section: Any, noise: Noise) -> Any:
+    def examine(self, section: Any, state: Checked, noise: Noise) -> Any:
         """See `core.rounds.RoundInSections`; the first section has the counts of the checks."""
         round_ = cast(Any, self.round_)
         if self.count is None:
-            return round_.examine(section, noise)
-        return Beside(round_.examine(section.aggregate, noise), section.outside)
+            return round_.examine(section, state.state, noise)
+        return Beside(round_.examine(section.aggregate, state.state, noise), section.outside)
 
     def draws(self) -> tuple[Draw, ...]:
         """See `Charged.draws`."""

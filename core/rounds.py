@@ -112,7 +112,7 @@ class RoundInSections(Round, Protocol):
     def sections(self) -> int:
         """Most sections: a public number. 0 where the round is like any other."""
 
-    def examine(self, section: Any, noise: Noise) -> Any:
+    def examine(self, section: Any, state: State, noise: Noise) -> Any:
         """Return what a section has to say: an aggregate.
 
         It may be random. It is never released but through what `release` draws.
@@ -158,17 +158,18 @@ def examination_of(round_: Round) -> Examination | None:
     return found
 
 
-def examined(round_: Round, aggregate: Any, noise: Noise | None = None) -> Any:
+def examined(round_: Round, aggregate: Any, state: State = None, noise: Noise | None = None) -> Any:
     """Return what the release of a round gets of its merged aggregate.
 
     Args:
         round_: the round.
         aggregate: of all records.
+        state: before the round; a `RoundInSections` alone needs it.
         noise: where sections get their randomness; a `RoundInSections` alone needs it.
     """
     if sections_of(round_) and noise is not None:
         step = cast(RoundInSections, round_)
-        return total_of(step.examine(section, noise) for section in aggregate.split(step.sections))
+        return total_of(step.examine(section, state, noise) for section in aggregate.split(step.sections))
     examination = examination_of(round_)
     if examination is None:
         return _clipped(round_, aggregate)
@@ -227,16 +228,14 @@ def run_strands_in_memory(
     ]
 
 
-def total_in_memory(
-    round_: Round, blocks: Sequence[Block], state: State, noise: Noise | None = None
-) -> Any:
+def total_in_memory(round_: Round, blocks: Sequence[Block], state: State, noise: Noise | None = None) -> Any:
     """Return what reaches a round's release, after its looks and its examination; see `examined`."""
     step: Any = round_
     if looks_of(round_):
         step = step.coarse(state)
     for _ in range(looks_of(round_)):
         step = step.finer(_clipped(step, _total(step, blocks, state)), state)
-    return examined(step, _total(step, blocks, state), noise)
+    return examined(step, _total(step, blocks, state), state, noise)
 
 
 def total_of(aggregates: Iterable[Any]) -> Any:

@@ -4,7 +4,8 @@ Some releases depend on every distinct value, but on each section of the axis by
 
 1. A look takes a random sample of the records, and cuts the axis between them, so that the sections hold
    about equally many records.
-2. The next pass counts every value. The counts of each section come together on a worker, which examines
+2. Where a round needs it (`InSections.ranked`), a second look counts the records before each section.
+3. The next pass counts every value. The counts of each section come together on a worker, which examines
    them. Only what the sections have to say reaches the private stage.
 
 So no process holds all values, and the private stage holds no number that grows with the records. Where the
@@ -15,11 +16,11 @@ same round alone; see `core.rounds.Looking`.
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from core.aggregate import Counts, Ints, Sample
+from core.aggregate import Counts, Ints, Sample, Tally
 from core.rounds import Block, State
 from core.sampling import scramble
 
@@ -43,6 +44,7 @@ class Sectioned:
         low: first point.
         high: the point after the last.
         cuts: shape (m,), ascending: first points of all sections but the first.
+        before: shape (m + 1,): records before each section; zeros where no look has counted them.
     """
 
     counts: Counts
@@ -50,6 +52,7 @@ class Sectioned:
     low: int
     high: int
     cuts: Ints
+    before: Ints
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -63,6 +66,7 @@ class Sectioned:
             and (self.counts, self.scale, self.low, self.high)
             == (other.counts, other.scale, other.low, other.high)
             and np.array_equal(self.cuts, other.cuts)
+            and np.array_equal(self.before, other.before)
         )
 
     @classmethod
@@ -75,20 +79,22 @@ class Sectioned:
 
         If there are more than `most` sections, neighboring ones are joined.
         """
-        every = np.linspace(0, len(self.cuts), most + 1).astype(np.int64)[1:-1]
-        cuts = self.cuts[every] if len(self.cuts) else np.full(most - 1, self.high)
-        ends = np.concatenate([[self.low], cuts, [self.high]])
-        places = np.searchsorted(self.counts.keys, self.scale * cuts)
-        places = np.concatenate([[0], places, [len(self.counts)]])
+        first = np.arange(most) * (len(self.cuts) + 1) // most  # of the sections that each one joins
+        lows = np.append(self.low, self.cuts)[first]
+        ends = np.append(lows, self.high)
+        places = np.append(np.searchsorted(self.counts.keys, self.scale * lows), len(self.counts))
         return [
             Sectioned(
-                Counts(self.counts.keys[first:last], self.counts.counts[first:last]),
+                Counts(
+                    self.counts.keys[slice(*places[i : i + 2])], self.counts.counts[slice(*places[i : i + 2])]
+                ),
                 self.scale,
-                int(low),
-                int(high),
+                int(ends[i]),
+                int(ends[i + 1]),
                 self.cuts[:0],
+                self.before[first[i : i + 1]],
             )
-            for first, last, low, high in zip(places[:-1], places[1:], ends[:-1], ends[1:], strict=True)
+            for i in range(most)
         ]
 
 
@@ -98,13 +104,18 @@ class InSections:
 
     Args:
         salt: 16 secret bytes that choose the sample. No privacy rests on it: any cuts would do.
-        looking: whether this is the look.
-        cuts: where the axis is cut, after the look; shape (m,).
+        looking: how many looks are still to come.
+        cuts: where the axis is cut, after the first look; shape (m,).
+        before: records before each section, after the second look; shape (m + 1,).
     """
 
+    ranked: ClassVar[bool] = False
+    """Whether a second look counts the records before each section."""
+
     salt: bytes = field(repr=False)
-    looking: bool = False
-    cuts: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
+    looking: int = 0
+    cuts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False, compare=False)
+    before: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64), repr=False, compare=False)
     floor: None = None
 
     @property
@@ -127,21 +138,32 @@ class InSections:
     @property
     def looks(self) -> int:
         """See `core.rounds.Looking.looks`."""
-        return 1
+        return 1 + self.ranked
 
     def coarse(self, state: State) -> Self:
         """See `core.rounds.Looking.coarse`."""
-        return replace(self, looking=True)
+        return replace(self, looking=self.looks)
 
-    def finer(self, aggregate: Sample, state: State) -> Self:
+    def finer(self, aggregate: Sample | Tally, state: State) -> Self:
         """See `core.rounds.Looking.finer`."""
+        if isinstance(aggregate, Tally):
+            return replace(
+                self, looking=0, before=(np.cumsum(aggregate.totals) - aggregate.totals)[: len(self.cuts) + 1]
+            )
         points = np.sort(aggregate.points[aggregate.points > 0])  # the first section begins at 0
         places = np.arange(1, self.sections) * len(points) // self.sections
-        return replace(self, looking=False, cuts=np.unique(points[places]) if len(points) else points)
+        cuts = np.unique(points[places]) if len(points) else points
+        return replace(
+            self, looking=self.looking - 1, cuts=cuts, before=np.zeros(len(cuts) + 1, dtype=np.int64)
+        )
 
-    def summarize(self, block: Block, state: State) -> Sample | Sectioned:
-        """Sample records, or count them."""
-        if not self.looking:
-            return Sectioned(*self.count(block), 0, self.size, self.cuts)
-        hashes = scramble(block.ids, self.salt, _CUTTING)
-        return Sample.by_hash(_PER_SECTION * self.sections, block.points[:, 0], block.ids, hashes)
+    def summarize(self, block: Block, state: State) -> Sample | Tally | Sectioned:
+        """Sample records, or count those of each section, or those of each key."""
+        points = block.points[:, 0]
+        if self.looking == self.looks:
+            hashes = scramble(block.ids, self.salt, _CUTTING)
+            return Sample.by_hash(_PER_SECTION * self.sections, points, block.ids, hashes)
+        if self.looking:
+            sections = np.searchsorted(self.cuts, points, side="right")
+            return Tally(np.bincount(sections, minlength=self.sections))
+        return Sectioned(*self.count(block), 0, self.size, self.cuts, self.before)

@@ -1,4 +1,4 @@
-"""Merge the aggregates that workers made: by key, in shards or sections where they are large.
+"""Merge the aggregates that workers made: by key, in shards where they are large, or examined on workers.
 
 The key of what is merged and released is the number of a strand; see `core.rounds.Strand`. Steps make and
 take keys themselves, because every step costs time in each round.
@@ -7,27 +7,22 @@ take keys themselves, because every step costs time in each round.
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
-from core.noise import Noise
-from core.rounds import Examination, RoundInSections, total_of
+from core.rounds import Examination, total_of
 from transforms.plain_errors import plain_errors
 from transforms.records import check_marks
 from transforms.spill import Spill
 from transforms.spread import Keyed
 
-_MERGING = "Merging"
+MERGING = "Merging"
 """What the steps between workers and the private stage are called where they fail."""
 
-_EXAMINING = "Examining"
+EXAMINING = "Examining"
 """What the steps that examine a merged aggregate are called where they fail."""
-
-_GROUPS = 64
-"""Most elements that are made of an aggregate in sections. Each holds pieces of several, if there are more."""
 
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
@@ -97,43 +92,6 @@ class _MergeShards(beam.PTransform):
 
 
 @dataclasses.dataclass
-class MergeSections(beam.PTransform):
-    """Merge the aggregates of strands, some of which are examined in sections; see `RoundInSections`.
-
-    Pieces of sections are gathered and not combined on their way, so a worker holds one section at a time.
-    They wait in a file where the whole pipeline runs in this process, and in the runner's shuffle elsewhere.
-    Every section is there, also without records, and so is every shard of the other strands.
-
-    Args:
-        floors: see `Merge`.
-        shards: see `Merge`.
-        rounds: the rounds of those strands that are examined in sections.
-        noise: source of randomness of the examinations.
-    """
-
-    floors: Mapping[int, int | None]
-    shards: int
-    rounds: Mapping[int, RoundInSections]
-    noise: Noise
-
-    def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
-        """Take and return pairs of a strand and a `Made`."""
-        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
-        sections = {
-            strand: max(1, round_.sections // len(self.rounds)) for strand, round_ in self.rounds.items()
-        }
-        deal = beam.FlatMap(_deal, self.floors, self.shards, sections, self.spill)
-        examine = beam.Map(_examine_sections, self.floors, self.rounds, self.noise, self.spill)
-        return (
-            aggregates
-            | "Deal" >> deal.with_output_types(Keyed)
-            | "Gather" >> beam.GroupByKey()
-            | "Examine" >> examine.with_output_types(Keyed)
-            | "Together" >> beam.CombinePerKey(Sum())
-        )
-
-
-@dataclasses.dataclass
 class MergeAndExamine(beam.PTransform):
     """Merge large aggregates, and examine the sum in parts, which are always there.
 
@@ -180,7 +138,7 @@ class Sum(beam.CombineFn):
     @no_annotations  # Beam would use protocols as type hints
     def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
         """Add an aggregate, which may be the sum of several."""
-        with plain_errors(_MERGING):
+        with plain_errors(MERGING):
             while accumulator and accumulator[-1][0] <= summands:
                 more, total = accumulator.pop()
                 summands, aggregate = summands + more, total + aggregate
@@ -202,7 +160,7 @@ class Sum(beam.CombineFn):
     @no_annotations
     def extract_output(self, accumulator: Sums) -> Any:
         """Return the sum."""
-        with plain_errors(_MERGING):
+        with plain_errors(MERGING):
             return total_of(total for _, total in reversed(accumulator))
 
 
@@ -217,7 +175,7 @@ class SpilledSum(Sum):
         merged = self.create_accumulator()
         for accumulator in accumulators:
             for summands, total in accumulator:
-                with plain_errors(_MERGING):
+                with plain_errors(MERGING):
                     total = self.spill.get(total)
                 self.add_input(merged, total, summands)
         return merged
@@ -225,7 +183,7 @@ class SpilledSum(Sum):
     def compact(self, accumulator: Sums) -> Sums:
         """Return the accumulator with one sum."""
         ((summands, total),) = super().compact(self.merge_accumulators([accumulator]))
-        with plain_errors(_MERGING):
+        with plain_errors(MERGING):
             return [(summands, self.spill.put(total))]
 
     @no_annotations
@@ -237,7 +195,7 @@ class SpilledSum(Sum):
 @no_annotations
 def _split(summary: Keyed, floors: Mapping[int, int | None], shards: int) -> list[Keyed]:
     strand, made = summary
-    with plain_errors(_MERGING):
+    with plain_errors(MERGING):
         if floors[strand] is None:
             return [(strand * shards, made)]
         parts = enumerate(made.aggregate.split(shards), start=strand * shards)
@@ -248,73 +206,20 @@ def _split(summary: Keyed, floors: Mapping[int, int | None], shards: int) -> lis
 def _clip(merged: Keyed, floors: Mapping[int, int | None], shards: int) -> Keyed:
     shard, made = merged
     strand = shard // shards
-    with plain_errors(_MERGING):
+    with plain_errors(MERGING):
         floor = floors[strand]
         return strand, made if floor is None else Made(made.aggregate.above(floor), made.mark)
 
 
 @no_annotations
-def _deal(
-    summary: Keyed,
-    floors: Mapping[int, int | None],
-    shards: int,
-    sections: Mapping[int, int],
-    spill: Spill,
-) -> list[Keyed]:
-    """Split an aggregate into sections or shards, and make groups of the pieces."""
-    strand, made = summary
-    with plain_errors(_MERGING):
-        most = sections.get(strand) or (1 if floors[strand] is None else shards)
-        pieces = [spill.put(piece) for piece in (made.aggregate.split(most) if most > 1 else [made.aggregate])]
-        groups = min(most, _GROUPS)
-        return [
-            (strand * _GROUPS + group, Made(pieces[group::groups], made.mark)) for group in range(groups)
-        ]
-
-
-@no_annotations
-def _examine_sections(
-    gathered: tuple[int, Iterable[Made]],
-    floors: Mapping[int, int | None],
-    rounds: Mapping[int, RoundInSections],
-    noise: Noise,
-    spill: Spill,
-) -> Keyed:
-    """Return what a group of sections has to say, or the merged shards of another strand."""
-    strand, sent = gathered[0] // _GROUPS, list(gathered[1])
-    for made in sent:
-        check_marks(made.mark, sent[0].mark)
-    found = []
-    for pieces in zip(*(made.aggregate for made in sent), strict=True):
-        with plain_errors(_MERGING):
-            if strand in rounds:
-                each = [spill.get(piece) for piece in pieces]
-                total = type(each[0]).merged(each)
-            else:
-                total = _added(map(spill.get, pieces))
-        with plain_errors(_EXAMINING):
-            if strand in rounds:
-                total = rounds[strand].examine(total, noise)
-            elif floors[strand] is not None:
-                total = total.above(floors[strand])
-        found.append(total)
-    return strand, Made(_added(found), sent[0].mark)
-
-
-def _added(aggregates: Iterable[Any]) -> Any:
-    add = Sum()
-    return add.extract_output(reduce(add.add_input, aggregates, add.create_accumulator()))
-
-
-@no_annotations
 def _arrange(merged: Keyed, examination: Examination, spill: Spill) -> Any:
     _, made = merged
-    with plain_errors(_EXAMINING):
+    with plain_errors(EXAMINING):
         return spill.put(Made(examination.arrange(made.aggregate), made.mark))
 
 
 @no_annotations
 def _examine(part: int, strand: int, examination: Examination, spill: Spill, kept: Any) -> Keyed:
-    with plain_errors(_EXAMINING):
+    with plain_errors(EXAMINING):
         arranged = spill.share(kept)
         return strand, Made(examination.examine(arranged.aggregate, part), arranged.mark)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from core.rounds import Block, State
+from core.rounds import Block, Round, State
 from transforms.plain_errors import RoundError
 
 
@@ -60,3 +60,33 @@ def check_marks(one: bytes, other: bytes) -> None:
     """
     if one != other:
         raise RoundError("The engine gave two different draws of one state to the workers of a round.")
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a strand has between two passes.
+
+    Args:
+        drawn: the public state.
+        closer: the copy of the round that summarizes in the next pass, where it is a `Looking`: as secret as
+            the records. None for other rounds.
+    """
+
+    drawn: Drawn
+    closer: Round | None = None
+
+
+Kept = list[tuple[int, Held]]
+"""Of each strand its number and what it has."""
+
+
+def held_by(kept: Kept) -> dict[int, Held]:
+    """Return what each strand has.
+
+    Raises:
+        RoundError: a strand has two states.
+    """
+    held = dict(kept)
+    if len(held) < len(kept):
+        raise RoundError("The engine gave two states of one question to a pass.")
+    return held

@@ -28,9 +28,19 @@ from core.rounds import (
 )
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
-from transforms.merge_aggregates import Made, Merge, MergeAndExamine, MergeSections, Sum
-from transforms.plain_errors import RoundError, plain_errors
-from transforms.records import Drawn, OneQuestion, Records, RecordsOfQuestions, check_marks
+from transforms.merge_aggregates import Made, Merge, MergeAndExamine, Sum
+from transforms.merge_sections import MergeSections
+from transforms.plain_errors import plain_errors
+from transforms.records import (
+    Drawn,
+    Held,
+    Kept,
+    OneQuestion,
+    Records,
+    RecordsOfQuestions,
+    check_marks,
+    held_by,
+)
 from transforms.spill import Spill
 from transforms.spread import Keyed, Spread
 
@@ -56,24 +66,6 @@ class Step:
     round_: Round
     look: bool = False
     following: Round | None = None
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a strand has between two passes.
-
-    Args:
-        drawn: the public state.
-        closer: the copy of the round that summarizes in the next pass, where it is a `Looking`: as secret as
-            the records. None for other rounds.
-    """
-
-    drawn: Drawn
-    closer: Round | None = None
-
-
-Kept = list[tuple[int, Held]]
-"""Of each strand its number and what it has."""
 
 
 Ended = tuple[beam.PCollection, list[int]]
@@ -239,7 +231,7 @@ def _last(numbers: Sequence[Sequence[int]], *kept: Kept) -> list[tuple[int, Stat
     """Return of each strand the pair of its number and last state, given those that end in each pass."""
     found = []
     for ended, its in zip(numbers, kept, strict=True):
-        held = _of_strands(its)
+        held = held_by(its)
         found += [(number, held[number].drawn.state) for number in ended]
     return found
 
@@ -280,7 +272,7 @@ class RunPass(beam.PTransform):
         passed = (
             elements
             | "Summarize" >> summarize.with_output_types(Keyed)
-            | "Merge" >> self._merge()
+            | "Merge" >> self._merge(kept)
             | "Release" >> after.with_output_types(Keyed)
         )
         if not draws:
@@ -288,7 +280,7 @@ class RunPass(beam.PTransform):
         fetch = beam.Map(_fetched, self.spill)
         return passed | "Keep" >> Spread() | "Fetch" >> fetch.with_output_types(Keyed)
 
-    def _merge(self) -> beam.PTransform:
+    def _merge(self, kept: Any) -> beam.PTransform:
         for number, step in self.steps.items():
             examination = examination_of(step.round_)
             if examination is not None and not step.look:  # it is alone
@@ -300,7 +292,7 @@ class RunPass(beam.PTransform):
             if sections_of(step.round_) and not step.look
         }
         if in_sections:
-            return MergeSections(floors, self.shards, in_sections, self.noise)
+            return MergeSections(floors, self.shards, in_sections, kept, self.noise)
         return Merge(floors, self.shards)
 
 
@@ -312,18 +304,6 @@ def _fetched(element: Keyed, spill: Spill) -> Keyed:
     """
     with plain_errors("Keep"):
         return element[0], spill.get(element[1])
-
-
-def _of_strands(kept: Kept) -> dict[int, Held]:
-    """Return what each strand has.
-
-    Raises:
-        RoundError: a strand has two states.
-    """
-    held = dict(kept)
-    if len(held) < len(kept):
-        raise RoundError("The engine gave two states of one question to a pass.")
-    return held
 
 
 def _begun(drawn: Drawn, round_: Round | None) -> Held:
@@ -338,7 +318,7 @@ def _summarize(
     element: Any, records: RecordsOfQuestions, steps: Mapping[int, Step], kept: Kept, name: PassName
 ) -> list[Keyed]:
     with plain_errors(name.told):
-        held, add = _of_strands(kept), Sum()
+        held, add = held_by(kept), Sum()
         totals: dict[int, Any] = {}
         for number, block in records.blocks_of(element, list(steps)):
             has = held[number]
@@ -359,7 +339,7 @@ def _after(
     What it has is spilled where there is a spill.
     """
     number, made = merged
-    step, has = steps[number], _of_strands(kept)[number]
+    step, has = steps[number], held_by(kept)[number]
     with plain_errors(f"Round {step.round_.name}"):
         check_marks(made.mark, has.drawn.mark)
         if step.look:

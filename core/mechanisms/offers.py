@@ -1,20 +1,20 @@
 """The exponential mechanism over a wide axis whose sections are held by different workers.
 
-The points of an axis have losses, whole numbers that are known in each section up to a constant: the loss of
-a point minus that of the section's first point. Let e(v) be the loss of v, and b the least loss. A point is
-chosen with probability proportional to exp(s(v) / scale), with the score
+The points of an axis have losses, whole numbers that a section knows up to a constant: the sum of what the
+sections before it add. Let e(v) be the loss of v, and b the least loss. A point is chosen with probability
+proportional to exp(s(v) / scale), with the score
 
     s(v) = -min(e(v), b + far).
 
-What a section offers. Points of equal score are one entry: their number, and a uniform one of them. Points
-whose loss is at least `far` above the section's least loss are one entry, too: their loss is at least b + far.
+What a section offers. Points of equal loss are one entry: their number, and a uniform one of them. Points
+whose loss is `far` or more above the section's least loss are one entry, too: their loss is at least b + far.
 So a section has at most `far` + 1 entries. The choice takes an entry with probability proportional to its
 number of points times exp(score / scale), and answers the entry's point. So of the m points of an entry, each
 is answered with probability 1 / m times that of the entry, which is the probability above.
 
-Privacy. If the losses of all points change by at least l and at most h from one database to its neighbor, then
-so does the least one, and so does the smaller one of two. So the scores' change has the range that the change
-of the losses has, and the proof of `Exponential` holds. Points of entries that are not taken are dropped, and
+Privacy. If all losses change by at least l and at most h from one database to its neighbor, then so does the
+least one, and so does the smaller one of e(v) and b + far. So the range of the scores' change is that of the
+losses' change, and the proof of `Exponential` holds. Points of entries that are not taken are dropped, and
 entries themselves are never released.
 """
 
@@ -26,15 +26,18 @@ from core.aggregate import Ints
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 
+NEVER = 1 << 61
+"""Where losses end if they do not: no loss is as large."""
+
 
 @dataclass(frozen=True, eq=False)
 class Offer:
     """What a section offers; see the docstring of the module.
 
     Args:
-        low: first point of the section.
-        change: loss of the point after the section minus that of its first point.
-        losses: shape (m,), ascending: of each entry, minus the loss of the section's first point.
+        low: tells where the section is among the others.
+        change: what is added to losses from one section to the next.
+        losses: shape (m,), ascending: of each entry, without what earlier sections add.
         lengths: shape (m,), positive: number of points of each entry.
         points: shape (m,), a uniform point of each entry.
     """
@@ -46,17 +49,22 @@ class Offer:
     points: Ints
 
     @classmethod
-    def of(cls, starts: Ints, lengths: Ints, losses: Ints, change: int, far: int, noise: Noise) -> "Offer":
+    def of(
+        cls, low: int, starts: Ints, lengths: Ints, losses: Ints, change: int, far: int, noise: Noise
+    ) -> "Offer":
         """Draw a point of each entry.
 
         Args:
-            starts: shape (k,), ascending: first points of runs of equal loss, which are the section.
+            low: see above.
+            starts: shape (k,): first points of runs of equal loss, which are the section.
             lengths: shape (k,), positive: points of each run.
             losses: shape (k,), of the points of each run.
             change: see above.
             far: see the docstring of the module.
             noise: where randomness comes from.
         """
+        if not len(starts):
+            return cls(low, change, losses, lengths, starts)
         ended = np.minimum(losses, losses.min() + far)
         order = np.argsort(ended, kind="stable")
         ended, upto = ended[order], np.cumsum(lengths[order])
@@ -67,7 +75,7 @@ class Offer:
         runs = np.searchsorted(upto, places, side="right")
         # A place counts the points of the runs in this order; the run's own end is known.
         points = (starts + lengths)[order][runs] - (upto[runs] - places)
-        return cls(int(starts[0]), change, ended[last], sizes, points)
+        return cls(low, change, ended[last], sizes, points)
 
     def __eq__(self, other: object) -> bool:
         return (

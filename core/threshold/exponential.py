@@ -117,7 +117,7 @@ class LearnInSections(InSections):
         """See `InSections.count`."""
         return labeled(block.points, self.label), 2
 
-    def examine(self, section: Sectioned, noise: Noise) -> Offers:
+    def examine(self, section: Sectioned, state: None, noise: Noise) -> Offers:
         """Offer the thresholds of a section.
 
         Past a value, a threshold makes one error more for each example of it that is labeled 1, and one fewer
@@ -129,10 +129,8 @@ class LearnInSections(InSections):
         starts = np.append(section.low + (section.low > 0), values + 1)
         lengths = np.diff(np.append(starts, section.high + 1))
         some = lengths > 0
-        if not some.any():
-            return Offers(())
-        offer = Offer.of(starts[some], lengths[some], past[some], int(past[-1]), self.far, noise)
-        return Offers((offer,))
+        runs = starts[some], lengths[some], past[some]
+        return Offers((Offer.of(section.low, *runs, int(past[-1]), self.far, noise),))
 
     def release(self, aggregate: Offers, state: None, noise: Noise) -> FoundThreshold:
         """Release a threshold."""

@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.draws import Draw, Laplace
 from core.interior_point.exponential import ExponentialFinder
@@ -12,11 +12,9 @@ from core.mechanisms.exponential import Exponential
 from core.mechanisms.tails import largest_sum_of_two
 from core.neighbors import Neighbors
 from core.noise import Noise
-from core.task import Accuracy
 from core.threshold.examples import Examples, ranked
-from core.threshold.found import Promises
-from core.threshold.learner import LearnerMethod
-from core.tightness import Tightness
+
+Ints = NDArray[np.int64]
 
 MOST_RANKS = 1 << 18
 """Most ranks that are tried: the choice among them takes a fraction of a second."""
@@ -88,17 +86,32 @@ class InteriorPointLearner:
 
     def learn(self, examples: Examples, noise: Noise) -> int:
         """See `Learner.learn`."""
-        total = examples.all.total
-        if self.total is not None:
-            total = int(self.total.add(np.array([total]), noise)[0])
-        total = max(1, total + self.total_margin)
-        step = max(self.step, math.ceil(total / MOST_RANKS))
-        ranks = step * np.arange(math.ceil(total / step) + 1)
+        step, most = self.steps(self.about(examples.all.total, noise))
+        ranks = step * np.arange(most + 1)
         rank = self.rank.point(ranks, np.ones_like(ranks), -examples.errors_of_cuts(ranks), noise)
         around = ranked(examples.all, rank - self.window, rank + self.window)
         found = self.finder.find(around, noise)
-        candidates = np.unique(np.array([0, found, found + 1, self.size], dtype=np.int64))
-        return self.choice.point(candidates, np.ones_like(candidates), -examples.errors(candidates), noise)
+        return self.choose(found, examples.errors(self.candidates(found)), noise)
+
+    def about(self, examples: int, noise: Noise) -> int:
+        """Release a number of examples that is hardly too small; the number itself where it is public."""
+        if self.total is not None:
+            examples = int(self.total.add(np.array([examples]), noise)[0])
+        return max(1, examples + self.total_margin)
+
+    def steps(self, about: int) -> tuple[int, int]:
+        """Return the distance between the ranks that are tried, and the number of the last one, from 0 on."""
+        step = max(self.step, math.ceil(about / MOST_RANKS))
+        return step, math.ceil(about / step)
+
+    def candidates(self, found: int) -> Ints:
+        """Return the thresholds of which one is released."""
+        return np.unique(np.array([0, found, found + 1, self.size], dtype=np.int64))
+
+    def choose(self, found: int, errors: Ints, noise: Noise) -> int:
+        """Release one of the candidates, given their errors."""
+        candidates = self.candidates(found)
+        return self.choice.point(candidates, np.ones_like(candidates), -errors, noise)
 
     def errors(self, failure: float) -> int:
         """Bound the errors above those of the best threshold, but for probability `failure`.
@@ -162,40 +175,3 @@ class InteriorPointLearner:
             choice=Exponential.of("candidates", parts["choice"] * epsilon, neighbors.changes),
         )
         return replace(learner, step=max(1, learner._before_steps(failure / 2) // 16))
-
-
-class InteriorPointMethod(LearnerMethod):
-    """An interior point of the examples around a privately chosen rank."""
-
-    name: ClassVar[str] = "interior_point"
-
-    def learner(self, share: float) -> InteriorPointLearner:
-        """See `LearnerMethod.learner`."""
-        setting = self.setting
-        epsilon = share * setting.budget.epsilon
-        return InteriorPointLearner.of(self.size, epsilon, setting.neighbors, setting.params.failure)
-
-    def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`."""
-        learner, alpha = self.learner(share), self.setting.params.alpha
-        failure = (
-            self.setting.params.failure / 2
-        )  # the other half is for the number of examples and the finder
-        needed = learner.examples_needed(alpha, failure)
-        covered = f"The promised number of errors is for at most {learner.examples_covered:,} examples."
-        errors = learner.errors(failure)
-        tightness = Tightness(
-            f"Of the {errors:,} errors, {learner.rank.scale * math.log(MOST_RANKS):,.0f} allow for a choice "
-            f"among {MOST_RANKS:,} ranks that all but one are equally bad, and {learner.window:,} for a "
-            "window around the rank in which all labels are wrong. No rows are known that have both. Where "
-            "labels change once, few ranks are nearly as good as the best, and errors are ten times smaller "
-            "or more.",
-            reached=False,
-        )
-        names = ("alpha", "records_needed", "errors")
-        return Accuracy(
-            Promises(alpha, needed, errors),
-            error=needed,
-            notes=(*self.notes, covered),
-            tightness=dict.fromkeys(names, tightness),
-        )

@@ -1,4 +1,4 @@
-"""The only round of threshold, and what its methods share."""
+"""The round of threshold on an axis that is not wide, and what its methods share."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -19,6 +19,10 @@ from core.threshold.params import Threshold
 
 class Learner(Protocol):
     """A private algorithm that learns a threshold from examples on one machine."""
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
 
     def draws(self) -> tuple[Draw, ...]:
         """Return every draw that `learn` can make."""
@@ -48,6 +52,11 @@ class LearnThreshold:
         """See `core.draws.Charged`."""
         return self.learner.draws()
 
+    @property
+    def most_counts(self) -> int:
+        """Most counts that the private stage holds: of every value and label."""
+        return 2 * self.learner.size
+
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the examples of each value and label; see `labeled`."""
         return labeled(block.points, self.label)
@@ -60,10 +69,7 @@ class LearnThreshold:
 class LearnerMethod(Method[Threshold]):
     """A method that counts the examples and leaves the rest to a learner."""
 
-    notes: ClassVar[tuple[str, ...]] = (
-        "The threshold labels 1 what is at or above it.",
-        "The counts of the distinct values and labels are merged and sorted on one machine.",
-    )
+    notes: ClassVar[tuple[str, ...]] = ("The threshold labels 1 what is at or above it.",)
 
     @property
     def size(self) -> int:

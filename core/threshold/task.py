@@ -3,8 +3,8 @@
 from core.errors import InvalidValue
 from core.task import Setting, Task
 from core.threshold.exponential import ExponentialMethod
-from core.threshold.interior_point import InteriorPointMethod
 from core.threshold.params import Threshold
+from core.threshold.ranks import InteriorPointMethod
 
 
 def check(setting: Setting[Threshold]) -> None:

@@ -103,9 +103,9 @@ class Announced:
         """See `core.rounds.RoundInSections`."""
         return sections_of(self.round_)
 
-    def examine(self, section: Any, noise: Noise) -> Any:
+    def examine(self, section: Any, state: State, noise: Noise) -> Any:
         """See `core.rounds.RoundInSections`."""
-        return cast(Any, self.round_).examine(section, noise)
+        return cast(Any, self.round_).examine(section, state, noise)
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

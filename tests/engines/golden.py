@@ -75,8 +75,8 @@ class Recorded:
     def sections(self) -> int:
         return sections_of(self.step)
 
-    def examine(self, section: Any, noise: Noise) -> Aggregate:
-        return cast(Any, self.step).examine(section, noise)
+    def examine(self, section: Any, state: State, noise: Noise) -> Aggregate:
+        return cast(Any, self.step).examine(section, state.state, noise)
 
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
@@ -187,8 +187,8 @@ class Seen:
     def sections(self) -> int:
         return sections_of(self.step)
 
-    def examine(self, section: Any, noise: Noise) -> Aggregate:
-        return cast(Any, self.step).examine(section, noise)
+    def examine(self, section: Any, state: State, noise: Noise) -> Aggregate:
+        return cast(Any, self.step).examine(section, state, noise)
 
     def summarize(self, block: Block, state: State) -> Aggregate:
         points = block.points
@@ -245,6 +245,7 @@ OTHERS: dict[str, tuple[Sequence[Round], Any]] = {
     "interior_point": planned("interior_point", "axis"),
     "threshold": planned("threshold", "labeled"),
     "wide_threshold": planned("threshold", "wide_labeled", method="exponential"),
+    "wide_threshold_by_ranks": planned("threshold", "wide_labeled", method="interior_point"),
     "median": planned("median", "axis"),
     "minimum": planned("minimum", "axis", method="smooth"),
     "wide_median": planned("median", "wide"),

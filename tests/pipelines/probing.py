@@ -140,7 +140,9 @@ class Probe(Noise):
         return sample(), noise
 
     def _explore(self, draw: Draw, sample: Callable[[], Any]) -> list[Asked] | None:
-        if isinstance(sample, Offered):  # `tests/core/threshold/test_sections.py` has the scores of all points
+        if isinstance(
+            sample, Offered
+        ):  # `tests/core/threshold/test_sections.py` has the scores of all points
             return None
         if isinstance(draw, HeavyPathWalk | OptimalSelection | Splits | Stopping):
             return None

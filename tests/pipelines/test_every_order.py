@@ -63,7 +63,7 @@ def test_an_aggregate_does_not_depend_on_the_order_of_records(name: str) -> None
             for other, whole in zip(totals(step, shuffled(data, seed), state), passes, strict=True):
                 assert other == whole and same(other, whole), step.name
         state = step.release(
-            examined(step, passes[-1], SeededNoise(0)), state, SeededNoise(number, 0.0)
+            examined(step, passes[-1], state, SeededNoise(0)), state, SeededNoise(number, 0.0)
         )
 
 

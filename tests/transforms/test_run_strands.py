@@ -37,8 +37,8 @@ from transforms.embedded_runner import EmbeddedRunner
 from transforms.group_keys import GroupKeys
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, read_in_memory
-from transforms.records import Drawn
-from transforms.run_rounds import Held, RunStrands, _of_strands, passes_of, steps_of
+from transforms.records import Drawn, Held, held_by
+from transforms.run_rounds import RunStrands, passes_of, steps_of
 
 LINE = Grid((0.0,), (1.0,), 2.0**-10)
 NAMES = ("every_kind", "one_cluster", "triangles", "all_below_the_floor", "mst_cost")
@@ -220,9 +220,9 @@ def test_units_become_records_in_each_question(
 
 def test_a_strand_with_two_states_ends_the_run() -> None:
     one, other = (1, Held(Drawn((), b"one"))), (1, Held(Drawn((), b"other")))
-    assert _of_strands([one]) == dict([one])
+    assert held_by([one]) == dict([one])
     with pytest.raises(RuntimeError, match="two states of one question"):
-        _of_strands([one, other])
+        held_by([one, other])
 
 
 @pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 2, 2)])

@@ -11,7 +11,7 @@ from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from core.policy import Full, KnownCount, Policy
 from core.rounds import Block, run_in_memory
-from core.threshold.examples import Examples
+from core.threshold.examples import Examples, labeled
 from core.threshold.params import Threshold
 from core.threshold.task import THRESHOLD
 from tests.core.seeded import SeededNoise
@@ -36,7 +36,7 @@ def promise_breaks(method, flipped, neighbors, trials):
         points = examples_at(rng, grid, n, flipped)
         block = Block(points, np.arange(n, dtype=np.uint64))
         found = run_in_memory(plan.rounds, [block], plan.start, SeededNoise(seed)).step
-        examples = Examples.of_counts(plan.rounds[0].summarize(block, None))
+        examples = Examples.of_counts(labeled(points, 1))
         best = examples.errors(np.append(points[:, 0], grid.extents[0] + 1)).min()
         broken += bool(examples.errors(np.array([found]))[0] - best > params.alpha * n)
     return broken
