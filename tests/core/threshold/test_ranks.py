@@ -108,7 +108,6 @@ def test_a_plan_has_the_draws_and_the_promise_of_one_round(
     monkeypatch.setattr(core.threshold.ranks, "CELLS", SIZE)
     one = planned(relation, 0.3)
     assert [len(wide.rounds), len(one.rounds)] == [4, 1]
-    assert wide.mechanisms == one.mechanisms
     assert wide.promises == one.promises and wide.spend == one.spend
     draws = [draw for step in wide.rounds for draw in step.draws()]
     assert tuple(draws) == one.rounds[0].draws()

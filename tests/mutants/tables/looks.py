@@ -1,10 +1,13 @@
 """Wrong versions of the looks at a wide domain."""
 
 from tests.mutants.mutant import Mutant, Selection
-from tests.mutants.tables.selections import nothing_but_noise
+from tests.mutants.tables.selections import charged, nothing_but_noise
 
 _FOCUS = "core/focus.py"
 _WIDE = "core/quantiles/wide.py"
+_OFFERS = "core/mechanisms/offers.py"
+_IN_SECTIONS = Selection(("tests/core/threshold/test_sections.py",), "exact_probability")
+_BY_RANKS = Selection(("tests/core/threshold/test_ranks.py",), "errors_of_its_cut or window")
 _OF_ALL = Selection(("tests/core/test_focus.py",), "of_all_points")
 
 LOOKS = (
@@ -87,5 +90,61 @@ LOOKS = (
         "hot[cell] |= scores > choice.end",
         "hot[cell] |= scores > choice.end / 4",
         _OF_ALL,
+    ),
+    Mutant(
+        1,
+        _OFFERS,
+        "thresholds of a section end nearer than those of all",
+        "ended = np.minimum(losses, losses.min() + far)",
+        "ended = np.minimum(losses, losses.min() + far // 2)",
+        _IN_SECTIONS,
+    ),
+    Mutant(
+        12,
+        _OFFERS,
+        "a section offers the first threshold of each number of errors",
+        "noise.below(int(size)) for size in sizes",
+        "0 * noise.below(int(size)) for size in sizes",
+        _IN_SECTIONS,
+    ),
+    Mutant(
+        12,
+        _OFFERS,
+        "thresholds far from the best one end at the least errors of their section",
+        "-np.minimum(losses, losses.min() + far)",
+        "-losses",
+        _IN_SECTIONS,
+    ),
+    Mutant(
+        12,
+        "core/mechanisms/exponential.py",
+        "a choice among what sections offer has half the noise",
+        "self.noise.select_run(self.scores, self.lengths, self.scale))",
+        "self.noise.select_run(self.scores, self.lengths, self.scale / 2))",
+        charged("threshold", "exponential"),
+    ),
+    Mutant(
+        1,
+        "core/threshold/interior_point.py",
+        "ranks follow from the exact number of examples",
+        "examples = int(self.total.add(np.array([examples]), noise)[0])",
+        "int(self.total.add(np.array([examples]), noise)[0])",
+        nothing_but_noise("threshold", "drawn and interior_point and add_or_remove_one"),
+    ),
+    Mutant(
+        12,
+        "core/threshold/ranks.py",
+        "a rank between two sections is tried twice",
+        "first = before // step + 1 if section.low else 0",
+        "first = -(-before // step) if section.low else 0",
+        _BY_RANKS,
+    ),
+    Mutant(
+        12,
+        "core/threshold/ranks.py",
+        "examples before the rank are counted coarsely",
+        "(runs.upto > state - window)",
+        "(runs.upto > state)",
+        _BY_RANKS,
     ),
 )
