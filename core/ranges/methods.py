@@ -77,8 +77,7 @@ class _BoxesAndCells(Method[Ranges]):
         bound = largest_one(own, cells.scale, failure)
         errors = [self._error(spread, share) for spread in _SPREADS]
         notes = (
-            f"There are at most {MOST_BOXES:,} boxes and {MOST_CELLS:,} cells, so the private stage holds at "
-            "most so many counts, whatever the data.",
+            f"There are at most {MOST_BOXES:,} boxes and {MOST_CELLS:,} cells.",
             "The error of a rectangle also depends on how evenly rows lie in the cells that it cuts. The "
             "release has bounds for each rectangle that hold however they lie.",
         )

@@ -125,6 +125,11 @@ class HalvedBoxes:
         """See `core.draws.Charged`."""
         return (self.splits,)
 
+    @property
+    def most_counts(self) -> int:
+        """Most counts that the private stage holds."""
+        return self.layout.number
+
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records of every finest box that has any."""
         return Counts.of(self.layout.codes(block.points))
@@ -154,6 +159,11 @@ class CutBoxes:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.sizes,)
+
+    @property
+    def most_counts(self) -> int:
+        """Most counts that the private stage holds."""
+        return MOST_BOXES
 
     def summarize(self, block: Block, state: Boxes) -> Counts:
         """Count the records of every box that has any."""
@@ -185,6 +195,11 @@ class CountCells:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.boxes, self.cells
+
+    @property
+    def most_counts(self) -> int:
+        """Most counts that the private stage holds."""
+        return MOST_CELLS
 
     def summarize(self, block: Block, state: Cells) -> Counts:
         """Count the records of every cell that has any."""

@@ -1,18 +1,20 @@
 """Rectangles: their noise, bounds that hold however records lie, and errors against a grid of equal cells."""
 
 import itertools
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
+from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
 from core.mechanisms.tails import variance
 from core.neighbors import Neighbors
 from core.policy import Distance, Policy
-from core.ranges.boxes import Boxes, Cells, Equal
+from core.ranges.boxes import MOST_CELLS, Boxes, Cells, Equal
 from core.ranges.found import Asked, CountedCells
 from core.ranges.params import Ranges
 from core.ranges.task import RANGES
@@ -231,3 +233,31 @@ def test_what_is_refused(grid: Grid, ranges: Any, said: str) -> None:
 def test_rectangles_that_are_none_are_refused(ranges: Any) -> None:
     with pytest.raises(InvalidValue, match="a rectangle has a pair of finite numbers"):
         Ranges(ranges)
+
+
+def test_the_private_stage_holds_what_the_plan_says() -> None:
+    """Thirty million records, in as many boxes and cells as there can be."""
+    plan = RANGES.plan(Grid((0.0, 0.0), (1.0, 1.0), 2.0**-20), Ranges(), Budget(1.0, 1e-6), ADD, bytes(16))
+    (note,) = [note for note in plan.notes if "private stage" in note]
+    assert f"at most {MOST_CELLS:,} counts" in note
+    halve, rough, count = plan.rounds
+    boxes, numbers = halve.release(evenly(halve.layout.number), None, SeededNoise(0)), []
+    cells = rough.release(evenly(len(boxes)), boxes, SeededNoise(1))
+    for step, state, size in (
+        (halve, None, halve.layout.number),
+        (rough, boxes, len(boxes)),
+        (count, cells, int(cells.starts[-1])),
+    ):
+        assert size <= step.most_counts <= MOST_CELLS
+        counts = evenly(size)
+        tracemalloc.start()
+        step.release(counts, state, SeededNoise(2))
+        numbers.append(tracemalloc.get_traced_memory()[1] / size)
+        tracemalloc.stop()
+    assert max(numbers) < 150
+    assert cells.starts[-1] > MOST_CELLS // 2, "few cells"
+
+
+def evenly(size: int) -> Counts:
+    """Return as many counts, of thirty million records."""
+    return Counts(np.arange(size), np.full(size, 30_000_000 // size))

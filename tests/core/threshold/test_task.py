@@ -28,7 +28,7 @@ def examples_at(rng, grid, n, flipped):
 
 
 def promise_breaks(method, flipped, neighbors, trials):
-    grid = Grid((0.0, 0.0), (2.0**30, 1.0), 1.0)
+    grid = Grid((0.0, 0.0), (2.0**19, 1.0), 1.0)
     params = Threshold(alpha=0.05, method=method)
     plan = THRESHOLD.plan(grid, params, Budget(1.0, 1e-6), neighbors, bytes(16))
     n, rng, broken = plan.promises["records_needed"], np.random.default_rng(3), 0
