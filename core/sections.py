@@ -75,27 +75,22 @@ class Sectioned:
         return replace(parts[0], counts=Counts.merged([part.counts for part in parts]))
 
     def split(self, most: int) -> list["Sectioned"]:
-        """Split into `most` neighboring sections, of which any may be empty.
+        """Split into `most` neighboring sections, which together have each point once.
 
-        If there are more than `most` sections, neighboring ones are joined.
+        If there are more than `most` sections, neighboring ones are joined. If there are fewer, some have no
+        points: `low` is then `high`.
         """
         first = np.arange(most) * (len(self.cuts) + 1) // most  # of the sections that each one joins
         lows = np.append(self.low, self.cuts)[first]
         ends = np.append(lows, self.high)
         places = np.append(np.searchsorted(self.counts.keys, self.scale * lows), len(self.counts))
-        return [
-            Sectioned(
-                Counts(
-                    self.counts.keys[slice(*places[i : i + 2])], self.counts.counts[slice(*places[i : i + 2])]
-                ),
-                self.scale,
-                int(ends[i]),
-                int(ends[i + 1]),
-                self.cuts[:0],
-                self.before[first[i : i + 1]],
-            )
-            for i in range(most)
-        ]
+        parts = []
+        for i in range(most):
+            here = slice(places[i], places[i + 1])
+            counts = Counts(self.counts.keys[here], self.counts.counts[here])
+            ranks = self.before[first[i : i + 1]]
+            parts.append(Sectioned(counts, self.scale, int(ends[i]), int(ends[i + 1]), self.cuts[:0], ranks))
+        return parts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,6 +123,8 @@ class LearnInSections(InSections):
         Past a value, a threshold makes one error more for each example of it that is labeled 1, and one fewer
         for each that is labeled 0.
         """
+        if section.low == section.high:
+            return Offers(())
         values, first = np.unique(section.counts.keys // 2, return_index=True)
         errors = np.where(section.counts.keys % 2 == 1, section.counts.counts, -section.counts.counts)
         past = np.append(0, np.cumsum(np.add.reduceat(errors, first) if len(values) else errors))

@@ -210,3 +210,19 @@ def test_where_the_axis_is_cut_is_in_no_plan() -> None:
     total = total_in_memory(step, [block([(7, 0), (9, 1)])], None, SeededNoise(0))
     assert isinstance(total, Offers)
     assert Counts.of(np.array([14, 19])) == step.summarize(block([(7, 0), (9, 1)]), None).counts
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 16])
+@pytest.mark.parametrize("cuts", [[], [4], [1, 2, 5, 8]])
+def test_a_split_has_every_point_once(cuts: list[int], most: int) -> None:
+    """With fewer sections than there are cuts for, and with more."""
+    step = replace(step_of(9, 2), cuts=np.array(cuts, dtype=np.int64), before=np.arange(len(cuts) + 1))
+    whole = step.summarize(block([(x, x % 2) for x in range(9)]), None)
+    parts = whole.split(most)
+    assert len(parts) == most
+    assert [point for part in parts for point in range(part.low, part.high)] == list(range(9))
+    for part in parts:
+        assert part.counts.keys.tolist() == [2 * x + x % 2 for x in range(part.low, part.high)]
+        if part.low < part.high:
+            assert part.before.tolist() == [[0, *cuts].index(part.low)]
+    assert Counts.joined([part.counts for part in parts]) == whole.counts
