@@ -47,6 +47,11 @@ def step_of(size: int, far: int, scale: float = 1.0) -> LearnInSections:
     return LearnInSections(1, ExponentialLearner(size, among(scale)), far, salt=bytes(16))
 
 
+def cut(step: LearnInSections, cuts: list[int]) -> LearnInSections:
+    """Return the step after a look that cuts the axis there."""
+    return replace(step, cuts=np.array(cuts, dtype=np.int64), before=np.zeros(len(cuts) + 1, dtype=np.int64))
+
+
 def block(examples: Examples) -> Block:
     points = np.array(examples, dtype=np.int64).reshape(len(examples), 2)
     return Block(points, np.arange(len(examples), dtype=np.uint64))
@@ -99,7 +104,7 @@ def test_every_threshold_has_its_exact_probability(size: int, far: int) -> None:
         errors = errors_of(examples, size)
         weights = np.exp(-np.minimum(errors, errors.min() + far) / 1.5)
         for cuts in ([], [1], [size - 1], [2, 2], [1, 2], list(range(1, size))):
-            step = replace(step_of(size, far, 1.5), cuts=np.array(cuts, dtype=np.int64))
+            step = cut(step_of(size, far, 1.5), cuts)
             _, chances = scores_and_chances(step, examples)
             assert np.allclose(chances, weights / weights.sum(), rtol=1e-12, atol=0), (examples, cuts)
             assert offers(step, examples, Every()) == offers(step, examples, Every(), order=-1)
@@ -108,7 +113,7 @@ def test_every_threshold_has_its_exact_probability(size: int, far: int) -> None:
 def test_scores_that_end_move_by_at_most_one_in_one_direction() -> None:
     """Scores are known up to a constant, so a move is the range of the changes of all thresholds."""
     size, rng = 6, np.random.default_rng(1)
-    step = replace(step_of(size, 2), cuts=np.array([2, 4]))
+    step = cut(step_of(size, 2), [2, 4])
     labeled = list(itertools.product(range(size), (0, 1)))
     for examples in some_examples(size, rng):
         scores = {
@@ -216,7 +221,7 @@ def test_where_the_axis_is_cut_is_in_no_plan() -> None:
 @pytest.mark.parametrize("cuts", [[], [4], [1, 2, 5, 8]])
 def test_a_split_has_every_point_once(cuts: list[int], most: int) -> None:
     """With fewer sections than there are cuts for, and with more."""
-    step = replace(step_of(9, 2), cuts=np.array(cuts, dtype=np.int64), before=np.arange(len(cuts) + 1))
+    step = replace(cut(step_of(9, 2), cuts), before=np.arange(len(cuts) + 1))
     whole = step.summarize(block([(x, x % 2) for x in range(9)]), None)
     parts = whole.split(most)
     assert len(parts) == most
