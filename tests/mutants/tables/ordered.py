@@ -79,8 +79,8 @@ ROUNDS = (
         1,
         _LEARNERS,
         "the ranks that are tried follow from the exact number of examples",
-        "total = int(self.total.add(np.array([total]), noise)[0])",
-        "self.total.add(np.array([total]), noise)",
+        "examples = int(self.total.add(np.array([examples]), noise)[0])",
+        "self.total.add(np.array([examples]), noise)",
         nothing_but_noise("threshold", "drawn"),
     ),
     Mutant(
