@@ -75,7 +75,7 @@ STRANDS = (
         12,
         _ROUNDS,
         "a question releases from the state of the first one",
-        "step, has = steps[number], _of_strands(kept)[number]",
+        "step, has = steps[number], held_by(kept)[number]",
         "step, has = steps[number], kept[0][1]",
         _STRANDS,
     ),
