@@ -39,7 +39,7 @@ def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
     Different texts of fewer than 16 bytes have different keys among themselves. Otherwise a given unit has
     the same key as one of n others with probability about n / 2^128, if AES is a random permutation and
     BLAKE2b a random function. Any two of n units of k blocks each have the same key with probability below
-    k^2 n^2 / 2^128, which is 3e-21 k^2 for a billion units. Two units with the same
+    2 k^2 n^2 / 2^128, which is 6e-21 k^2 for a billion units. Two units with the same
     key are treated as one unit. Removing one of them then changes their common record instead of removing it.
     `replace_one` hides this change in any case. Under `add_or_remove_one` the change amounts to one record
     less and one more, so the privacy loss at most doubles. For subsamples, a collision has no effect on

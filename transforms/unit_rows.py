@@ -167,9 +167,7 @@ def unit_rows(rows: Sequence[U64], words: int, salt: bytes) -> UnitRows:
     if len(rows) > words + 1:
         held = np.empty(numbers, dtype=np.uint64)
         held[of_unit] = rows[1]
-        if (
-            np.take(held, of_unit, mode="clip") != rows[1]
-        ).any():  # some have one identity, but different keys
+        if (np.take(held, of_unit, mode="clip") != rows[1]).any():  # one identity, but different keys
             keys, inverse = np.unique(np.stack([ids, rows[1]], axis=1), axis=0, return_inverse=True)
             of_unit, numbers = inverse, len(keys)
     return UnitRows(list(rows[len(rows) - words :]), ids, of_unit, numbers)

@@ -192,7 +192,7 @@ def test_a_wide_grid_keeps_every_whole_number(tmp_path: Path, keep: Keep) -> Non
     first = 2**61 + 1
     source = table(tmp_path, [1, 1, 2], x=[first, first, 3])
     kept = records(source, Grid((0,), (2**62 - 1,), 1), keep)
-    assert kept.points.tolist() == [[2**62 - 1 if keep == "sum" else first], [3]]
+    assert sorted(kept.points.tolist()) == [[3], [2**62 - 1 if keep == "sum" else first]]
 
 
 def test_a_mean_stays_in_the_ball(tmp_path: Path) -> None:
