@@ -58,7 +58,7 @@ class Bounding:
     The record of a unit is one of its rows, or computed from all of them; see `unit_records`.
 
     Units are distinguished by their keys. Integers and similar values are their own keys. Text is replaced by
-    128 bits of a keyed hash, so that the cost of a row does not depend on the length of the text.
+    128 bits of a keyed hash (AES), so that the cost of a row does not depend on the length of the text.
     `transforms.unit_keys.unit_keys` states the probability and the effect of a collision.
 
     The identity of a record is a number of its unit: the integer itself, or 64 bits of its key. So a Poisson
