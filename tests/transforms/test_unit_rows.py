@@ -115,6 +115,14 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
     assert found == Counter((int(unit), b"%d" % each) for unit, each in zip(units, city, strict=True))
 
 
+@pytest.mark.parametrize("shift", [0, 8, 33, 46])
+def test_units_of_every_pattern_fill_the_shards(shift: int) -> None:
+    rows = ShardRows(64, SALT)
+    rows.add(pa.array(np.arange(100_000) << shift), [])
+    sizes = [len(piece) // 8 for _, piece in rows.pieces()]
+    assert 0.8 * 100_000 / 64 < min(sizes) and max(sizes) < 1.2 * 100_000 / 64
+
+
 @pytest.mark.parametrize("kind", [kind for kind in WORDS if kind != "none"])
 def test_equal_words_alone_have_equal_numbers_whatever_their_order(kind: str) -> None:
     words = np.append(WORDS[kind], np.array([0, 2**64 - 1], dtype=np.uint64))
