@@ -237,9 +237,12 @@ def _maps() -> list[tuple[int, int, bytes, bytes]]:
     """Return start, end, access and name of each mapping of this process."""
     with open("/proc/self/maps", "rb") as file:
         lines = [line.split(maxsplit=5) for line in file]
-    ends = [[int(end, 16) for end in line[0].split(b"-")] for line in lines]
-    names = [line[5].strip() if len(line) > 5 else b"" for line in lines]
-    return [(*pair, line[1], name) for pair, line, name in zip(ends, lines, names, strict=True)]
+    return [(*_ends(line[0]), line[1], line[5].strip() if len(line) > 5 else b"") for line in lines]
+
+
+def _ends(place: bytes) -> tuple[int, int]:
+    start, end = place.split(b"-")
+    return int(start, 16), int(end, 16)
 
 
 def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
