@@ -18,9 +18,10 @@ three times `run_job` of Shoal on its own: plan, pipeline, release and report, w
 these runs in one process.
 
 What bounds on contributions leave out is part of an error. Run by `make bench-groups`; SHOAL_DATA names the
-folder of the datasets, and PIPELINEDP and OPENDP may name a Python that has the peer. Arguments are words
-in the names of cases; `--table totals` or `--table medians` prints one table alone. Rows a second are of
-one process, with the bounds on contributions; OpenDP's processor time is that of all its threads.
+folder of the datasets, and PIPELINEDP and OPENDP may name a Python that has the peer. A peer that has made
+three runs makes no more after PEER_SECONDS of the processor (200). Arguments are words in the names of cases;
+`--table totals` or `--table medians` prints one table alone. Rows a second are of one process, with the
+bounds on contributions; OpenDP's processor time is that of all its threads.
 """
 
 import argparse
@@ -60,9 +61,6 @@ from transforms.read_blocks import read_in_memory
 
 RUNS = 20
 RUNS_ON_BEAM = 3
-PEER_SECONDS = 200
-"""Of the processor, after which a peer that has made three runs makes no more."""
-
 EPSILON, DELTA = 1.0, 1e-6
 Floats = NDArray[np.float64]
 
@@ -356,7 +354,7 @@ def peer_runs(
         "high": case.high,
         "public": None if case.private else public,
         "runs": RUNS_ON_BEAM if beam else RUNS,
-        "seconds": PEER_SECONDS,
+        "seconds": int(os.environ.get("PEER_SECONDS", "200")),
         "beam": beam,
     }
     columns = {"unit": unit, "key": keys.tolist(), "value": rows.column(case.value).to_pylist()}
