@@ -19,9 +19,9 @@ make these runs in one process.
 
 What bounds on contributions leave out is part of an error. Run by `make bench-groups`; SHOAL_DATA names the
 folder of the datasets, and PIPELINEDP and OPENDP may name a Python that has the peer. A peer that has made
-three runs, or one on Beam, makes no more after PEER_SECONDS of the processor (200). Arguments are words in the names of cases;
-`--table totals` or `--table medians` prints one table alone. Rows a second are of one process, with the
-bounds on contributions; OpenDP's processor time is that of all its threads.
+three runs, or one on Beam, makes no more after PEER_SECONDS of the processor (200). Arguments are words in
+the names of cases; `--table totals` or `--table medians` prints one table alone. Rows a second are of one
+process, with the bounds on contributions; OpenDP's processor time is that of all its threads.
 """
 
 import argparse
