@@ -201,6 +201,8 @@ class Probe(Noise):
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls
             keys = self._all_released(sample)
+            if isinstance(draw, CountThreshold):
+                check_selected(draw, self._run(sample, _Exact())[0][0].tolist(), keys, values)
             if isinstance(draw, SumsThreshold):
                 keys = [(key, side) for key in keys for side in range(draw.sums)]
             return [Asked(kind, dict(zip(keys, values, strict=True)), scale)]
@@ -234,6 +236,24 @@ class Probe(Noise):
 
     def below(self, bound: int) -> int:
         return self._now.below(bound)
+
+
+def check_selected(draw: CountThreshold, found: list[Any], keys: list[Any], values: list[int]) -> None:
+    """Check that without noise those keys are found that reach the threshold, in their own order.
+
+    An order that follows from exact numbers, or a key that is found whatever its noise, is a part of an
+    answer. So neither what a draw spends nor a replay of its answers would show it.
+
+    Args:
+        draw: the selection.
+        found: the keys that it releases without noise.
+        keys: all keys that it may release.
+        values: their exact numbers, of each key as many as it has sums.
+    """
+    assert keys == sorted(keys), f"{draw} finds keys in an order of their rows"
+    totals = np.reshape(values, (len(keys), -1)).sum(axis=1).tolist()
+    reached = [key for key, total in zip(keys, totals, strict=True) if total >= draw.threshold]
+    assert found == reached, f"{draw} finds other keys than those that reach the threshold"
 
 
 def changes_of(one: Asked, other: Asked) -> list[int]:
