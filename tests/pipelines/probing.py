@@ -36,7 +36,7 @@ class Asked:
 
     Args:
         kind: laplace, gaussian, or select for a choice; threshold and queries of an AboveThreshold; gap of an
-            `ADist`; exact for values that get no noise.
+            `ADist`; coins for numbers of units on which coins depend; exact for values that get no noise.
         values: by key; of a choice among runs of points, by first point.
         scale: of the noise.
         runs: whether a value holds up to the next key; else a missing key has the value 0.
@@ -98,6 +98,15 @@ class _Exact(Noise):
 
 
 @dataclass
+class _Coins(_Exact):
+    """Draws one number of 63 bits, `place`, for every group of an `OptimalSelection`."""
+
+    def below(self, bound: int) -> int:
+        groups = (bound.bit_length() - 1) // 64
+        return sum(self.place << 1 << 64 * group for group in range(groups))
+
+
+@dataclass
 class _Queries(_Exact):
     """Notes the threshold and the values of an AboveThreshold, none of which reaches it before the last."""
 
@@ -140,8 +149,10 @@ class Probe(Noise):
         return sample(), noise
 
     def _explore(self, draw: Draw, sample: Callable[[], Any]) -> list[Asked] | None:
-        if isinstance(draw, HeavyPathWalk | OptimalSelection | Splits | Stopping):
+        if isinstance(draw, HeavyPathWalk | Splits | Stopping):
             return None
+        if isinstance(draw, OptimalSelection):
+            return [Asked("coins", self._units(draw, sample), 1 / draw.epsilon)]
         if isinstance(draw, AboveThreshold):
             _, noise = self._run(sample, _Queries())
             (_, threshold, first), *queries = noise.calls
@@ -214,6 +225,15 @@ class Probe(Noise):
             asked.append(Asked(kind, dict(zip(keys, values, strict=True)), scale))
         return asked
 
+    def _units(self, draw: OptimalSelection, sample: Callable[[], Any]) -> dict[Any, int]:
+        """Return how many units every group seems to have, by which numbers it is released with.
+
+        A group of n units is released with all numbers below odds[n].
+        """
+        found = [self._run(sample, _Coins(odds))[0].tolist() for odds in draw.odds[:-1]]
+        assert all(keys == sorted(keys) for keys in found), f"{draw} finds keys in an order of their rows"
+        return dict(Counter(key for keys in found for key in keys))
+
     def _all_released(self, sample: Callable[[], Any]) -> list[Any]:
         class Lifted(_Exact):
             def _added(self, kind: str, values: Any, scale: float) -> Any:
@@ -279,8 +299,8 @@ def changes_of(one: Asked, other: Asked) -> list[int]:
 def loss(one: Look, other: Look) -> tuple[float, float]:
     """Return the epsilon and the rho that one draw really spends between two databases.
 
-    Laplace noise spends the L1 norm of the change over its scale, a choice the range of the scores' change
-    over its scale, Gaussian noise half the square of the L2 norm over its scale.
+    Laplace noise, and coins, spend the L1 norm of the change over its scale, a choice the range of the scores'
+    change over its scale, Gaussian noise half the square of the L2 norm over its scale.
     """
     assert one.asked is not None and other.asked is not None
     assert len(one.asked) == len(other.asked), one.draw
@@ -292,7 +312,7 @@ def loss(one: Look, other: Look) -> tuple[float, float]:
         moved = changes_of(mine, theirs) or [0]
         if mine.kind in ("exact", "threshold"):
             assert not any(moved), f"{one.draw} releases what differs without noise"
-        elif mine.kind == "laplace":
+        elif mine.kind in ("laplace", "coins"):
             epsilon += sum(map(abs, moved)) / mine.scale
         elif mine.kind == "gaussian":
             rho += sum((change / mine.scale) ** 2 for change in moved) / 2

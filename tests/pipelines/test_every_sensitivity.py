@@ -23,7 +23,7 @@ from core.draws import Draw
 from core.k_cover.rounds import CoverRound
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.choosing import Choosing
-from core.mechanisms.partition_selection import CountThreshold
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.one_cluster.practical.locate import FindRadiusAndRegion
@@ -166,7 +166,9 @@ def check(step: Any, ours: list[Look], theirs: list[Look]) -> None:
             continue
         spent[one.draw].append(loss(one, other))
         if (
-            isinstance(one.draw, Choosing | CountThreshold | StabilityHistogram | StabilityAxes)
+            isinstance(
+                one.draw, Choosing | CountThreshold | OptimalSelection | StabilityHistogram | StabilityAxes
+            )
             and one.asked[0].scale
         ):
             assert max(born(one, other), default=0) <= one.draw.changes, f"{step.name}: {one.draw}"

@@ -334,6 +334,10 @@ WRONG = [
     ),
     ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
     ({"params.measures": []}, "params.measures is []"),
+    (
+        {"params.measures": [{"quantiles": [0.5]}, {"quantiles": [0.9]}]},
+        "params.measures has quantiles twice: give all of them in one list.",
+    ),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
     ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
     ({"params.measures": [5]}, "params.measures"),
