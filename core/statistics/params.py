@@ -43,7 +43,8 @@ class Asked:
                 raise InvalidValue("measures", measure, _ALL, f"has {measure!r}")
         quantiles = sum(isinstance(measure, dict) for measure in self.measures)
         if quantiles > 1:
-            raise InvalidValue("measures", quantiles, "give all of them in one list", f"has {QUANTILES} twice")
+            said = f"has {quantiles} times {QUANTILES}"
+            raise InvalidValue("measures", quantiles, "give all of them in one list", said)
         if not self.names or len(set(self.names)) < len(self.names):
             raise InvalidValue("measures", list(self.measures), "give at least one measure, each once")
         if not 1 <= self.parts <= MOST_PARTS:

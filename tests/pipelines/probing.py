@@ -299,7 +299,7 @@ def changes_of(one: Asked, other: Asked) -> list[int]:
 def loss(one: Look, other: Look) -> tuple[float, float]:
     """Return the epsilon and the rho that one draw really spends between two databases.
 
-    Laplace noise, and coins, spend the L1 norm of the change over its scale, a choice the range of the scores'
+    Laplace noise and coins spend the L1 norm of the change over its scale, a choice the range of the scores'
     change over its scale, Gaussian noise half the square of the L2 norm over its scale.
     """
     assert one.asked is not None and other.asked is not None

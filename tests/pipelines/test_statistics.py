@@ -336,7 +336,7 @@ WRONG = [
     ({"params.measures": []}, "params.measures is []"),
     (
         {"params.measures": [{"quantiles": [0.5]}, {"quantiles": [0.9]}]},
-        "params.measures has quantiles twice: give all of them in one list.",
+        "params.measures has 2 times quantiles: give all of them in one list.",
     ),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
     ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
