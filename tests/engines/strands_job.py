@@ -1,4 +1,4 @@
-"""Every task about each of three groups, and several questions, some about dates or places, on one engine.
+"""A job about each of three groups and a job of several questions, some about dates or places, on one engine.
 
 Both are run by the same pipeline, to save an engine's time, and are compared with memory, aggregate for
 aggregate.
@@ -18,19 +18,15 @@ import pyarrow as pa
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.rounds import Block, Strand, run_in_memory
-from pipelines.job.groups import GroupsJob
-from pipelines.job.job import check_several
-from pipelines.run.joint_run import PreparedQuestions, prepare_questions, read_records
-from pipelines.run.run import open_pipeline
-from pipelines.tasks import TASKS
+from pipelines.job.job import check_job, check_several
+from pipelines.run.joint_run import prepare_questions, read_records
+from pipelines.run.run import open_pipeline, prepare_run, read_groups
 from tests.engines.golden import Middle, Recorded, Trace
-from tests.pipelines.jobs import changes
 from tests.transforms.tables import write
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.records import RecordsOfQuestions
 from transforms.run_rounds import RunStrands
-from transforms.split_groups import ReaderOfGroups
 
 KEYS = ("a", "b", "nowhere")
 NOISE = Middle(0, factor=0.0)
@@ -41,10 +37,6 @@ _PLANE = {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-12}
 _EARTH = {"geography": "wgs84", "step": 100}
 _FIJI = {**_EARTH, "lower": [-22, 175], "upper": [-12, -175]}
 _CITIES = {"columns": ["city"], "keys": list(KEYS)}
-GROUPED = [name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob)]
-_FITTED = {"one_cluster": {"target": 700}, "k_cover": {"k": 2, "target": 1400}}
-"""Parameters of tasks that find nothing in a city of few rows with those of their small jobs."""
-
 _QUESTIONS: dict[str, dict[str, Any]] = {
     "by_city": {
         "task": "statistics",
@@ -101,7 +93,7 @@ class StrandsJob:
 
     @classmethod
     def make(cls, folder: Path, rows: int) -> "StrandsJob":
-        """Write rows with a place, a city and a time."""
+        """Write rows with a place, a city and a time, and of each city a folder of its own."""
         rng = np.random.default_rng(5)
         for number in range(4):
             n = rows // 4
@@ -111,9 +103,11 @@ class StrandsJob:
             seconds = _START + rng.integers(-86400, 366 * 86400, n)
             columns = {"x": np.where(rng.random(n) < 0.01, np.nan, xy[0]), "y": xy[1], "t": seconds}
             columns |= {"lat": xy[1] - 17, "lon": np.where(xy[0] > 0.3, xy[0] - 180.3, xy[0] + 179.7)}
-            table = {name: pa.array(values) for name, values in columns.items()}
-            table["city"] = pa.array(city, pa.string())
-            write(folder / f"part-{number}.parquet", -(-n // 8), **table)
+            for of in (None, *KEYS):
+                mine = np.full(n, True) if of is None else city == of
+                table = {name: pa.array(values[mine]) for name, values in columns.items()}
+                table["city"] = pa.array(city[mine], pa.string())
+                write(folder / (of or "all") / f"part-{number}.parquet", -(-n // 8), **table)
         return cls({"groups": _groups(folder), "questions": _questions(folder)})
 
     def run_in_memory(self) -> dict[str, list[Trace]]:
@@ -130,44 +124,34 @@ class StrandsJob:
 
 
 def _groups(folder: Path) -> Side:
-    """Ask every task about each city; alone, a condition on rows leaves those of the city."""
-    asked = {}
-    for task in GROUPED:
-        job: dict[str, Any] = {"input.columns": ["x", "y"], "params": {}} | changes(task)
-        columns = job["input.columns"]
-        domain = {"lower": [0] * len(columns), "upper": [1] * len(columns), "step": 2.0**-12}
-        params = _FITTED.get(task, job["params"])
-        asked[task] = {"task": task, "columns": columns, "domain": domain, "params": params}
-        asked[task] |= {"group_by": _CITIES, "checks": 0.1}
-    prepared, strands, records = _prepared(folder, asked, 100.0)
-    alone = []
-    for its in prepared.job.jobs.values():
-        for key in KEYS:
-            only = its.input.model_copy(update={"where": f"city == '{key}'"})
-            source = open_source(str(folder), its.input.columns, preparation=only.preparation())
-            alone.append((source, Reader.of(source, its.grid, its.checks > 0)))
-    return Side(next(iter(prepared.sources.values())), strands, records, tuple(alone))
+    about = {"task": "one_cluster", "params": {"target": 700}, "group_by": _CITIES}
+    job: Any = check_job(_common(folder) | about | _input(folder, ["x", "y"]) | {"domain": _PLANE})
+    prepared = prepare_run(job)
+    _, records = read_groups(prepared, beam.Pipeline() | ReadBlocks(prepared.source))
+    strand = _recorded(prepared.plan.rounds, prepared.plan.start)
+    alone = [open_source(str(folder / key), ["x", "y"]) for key in KEYS]
+    readers = [Reader.of(source, job.grid, checked=True) for source in alone]
+    return Side(prepared.source, (strand,) * len(KEYS), records, tuple(zip(alone, readers, strict=True)))
 
 
 def _questions(folder: Path) -> Side:
-    prepared, strands, records = _prepared(folder, _QUESTIONS, 8.0)
+    job = check_several(_common(folder) | {"questions": _QUESTIONS, "input": {"path": str(folder / "all")}})
+    prepared = prepare_questions(job, "FnApiRunner", [], None)  # type: ignore[arg-type]
+    _, records = read_records(prepared, beam.Pipeline() | ReadBlocks(next(iter(prepared.sources.values()))))
+    strands = tuple(_recorded(strand.rounds, strand.start) for strand in prepared.strands)
     sources = list(prepared.sources.values())
     readers = [
-        Reader.of(source, its.grid, its.checks > 0)
-        for source, its in zip(sources, prepared.job.jobs.values(), strict=True)
+        Reader.of(s, its.grid, its.checks > 0) for s, its in zip(sources, job.jobs.values(), strict=True)
     ]
     return Side(sources[0], strands, records, tuple(zip(sources, readers, strict=True)))
 
 
-def _prepared(
-    folder: Path, questions: Mapping[str, Any], epsilon: float
-) -> tuple[PreparedQuestions, tuple[Strand, ...], ReaderOfGroups]:
-    """Return a job of several questions with its strands, and how elements become their records."""
-    raw = {"questions": questions, "input": {"path": str(folder)}, "output": f"{folder}-out"}
-    job = check_several(raw | {"privacy": {"epsilon": epsilon, "delta": 1e-5}})
-    prepared = prepare_questions(job, "FnApiRunner", [], None)  # type: ignore[arg-type]
-    _, records = read_records(prepared, beam.Pipeline() | ReadBlocks(next(iter(prepared.sources.values()))))
-    return prepared, tuple(_recorded(each.rounds, each.start) for each in prepared.strands), records
+def _common(folder: Path) -> dict[str, Any]:
+    return {"privacy": {"epsilon": 8.0, "delta": 1e-5}, "output": str(folder / "out")}
+
+
+def _input(folder: Path, columns: list[str]) -> dict[str, Any]:
+    return {"input": {"path": str(folder / "all"), "columns": columns, "checks": 0.1}}
 
 
 def _recorded(rounds: Sequence[Any], start: Any) -> Strand:

@@ -71,7 +71,7 @@ def test_groups_dates_and_questions(
     """One job of all of them, since an engine takes seconds for each."""
     job = strands_job.StrandsJob.make(tmp_path / "rows", 40_000)
     expected = job.run_in_memory()
-    first, second, empty = expected["groups"][:3]
+    first, second, empty = expected["groups"]
     assert len(first.aggregates) > 3 and repr(first.aggregates) != repr(second.aggregates)
     assert isinstance(first.state.state, Found) and not isinstance(empty.state.state, Found)
     assert expected["questions"][0].state.state.labels.tolist() == [b'["a"]', b'["b"]', b'["c"]']

@@ -537,7 +537,7 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
 
 
 _FEW = np.array([b'["b"]', b'["longer"]', b'["a"]'])  # as rows bring them, in no order
-_ALONE = np.array([b'["b"]', b'["alone"]', b'["a"]'])
+_ALONE = np.array([b'["b"]', b'["alone, too"]', b'["alone"]'])
 
 
 def with_groups(setting: Setting, block: Block, alone: bool = False, few: bool = False) -> Block:

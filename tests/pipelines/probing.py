@@ -331,6 +331,16 @@ def _gap(one: Asked, other: Asked) -> float:
     return (abs(gap - theirs) if best == second else gap + theirs) / one.scale
 
 
+def groups_alone(one: Look, other: Look) -> int:
+    """Return how many groups one of two databases has and the other lacks, at most."""
+    sums = isinstance(one.draw, SumsThreshold)  # of which a group has several
+    ours, theirs = (
+        {key[0] if sums else key for asked in look.asked or () for key in asked.values}
+        for look in (one, other)
+    )
+    return max(len(ours - theirs), len(theirs - ours))
+
+
 def born(one: Look, other: Look) -> list[int]:
     """Return the values of cells and candidates that only one of two databases has: they cost delta."""
     assert one.asked is not None and other.asked is not None

@@ -159,6 +159,14 @@ _REACHED = "            enough = noisy >= self.threshold\n"
 
 FOUND = (
     Mutant(
+        12,
+        _METHODS,
+        "delta pays for private keys as if a unit were in one group",
+        "            of_delta,\n            groups,",
+        "            of_delta,\n            1,",
+        spent("statistics"),
+    ),
+    Mutant(
         1,
         _KEYS,
         "groups that are found come in the order of their exact numbers",
