@@ -155,6 +155,60 @@ PAIRS = (
     ),
 )
 
+_REACHED = "            enough = noisy >= self.threshold\n"
+
+FOUND = (
+    Mutant(
+        12,
+        _METHODS,
+        "delta pays for private keys as if a unit were in one group",
+        "            of_delta,\n            groups,",
+        "            of_delta,\n            1,",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "groups that are found come in the order of their exact numbers",
+        _REACHED,
+        f"{_REACHED}            order = np.argsort(-counts[here][enough], kind='stable')\n"
+        "            return labels[here][enough][order], noisy[enough][order]\n",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "a key that one unit alone has is found whatever its noise is",
+        _REACHED,
+        "            enough = (noisy >= self.threshold) | (counts[here] == 1)\n",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "a key that one unit alone has is found whatever the noise of its sums is",
+        "enough = noisy.sum(axis=1) >= self.threshold",
+        "enough = (noisy.sum(axis=1) >= self.threshold) | (counts[here].sum(axis=1) <= self.extent)",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "a key that one unit alone has is found whatever its coin is",
+        "return labels[uniform < odds]",
+        "return labels[(uniform < odds) | (counts == 1)]",
+        spent("statistics"),
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "groups of a block are in the order in which rows bring them",
+        'by_label = np.argsort(labels, kind="stable")',
+        "by_label = np.arange(len(labels))",
+        spent("statistics"),
+    ),
+)
+
 _ROOM = "return np.asarray(self.extent * (self.rows * units - rows))"
 _ABOUT = "return np.asarray(2 * rows - (self.rows + 1) * units)"
 
