@@ -44,7 +44,7 @@ Uses = Mapping[str, pa.DataType | None]
 
 def exact_axes(columns: Sequence[str], grid: Grid) -> tuple[str, ...]:
     """Return the columns that must be integers, because float64 does not hold every point of their axes."""
-    return tuple(columns) if grid.wide else ()
+    return tuple(name for axis, name in enumerate(columns) if grid.wide and not grid.serves_floats(axis))
 
 
 def used_types(
