@@ -138,7 +138,7 @@ def _typed(
         if kind is None and file.format == "CSV" and not bare(name):  # whose header no error quotes
             raise InputError(
                 f"input: {short(name)} is missing from {short(file.name)}; its first line must name each "
-                f"used column once."
+                f"used column once, with commas between the names."
             )
         if bare(name):
             found = _chosen(file, name, kind, given, types.get(name))
