@@ -9,7 +9,8 @@ bisection with the noise of a run:
 - on even rows: the same on rows that are spread evenly. A promise is for any rows, so this one may be far
   smaller.
 
-Run by `make bench-auto`. Arguments: runs at each epsilon, by default 200, then names of tasks, by default all.
+Run by `make bench-auto`. Arguments: runs at each epsilon, by default 200, then names of tasks; all
+without any.
 """
 
 import math
@@ -153,7 +154,9 @@ def _job(case: Case) -> dict[str, Any]:
 def main() -> None:
     """Print a line for each task."""
     runs, names = int(sys.argv[1]) if len(sys.argv) > 1 else 200, sys.argv[2:]
-    print("| promise | asked | solved | in the plan | ratio | hard rows | ratio | even rows | kept, hard rows |")
+    print(
+        "| promise | asked | solved | in the plan | ratio | hard rows | ratio | even rows | hard rows kept |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for asked in (each for each in ASKED if not names or each.task in names):
         most, solved, in_plan, on_hard, on_even, held = measured(asked, runs)

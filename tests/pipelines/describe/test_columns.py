@@ -104,8 +104,13 @@ def test_all_columns_share_the_budget():
 
 
 TYPES = {
-    "age": "integer", "spent": "number", "city": "text", "works": "boolean", "day": "date", "time": "timestamp"
-}  # fmt: skip
+    "age": "integer",
+    "spent": "number",
+    "city": "text",
+    "works": "boolean",
+    "day": "date",
+    "time": "timestamp",
+}
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
