@@ -8,7 +8,6 @@ import typer
 
 from pipelines.console.command import exit_codes, print_lines, tell, with_beam
 from pipelines.console.progress import Progress
-from pipelines.errors import JobError
 
 
 def describe(
@@ -68,6 +67,8 @@ def describe(
 
 def _types(text: str) -> dict[str, str]:
     """Return the type of each column from `NAME=TYPE,NAME=TYPE`."""
+    from pipelines.errors import JobError
+
     pairs = [each.rpartition("=") for each in text.split(",")]
     if not all(name.strip() and kind.strip() for name, _, kind in pairs):
         raise JobError(f"--types is {text!r}: give a type for each column, such as age=integer,city=text.")
