@@ -88,7 +88,7 @@ READING = (
         12,
         "transforms/column_types.py",
         "whole numbers are read as floats where these do not hold them",
-        "return tuple(columns) if grid.wide else ()",
+        "return tuple(name for axis, name in enumerate(columns) if grid.wide and not grid.serves_floats(axis))",
         "return ()",
         _SAME,
     ),
