@@ -16,6 +16,7 @@ from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
+from transforms.keep import Keep
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.point_words import number_of_words, point_words, stored
@@ -25,7 +26,7 @@ from transforms.records import Records
 from transforms.row_order import order_keys, order_words
 from transforms.sorted_words import sorted_numbers
 from transforms.split_units import read_keyed
-from transforms.unit_records import Keep, unit_records
+from transforms.unit_records import unit_records
 from transforms.unit_rows import ROWS, ShardRows, joined_rows, unit_rows
 
 Bounded = tuple[bytes, bytes, bytes]

@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
 from core.sampling import scramble
+from transforms.keep import Keep
 from transforms.keyed_blocks import keyed_blocks
 from transforms.point_words import points_of, stored
 from transforms.sorted_words import sorted_words
 from transforms.unit_rows import UnitRows, one_of_each, renumbered
-
-Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
-"""How the rows of a unit become one record."""
 
 U64 = NDArray[np.uint64]
 Steps = NDArray[np.unsignedinteger[Any]]

@@ -70,7 +70,7 @@ def test_every_report_fits_and_is_quiet(started: Browser, tmp_path: Path, task: 
 
 @pytest.mark.parametrize(
     ("task", "name"),
-    zip(("k_means", "quantiles", "ranges", "bounds", "statistics", "k_cover"), HOSTILE, strict=True),
+    list(zip(("k_means", "quantiles", "ranges", "bounds", "statistics", "k_cover"), HOSTILE, strict=True)),
 )
 def test_names_may_be_hostile(started: Browser, tmp_path: Path, task: str, name: str) -> None:
     release, rows = copy.deepcopy(release_of(f"{task}-0"))

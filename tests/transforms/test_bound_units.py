@@ -29,11 +29,11 @@ from transforms.bound_units import (
     split_points,
 )
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.keep import Keep
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_rounds import RunRounds
 from transforms.unit_keys import unit_ids
-from transforms.unit_records import Keep
 
 SALT = b"a salt of 16 byt"
 KEEPS: tuple[Keep, ...] = ("one", "mean", "min", "max", "sum")
