@@ -31,7 +31,7 @@ _WIDTH = 600
 """Pixels of a picture."""
 
 _TONES = 64
-"""Colors of a screenshot, which make it a third as large."""
+"""Colors of a picture, which make it a third as large."""
 
 _BOTTOM = "Math.ceil(document.querySelector('.figures').getBoundingClientRect().bottom + scrollY) + 24"
 
@@ -54,6 +54,12 @@ def picture(report: str) -> bytes:
     return vl_convert.svg_to_png(svg, scale=_WIDTH / width)
 
 
+def save(png: bytes, name: str) -> None:
+    """Write a picture of the gallery, in few colors."""
+    image = Image.open(io.BytesIO(png)).convert("RGB").quantize(_TONES, dither=Image.Dither.NONE)
+    image.save(DOCS / "gallery" / f"{name}.png", optimize=True)
+
+
 def shoot(started: Browser, task: str, report: str) -> None:
     """Write screenshots of a report, from its head to its pictures, at each width and in each theme.
 
@@ -65,9 +71,7 @@ def shoot(started: Browser, task: str, report: str) -> None:
         file.write_text(report, encoding="utf-8")
         for device, theme, page in look(started, file):
             clip = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": page.evaluate(_BOTTOM)}
-            image = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip))).convert("RGB")
-            few = image.quantize(_TONES, dither=Image.Dither.NONE)
-            few.save(DOCS / "gallery" / f"{task}-{device}-{theme}.png", optimize=True)
+            save(page.screenshot(full_page=True, clip=clip), f"{task}-{device}-{theme}")
 
 
 def main() -> None:
@@ -87,7 +91,7 @@ def _draw_all(started: Browser) -> None:
         page = DOCS / "tasks" / f"{file.stem}.md"
         text = "\n".join(line.rstrip() for line in str(release).strip().splitlines()) + "\n"
         page.write_text(_ANSWER.sub(lambda _, text=text: text, page.read_text(), count=1))
-        (DOCS / "gallery" / f"{file.stem}.png").write_bytes(picture(release.report))
+        save(picture(release.report), file.stem)
         shoot(started, file.stem, release.report)
 
 
