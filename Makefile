@@ -102,9 +102,10 @@ bench-sparse: install ## a histogram of up to a hundred million occupied cells: 
 bench-groups: install ## statistics by group on real data, beside a baseline by hand and PipelineDP
 	$(BIN)/python -m tests.benchmarks.groups
 
-bench-auto: install ## what automatic choices cost, and whether promises hold, over a grid of settings and shapes of data
+bench-auto: install ## what automatic choices cost, whether promises hold over a grid of settings, and how near solved epsilons are
 	$(BIN)/python -m tests.benchmarks.auto
 	$(BIN)/python -m tests.benchmarks.real_columns
+	$(BIN)/python -m tests.benchmarks.solved
 
 bench-questions: install ## ten questions in one job against ten jobs at the same total: errors, reads, processor time
 	$(BIN)/python -m tests.benchmarks.questions

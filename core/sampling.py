@@ -38,7 +38,7 @@ def scramble(words: U64, salt: bytes, tweak: int) -> U64:
 
     Multiplications and shifts in the manner of SplitMix64 (Steele, Lea and Flood 2014), after a secret
     difference. Nobody without the salt can aim at a result, but the result is no pseudorandom function. So it
-    may spread rows over shards, and choose one of the rows of a unit, which are private for every choice.
+    may choose among the groups of a unit or among copies of a row, which are private for every choice.
     It may not choose a sample, whose privacy rests on independent records.
 
     Args:

@@ -43,9 +43,11 @@ def look_at_ledger(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
 
 
 def look_at_function(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
-    """Import the function of a job, if it has one; nothing is added to the plan."""
+    """Import the function of a job, if it has one, and check its memory; nothing is added to the plan."""
     if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
+        from pipelines.run.block_memory import check_block_memory
         from pipelines.run.import_function import import_function  # imports Arrow
 
+        check_block_memory(job.task_params.memory_limit)
         import_function(job.task_params.untrusted())
     return {}

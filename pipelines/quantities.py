@@ -146,7 +146,7 @@ def significant(value: float, digits: int = 4) -> str:
     """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09."""
     if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
         return f"{value:,.0f}"
-    return re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits}g}")
+    return re.sub(r"e([-+])0+", r"e\1", f"{value:,.{digits}g}")
 
 
 def with_units(kind: Any, value: Any, domain: Mapping[str, Any], axis: int | None = None) -> Any:

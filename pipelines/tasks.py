@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 
 from core.task import Task as CoreTask
 from pipelines.answers.answer import Answers
-from transforms.unit_records import Keep
+from transforms.keep import Keep
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from shoal.ledger import Ledger
     from shoal.shown import Plan, Release
 
+    __version__: str
+
 __all__ = [
     "KMeans",
     "KMedians",
@@ -22,6 +24,7 @@ __all__ = [
     "Plan",
     "Release",
     "ShoalError",
+    "__version__",
     "plan",
     "quantiles",
     "run",
@@ -43,4 +46,8 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name in _PLACES:
         return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer than all else here
+
+        return version(__name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,10 @@
 import re
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any machine", deadline=None)  # seconds say how busy the machine is
+settings.load_profile("any machine")
 
 SLOW = (
     "benchmarks/test_papers.py::test_the_smallest_form_writes_tables_and_figures[one-cluster*",

@@ -1,6 +1,7 @@
 """Every example runs, answers, and is on the page of its task; the tutorial can be followed."""
 
 import html
+import itertools
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 import shoal
+from examples.browser import THEMES, WIDTHS
 from examples.make_data import write
 from examples.notebook import NOTEBOOK, cells_of_code, run_cells
 from examples.tables import allowed, parameters, with_tables
@@ -39,7 +41,10 @@ def test_every_task_has_an_example_a_page_and_a_picture() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == set(TASKS)
     for task in TASKS:
         assert (ROOT / "docs" / "gallery" / f"{task}.png").stat().st_size < 150_000
-        assert f"](gallery/{task}.png)" in (ROOT / "docs" / "gallery.md").read_text()
+        for device, theme in itertools.product(WIDTHS, THEMES):
+            name = f"gallery/{task}-{device}-{theme}.png"
+            assert (ROOT / "docs" / name).stat().st_size < 150_000
+            assert f"]({name})" in (ROOT / "docs" / "gallery.md").read_text()
         assert f"]({task}.md)" in (PAGES / "README.md").read_text()
 
 

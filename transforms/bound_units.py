@@ -16,6 +16,7 @@ from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
+from transforms.keep import Keep
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.point_words import number_of_words, point_words, stored
@@ -23,8 +24,9 @@ from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.records import Records
 from transforms.row_order import order_keys, order_words
+from transforms.sorted_words import sorted_numbers
 from transforms.split_units import read_keyed
-from transforms.unit_records import Keep, hash_units, unit_records
+from transforms.unit_records import unit_records
 from transforms.unit_rows import ROWS, ShardRows, joined_rows, unit_rows
 
 Bounded = tuple[bytes, bytes, bytes]
@@ -57,7 +59,7 @@ class Bounding:
     The record of a unit is one of its rows, or computed from all of them; see `unit_records`.
 
     Units are distinguished by their keys. Integers and similar values are their own keys. Text is replaced by
-    128 bits of a keyed hash, so that the cost of a row does not depend on the length of the text.
+    128 bits of a keyed hash (AES), so that the cost of a row does not depend on the length of the text.
     `transforms.unit_keys.unit_keys` states the probability and the effect of a collision.
 
     The identity of a record is a number of its unit: the integer itself, or 64 bits of its key. So a Poisson
@@ -314,10 +316,11 @@ def count_units(bounding: Bounding, parts: Sequence[bytes]) -> NDArray[np.int64]
     rows = joined_rows(parts)
     if rows is None:
         return np.zeros(kinds, dtype=np.int64)
-    gathered = unit_rows(rows, hash_units(rows[:, 0], bounding.salt), _check_words(bounding))
-    begins = np.flatnonzero(np.diff(gathered.of_unit, prepend=-1))
-    found = np.bitwise_or.reduceat(gathered.words, begins, axis=0)
-    bits = np.unpackbits(np.ascontiguousarray(found).view(np.uint8), axis=1, bitorder="little")
+    gathered = unit_rows(rows, _check_words(bounding), bounding.salt)
+    order = sorted_numbers(gathered.of_unit)
+    begins = np.flatnonzero(np.diff(gathered.of_unit[order], prepend=-1))
+    found = np.bitwise_or.reduceat(np.stack(gathered.words, axis=1)[order], begins, axis=0)
+    bits = np.unpackbits(found.view(np.uint8), axis=1, bitorder="little")
     return bits[:, :kinds].sum(axis=0, dtype=np.int64)
 
 
@@ -336,8 +339,7 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     if rows is None:
         return b"", b"", b""
     further = many + (0 if bounding.order is None else 2)
-    gathered = unit_rows(rows, hash_units(rows[:, 0], bounding.salt), further)
-    of_unit, hashes = gathered.of_unit, gathered.hashes
-    words, order = gathered.words[:, :many], gathered.words[:, many:] if bounding.order else None
-    kept = unit_records(words, of_unit, hashes, grid, bounding.keep, bounding.salt, order)
-    return kept.astype(stored(grid)).tobytes(order="F"), gathered.ids.tobytes(), b""
+    gathered = unit_rows(rows, further, bounding.salt)
+    points = dataclasses.replace(gathered, words=gathered.words[:many])
+    kept, ids = unit_records(points, grid, bounding.keep, bounding.salt, gathered.words[many:])
+    return kept.tobytes(order="F"), ids.tobytes(), b""

@@ -44,7 +44,7 @@ Uses = Mapping[str, pa.DataType | None]
 
 def exact_axes(columns: Sequence[str], grid: Grid) -> tuple[str, ...]:
     """Return the columns that must be integers, because float64 does not hold every point of their axes."""
-    return tuple(columns) if grid.wide else ()
+    return tuple(name for axis, name in enumerate(columns) if grid.wide and not grid.serves_floats(axis))
 
 
 def used_types(
@@ -138,7 +138,7 @@ def _typed(
         if kind is None and file.format == "CSV" and not bare(name):  # whose header no error quotes
             raise InputError(
                 f"input: {short(name)} is missing from {short(file.name)}; its first line must name each "
-                f"used column once."
+                f"used column once, with commas between the names."
             )
         if bare(name):
             found = _chosen(file, name, kind, given, types.get(name))

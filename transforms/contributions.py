@@ -18,12 +18,13 @@ from transforms.point_words import number_of_words, point_words, points_of
 from transforms.read_blocks import Reader, to_block
 from transforms.sorted_words import sorted_numbers, sorted_within
 from transforms.unit_keys import unit_ids, unit_keys
-from transforms.unit_records import hash_units, race_of
+from transforms.unit_records import race_of
 from transforms.unit_rows import (
     ROWS,
     ShardRows,
     joined_labels,
     joined_rows,
+    renumbered,
     unit_rows,
 )
 
@@ -123,15 +124,16 @@ class Contributing:
         elif self.keys is not None:
             names = pa.array(np.arange(len(self.keys.labels or ())))
         many = number_of_words(grid)
-        gathered = unit_rows(rows, hash_units(rows[:, 0], bounding.salt), many + (self.keys is not None))
-        points = points_of(gathered.words[:, :many], grid)
+        gathered = unit_rows(rows, many + (self.keys is not None), bounding.salt)
+        points = points_of(gathered.words[:many], grid)
         groups = np.zeros(len(points), dtype=np.int64)
         if self.keys is not None:
-            groups = gathered.words[:, many].astype(np.int64)
-        kept = chosen(self, points, gathered.of_unit, gathered.ids, groups, names)
+            groups = gathered.words[many].astype(np.int64)
+        of_unit, first = renumbered(gathered)
+        kept = chosen(self, points, of_unit, gathered.ids[first], groups, names)
         return (
             points[kept].astype("<i8").tobytes(order="F"),
-            gathered.ids[gathered.of_unit[kept]].tobytes(),
+            gathered.ids[kept].tobytes(),
             b"",
             groups[kept].astype("<i8").tobytes(),
             b"\n".join(names.to_pylist()) if named else b"",
@@ -188,7 +190,7 @@ def chosen(
     Args:
         contributing: the bounds.
         points: shape (n, d), grid steps.
-        of_unit: shape (n,), index of the unit of each row, which does not decrease.
+        of_unit: shape (n,), index of the unit of each row.
         ids: shape (units,), identities.
         groups: shape (n,), the group of each row as an index of `names`.
         names: labels or numbers of the groups, all different.
@@ -213,12 +215,13 @@ def chosen(
     some = full[of_pair]
     of_full, among = (np.cumsum(full) - 1)[of_pair[some]], order[some]
     words = [points[among, axis].astype(np.uint64) for axis in range(points.shape[1])]
-    race = race_of(words, of_full, hash_units(hashes, salt)[of_pair[some]], salt)
+    race = race_of([hashes[of_pair[some]], *words], of_full, salt)
     ranked = sorted_within(of_full, race, words)
     kept = np.empty(len(points), dtype=np.bool_)
     kept[order] = keeps[of_pair]
     kept[among[ranked]] = _rank(of_full[ranked]) < contributing.rows
-    return np.flatnonzero(kept)
+    indices = np.flatnonzero(kept)
+    return indices[sorted_numbers(of_unit[indices])]
 
 
 def _rank(sorted_: Ints) -> Ints:

@@ -33,6 +33,7 @@ from transforms.sandbox import own_folder
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _FIXED = 0x10  # MAP_FIXED of <sys/mman.h>
+_COLLAPSE, _HUGE = 25, 1 << 21  # MADV_COLLAPSE, and the bytes of a huge page
 _JOB_MODULE = "job_function"  # no other module has this name
 _MOST_ERROR_BYTES = 1 << 14  # bytes of an error's text
 _libc = ctypes.CDLL(None)
@@ -99,6 +100,7 @@ def main(
     shared = _shared_memory()
     gc.collect()
     gc.freeze()  # fewer shared pages are copied when children write to them
+    _use_huge_pages()
     control.sendall(READY)
     while True:
         order, handed, _, _ = socket.recv_fds(control, 1, 1)
@@ -209,16 +211,38 @@ def _limit(limits: Limits) -> None:
 
 def _mapped() -> int:
     """Return the size of the address space of this process in bytes."""
-    with open("/proc/self/statm", encoding="ascii") as file:
+    with open("/proc/self/statm", "rb") as file:  # text would import a codec in each child
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def _shared_memory() -> list[tuple[int, int]]:
     """Return address and size of each writable mapping that a child would share with this process."""
-    with open("/proc/self/maps", encoding="ascii", errors="replace") as file:
-        maps = [line.split()[:2] for line in file]
-    ends = [[int(end, 16) for end in place.split("-")] for place, access in maps if access[1::2] == "ws"]
-    return [(start, end - start) for start, end in ends]
+    return [(start, end - start) for start, end, access, _ in _maps() if access[1::2] == b"ws"]
+
+
+def _use_huge_pages() -> None:
+    """Move the private memory of this process to huge pages, of which a fork copies one entry for 512.
+
+    Nearly half of the time of a fork goes into copying an entry for each page that was written. What a child
+    sees is the same: a small page is copied when it or this process writes to it. Where the system has no
+    huge pages to give, nothing changes.
+    """
+    for start, end, access, name in _maps():
+        if access == b"rw-p" and name in (b"", b"[heap]"):
+            for place in range(-(-start // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
+                _libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(_HUGE), _COLLAPSE)
+
+
+def _maps() -> list[tuple[int, int, bytes, bytes]]:
+    """Return start, end, access and name of each mapping of this process."""
+    with open("/proc/self/maps", "rb") as file:
+        lines = [line.split(maxsplit=5) for line in file]
+    return [(*_ends(line[0]), line[1], line[5].strip() if len(line) > 5 else b"") for line in lines]
+
+
+def _ends(place: bytes) -> tuple[int, int]:
+    start, end = place.split(b"-")
+    return int(start, 16), int(end, 16)
 
 
 def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
@@ -274,7 +298,7 @@ def remove(folder: str) -> None:
 
 def _children() -> list[int]:
     """Return the children of this process, including orphans of former children."""
-    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
         return [int(pid) for pid in file.read().split()]
 
 

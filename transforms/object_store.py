@@ -299,6 +299,8 @@ class _StoredFile(io.RawIOBase):
         with explained(url):
             found = obstore.head(store, key)
         self._size, self._version = found["size"], found["e_tag"]
+        if self._version is None:  # nothing else tells whether the object changes while it is read
+            raise StoreError(url, "has no ETag: write it through the server, which then gives it one", True)
 
     def readable(self) -> bool:
         return True

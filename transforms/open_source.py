@@ -283,7 +283,7 @@ def _time_kind(kind: pa.DataType) -> str | None:
 
 def _listed(file: File, schema: pa.Schema) -> str:
     if file.format == "CSV":  # a file without a header has a row in its place, which no error may quote
-        return "its first line must name each used column once"
+        return "its first line must name each used column once, with commas between the names"
     names = [short(name) for name in schema.names]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"its columns are {', '.join(names[:_NAMED]) + more if names else 'none'}"

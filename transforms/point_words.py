@@ -1,5 +1,7 @@
 """Grid points as words of 64 bits: two coordinates below 2^32 make a word."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,18 +34,18 @@ def point_words(points: Points, grid: Grid) -> list[U64]:
     return axes
 
 
-def points_of(words: U64, grid: Grid) -> NDArray[np.unsignedinteger]:
+def points_of(words: Sequence[U64], grid: Grid) -> NDArray[np.unsignedinteger]:
     """Return the points of words, shape (n, d), as integers of `stored`.
 
     Args:
-        words: shape (n, w), see `point_words`.
+        words: shape (n,) each, see `point_words`.
         grid: the universe.
     """
-    points = np.empty((len(words), grid.dimension), stored(grid), order="F")
+    points = np.empty((len(words[0]), grid.dimension), stored(grid), order="F")
     for axis in range(grid.dimension):
         if points.itemsize == 8:
-            points[:, axis] = words[:, axis]
+            points[:, axis] = words[axis]
         else:
-            word = words[:, axis // 2]
+            word = words[axis // 2]
             points[:, axis] = word >> np.uint64(32) if axis % 2 else word & np.uint64(0xFFFFFFFF)
     return points

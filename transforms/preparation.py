@@ -151,9 +151,9 @@ class _Rows:
             raise ExpressionError(f"it names the derived column {short(name)}, which only input.where may")
         names = self.batch.schema.names
         if names.count(name) != 1:
-            what = "occurs more than once" if name in names else "is not there"
-            every = [*names, *self.preparation.joined]
-            raise ExpressionError(f"it names the column {short(name)}, which {what}{near(name, every)}")
+            nearest = near(name, [*names, *self.preparation.joined])
+            what = "occurs more than once" if name in names else f"is not there{nearest}"
+            raise ExpressionError(f"it names the column {short(name)}, which {what}")
         return column_values(name, self.batch.column(name))
 
 

@@ -61,7 +61,7 @@ def _header(file: File, opened: pa.NativeFile) -> tuple[list[str], Iterator[byte
     if not decoded:
         raise InputError(
             f"input.path: {short(file.name)} has no header; the first line of a CSV file names its columns, "
-            f"with commas between the names."
+            "in UTF-8 and with commas between the names."
         )
     return decoded, _after(rest, blocks)
 

@@ -205,11 +205,11 @@ def read_keyed(
             arrays.append(kept)
         pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, "", ""][: len(arrays)]))
         if sum(map(len, pieces)) >= most:
-            joined = pa.concat_batches(pieces)
+            joined = pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
             yield _apart(joined.slice(0, most), len(names))
             pieces = [joined.slice(most)] if len(joined) > most else []
     if pieces:
-        yield _apart(pa.concat_batches(pieces), len(names))
+        yield _apart(pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces), len(names))
 
 
 def _apart(keyed: pa.RecordBatch, columns: int) -> tuple[pa.RecordBatch, pa.Array]:

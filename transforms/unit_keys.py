@@ -1,6 +1,5 @@
 """Replace units by keys of 8 or 16 bytes."""
 
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.sampling import siphash
+from transforms.keyed_blocks import keyed_blocks
 
 U64 = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -20,21 +19,27 @@ _KEYS = 0x756E69746B6579
 _LONG = 256
 """Texts of at least this many bytes are hashed one by one; shorter ones are hashed together."""
 
-_LOW = np.uint64(0xFFFFFFFF)
+_HELD = np.tril(np.full((16, 16), 255, dtype=np.uint8), -1).view("<u8").T.astype(np.uint64)
+"""The bits of both words of a last block that belong to a text, by its number of bytes: shape (2, 16)."""
 
-_CHUNK = 1 << 13
-"""Texts that are hashed at a time, few enough for the cache of the processor."""
+_KEY = "V16"
+"""A key of 128 bits as one element of numpy, which is faster to move than two."""
+
+_CHUNK = 1 << 15
+"""Texts that are hashed at a time: few for the cache of the processor, and many for each call of numpy."""
 
 
 def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
     """Return the key of each unit: the unit itself as int64, or 128 bits of a keyed hash.
 
     Equal units of the same kind have equal keys. Integers, booleans, dates and times are their own keys, so
-    different ones have different keys. Text, bytes and decimals are hashed under the salt by `hash_words`,
+    different ones have different keys. Text, bytes and decimals are hashed under the salt by `keyed_blocks`,
     and long ones by keyed BLAKE2b. Without the salt, nobody can choose a text that has the key of another.
 
-    A given unit has the same key as one of n others with probability n / 2^128. Any two of n units have the
-    same key with probability below n^2 / 2^129, which is 1.5e-21 for a billion units. Two units with the same
+    Different texts of fewer than 16 bytes have different keys among themselves. Otherwise a given unit has
+    the same key as one of n others with probability about n / 2^128, if AES is a random permutation and
+    BLAKE2b a random function. Any two of n units of k blocks each have the same key with probability below
+    2 k^2 n^2 / 2^128, which is 6e-21 k^2 for a billion units. Two units with the same
     key are treated as one unit. Removing one of them then changes their common record instead of removing it.
     `replace_one` hides this change in any case. Under `add_or_remove_one` the change amounts to one record
     less and one more, so the privacy loss at most doubles. For subsamples, a collision has no effect on
@@ -94,91 +99,48 @@ def _words(keys: pa.Array) -> NDArray[Any]:
 
 
 def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:
-    """Return 128 bits for each text, shape (n, 2). Texts of the same number of words are hashed together."""
+    """Return 128 bits for each text, shape (n, 2). Texts of the same number of blocks are hashed together."""
     _, offsets_, data_ = texts.buffers()
     offsets = np.frombuffer(offsets_ or b"\0" * 8, dtype=width)[texts.offset :][: len(texts) + 1]
-    data, factors = np.frombuffer(data_ or b"", dtype=np.uint8), hash_factors(salt)
-    keys = np.empty((len(texts), 2), dtype="<u8")
+    data, keys = np.frombuffer(data_ or b"", dtype=np.uint8), np.empty((len(texts), 2), dtype="<u8")
     for at in range(0, len(texts), _CHUNK):
         ends = offsets[at : at + _CHUNK + 1].astype(np.int64)
-        own = np.append(data[ends[0] : ends[-1]], np.zeros(8, dtype=np.uint8))
+        own = np.append(data[ends[0] : ends[-1]], np.zeros(_LONG, dtype=np.uint8))
         starts, lengths = ends[:-1] - ends[0], np.diff(ends)
-        _hash_chunk(own, starts, lengths, factors, salt, keys[at : at + _CHUNK])
+        _hash_chunk(own, starts, lengths, salt, keys[at : at + _CHUNK])
     return keys
 
 
-def _hash_chunk(data: Any, starts: Ints, lengths: Ints, factors: U64, salt: bytes, keys: U64) -> None:
-    """Write 128 bits for each text to `keys`, shape (n, 2); 8 bytes follow the texts in `data`."""
-    held = np.ndarray(len(data) - 7, "<u8", data.data, strides=(1,))  # the 8 bytes from each byte on
-    words = lengths // 8 + 1
-    least, most = int(words.min()), int(words.max())
-    if least == most <= _LONG // 8:
-        keys[:] = hash_words(_messages(held, starts, lengths, most), factors)
+def _hash_chunk(data: Any, starts: Ints, lengths: Ints, salt: bytes, keys: U64) -> None:
+    """Write 128 bits for each text to `keys`, shape (n, 2); `_LONG` bytes follow the texts in `data`."""
+    blocks = (lengths >> 4) + 1
+    least, most = int(blocks.min()), int(blocks.max())
+    if least == most <= _LONG >> 4:
+        keys[:] = keyed_blocks(_messages(data, starts, lengths, most), salt, _KEYS)
         return
-    for count in range(least, min(most, _LONG // 8) + 1):
-        rows = np.flatnonzero(words == count)
+    for count in range(least, min(most, _LONG >> 4) + 1):
+        rows = np.flatnonzero(blocks == count)
         if len(rows):
-            keys[rows] = hash_words(_messages(held, starts[rows], lengths[rows], count), factors)
+            hashed = keyed_blocks(_messages(data, starts[rows], lengths[rows], count), salt, _KEYS)
+            keys.view(_KEY)[rows] = hashed.view(_KEY)
     for i in np.flatnonzero(lengths >= _LONG):
         text = data[starts[i] : starts[i] + lengths[i]]
         keys[i] = np.frombuffer(blake2b(text, key=salt, digest_size=16).digest(), dtype="<u8")
 
 
-@lru_cache(maxsize=8)
-def hash_factors(salt: bytes) -> U64:
-    """Return the secret numbers of `hash_words` for texts of up to `_LONG` bytes, shape (4, 1 + 2 words)."""
-    count = 1 + 2 * (_LONG // 8)
-    factors = siphash(np.arange(4 * count, dtype=np.uint64), salt, _KEYS).reshape(4, count)
-    factors.flags.writeable = False  # all callers share it
-    return factors
-
-
-def hash_words(messages: U64, factors: U64) -> NDArray[Any]:
-    """Hash messages to 128 bits: four multilinear hashes of 32 bits each (Lemire and Kaser 2014).
-
-    For the halves m_1, m_2, ... of the words, below 2^32, hash j is (f_j0 + f_j1 m_1 + f_j2 m_2 + ...)
-    mod 2^64, divided by 2^32. If the factors are independent and uniform, two different messages have the
-    same hash j with probability 2^-32, and all four with probability 2^-128. A shorter message counts as
-    one that goes on with zeros, so different texts must remain different then: the last word of `_messages`
-    holds the length.
+def _messages(data: Any, starts: Ints, lengths: Ints, blocks: int) -> U64:
+    """Return texts as words, shape (n, 2 blocks), with zeros after them; the last byte is the length.
 
     Args:
-        messages: shape (n, w), uint64; fastest in Fortran order.
-        factors: shape (4, at least 1 + 2 w), uint64; see `hash_factors`.
-
-    Returns:
-        Shape (n, 2), uint64.
-    """
-    out = np.empty((len(messages), 2), dtype="<u8")
-    halves = [part for word in messages.T for part in (word & _LOW, word >> np.uint64(32))]
-    total, product = np.empty((2, len(messages)), dtype=np.uint64)
-    for number, (first, *others) in enumerate(factors):
-        np.multiply(halves[0], others[0], out=total)
-        total += first
-        for half, factor in zip(halves[1:], others[1:], strict=False):
-            np.multiply(half, factor, out=product)
-            total += product
-        if number % 2:
-            total &= ~_LOW
-            out[:, number // 2] |= total
-        else:
-            np.right_shift(total, np.uint64(32), out=out[:, number // 2])
-    return out
-
-
-def _messages(held: NDArray[Any], starts: Ints, lengths: Ints, words: int) -> U64:
-    """Return texts of fewer than 8 `words` bytes as words, shape (n, words); the last byte is the length.
-
-    Args:
-        held: the 8 bytes from each byte of the data on.
+        data: the texts and what follows them.
         starts: shape (n,), first byte of each text.
-        lengths: shape (n,), bytes.
-        words: see above.
+        lengths: shape (n,), bytes, of which those of the last block are fewer than 16.
+        blocks: number of blocks of 16 bytes.
     """
-    out = np.empty((len(starts), words), dtype=np.uint64, order="F")
-    for word in range(words):
-        out[:, word] = held[starts + 8 * word]
-    left = (lengths & 7).astype(np.uint64) << np.uint64(3)
-    out[:, -1] &= (np.uint64(1) << left) - np.uint64(1)
+    held = np.ndarray(len(data) - 16 * blocks + 1, f"V{16 * blocks}", data.data, strides=(1,))
+    out = held[starts].view("<u8").reshape(len(starts), 2 * blocks)
+    left = lengths & 15
+    out[:, -2] &= np.take(_HELD[0], left, mode="clip")
+    out[:, -1] &= np.take(_HELD[1], left, mode="clip")
     out[:, -1] |= lengths.astype(np.uint64) << np.uint64(56)
     return out

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
 from core.sampling import scramble
-from transforms.point_words import points_of
+from transforms.keep import Keep
+from transforms.keyed_blocks import keyed_blocks
+from transforms.point_words import points_of, stored
 from transforms.sorted_words import sorted_words
-
-Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
-"""How the rows of a unit become one record."""
+from transforms.unit_rows import UnitRows, one_of_each, renumbered
 
 U64 = NDArray[np.uint64]
 Steps = NDArray[np.unsignedinteger[Any]]
@@ -32,15 +32,9 @@ _FEW = 16
 
 
 def unit_records(
-    words: U64,
-    of_unit: NDArray[np.int64],
-    hashes: U64,
-    grid: Grid,
-    keep: Keep,
-    salt: bytes,
-    order: U64 | None = None,
-) -> Points:
-    """Return the record of each unit, shape (units, d), on the grid and in its ball.
+    rows: UnitRows, grid: Grid, keep: Keep, salt: bytes, order: Sequence[U64] = ()
+) -> tuple[Steps, U64]:
+    """Return the records of units, shape (units, d), on the grid and in its ball, and their identities.
 
     A record is a function of the multiset of the unit's own rows and of the salt. Rows are clamped and
     rounded to the grid before.
@@ -54,26 +48,23 @@ def unit_records(
       moved onto it.
 
     Args:
-        words: shape (n, w), the grid point of each row; see `transforms.point_words.point_words`.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        hashes: shape (n,), hash of the unit of each row; see `hash_units`.
+        rows: the rows, whose words are those of grid points; see `transforms.point_words.point_words`.
         grid: the universe.
         keep: see above.
         salt: 16 secret bytes.
-        order: shape (n, 2), see `transforms.row_order.order_words`; for `last` alone.
+        order: two words of each row, see `transforms.row_order.order_words`; for `last` alone.
     """
-    units = int(of_unit.max()) + 1
-    if order is not None and keep == "last":
-        last = last_rows(order, of_unit, units)
-        words, of_unit, hashes = words[last], of_unit[last], hashes[last]
     if keep in ("one", "last"):
-        one = keep_one(list(words.T), of_unit, hashes, salt)
-        return points_of(np.take(words, one, axis=0), grid).astype(np.int64)
-    points = points_of(words, grid)
-    kept = _combined(points, of_unit, units, grid, keep)
+        rows = last_rows(rows, order) if keep == "last" else rows
+        one = keep_one(rows, salt)
+        return points_of([word[one] for word in rows.words], grid), rows.ids[one]
+    of_unit, first = renumbered(rows)
+    kept = _combined(points_of(rows.words, grid), of_unit, len(first), grid, keep)
     if grid.geography is not None:
-        return np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))
-    return kept if grid.ball is None else grid.quantize(grid.restore(kept))
+        kept = np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))
+    elif grid.ball is not None:
+        kept = grid.quantize(grid.restore(kept))
+    return kept.astype(stored(grid), order="F"), rows.ids[first]
 
 
 def _combined(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid, keep: Keep) -> Points:
@@ -87,69 +78,55 @@ def _combined(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid,
     return keep_extreme(points, of_unit, units, keep == "max")
 
 
-def last_rows(order: U64, of_unit: NDArray[np.int64], units: int) -> NDArray[np.intp]:
-    """Return the indices of those rows of each unit that no other row of the unit follows.
+def last_rows(rows: UnitRows, order: Sequence[U64]) -> UnitRows:
+    """Return those rows of each unit that no other row of the unit follows.
 
     A unit has several such rows where their words are equal.
 
     Args:
-        order: shape (n, 2), words of each row, of which the first is compared first.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        units: number of units.
+        rows: the rows.
+        order: words of each row, shape (n,) each, of which the first is compared first.
     """
-    last = np.arange(len(of_unit))
-    for word in order.T:
-        greatest = np.zeros(units, dtype=np.uint64)
-        np.maximum.at(greatest, of_unit[last], word[last])
-        last = last[word[last] == greatest[of_unit[last]]]
-    return last
+    last = np.arange(len(rows.of_unit))
+    for word in order:
+        greatest = np.zeros(rows.numbers, dtype=np.uint64)
+        np.maximum.at(greatest, rows.of_unit[last], word[last])
+        last = last[word[last] == greatest[rows.of_unit[last]]]
+    return rows.take(last)
 
 
-def keep_one(words: Sequence[U64], of_unit: NDArray[np.int64], hashes: U64, salt: bytes) -> NDArray[np.intp]:
-    """Return the index of the row that each unit keeps, shape (units,).
+def keep_one(rows: UnitRows, salt: bytes) -> NDArray[np.int32]:
+    """Return the index of the row that each unit keeps, in the order of the units' numbers.
 
     Args:
-        words: shape (n,) each, the words of the rows.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        hashes: shape (n,), hash of the unit of each row; see `hash_units`.
+        rows: the rows.
         salt: 16 secret bytes.
     """
-    race = race_of(words, of_unit, hashes, salt)
-    least = np.full(int(of_unit.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(least, of_unit, race)
-    won = np.flatnonzero(race == np.take(least, of_unit))
-    if len(won) > len(least):  # of equal hashes the smallest point wins: it is written last
-        won = won[np.lexsort([word[won] for word in words])][::-1]
-    kept = np.empty(len(least), dtype=np.intp)
-    kept[of_unit[won]] = won
+    race = race_of([rows.ids, *rows.words], rows.of_unit, salt)
+    least = np.full(rows.numbers, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(least, rows.of_unit, race)
+    won = np.flatnonzero(race == np.take(least, rows.of_unit, mode="clip"))
+    kept = one_of_each(won, rows)
+    if len(won) > len(kept):  # of equal hashes the smallest point wins: it is written last
+        kept = one_of_each(won[np.lexsort([word[won] for word in rows.words])][::-1], rows)
     return kept
 
 
-def hash_units(ids: U64, salt: bytes) -> U64:
-    """Return the hash of units from which the hashes of their rows follow, shape (n,).
-
-    Args:
-        ids: shape (n,), identities.
-        salt: 16 secret bytes.
-    """
-    return scramble(ids, salt, _ROW)
-
-
-def race_of(words: Sequence[U64], of_unit: NDArray[np.int64], hashes: U64, salt: bytes) -> U64:
+def race_of(words: Sequence[U64], of_unit: NDArray[np.int64], salt: bytes) -> U64:
     """Return a hash of each row, shape (n,), by whose order rows of a unit are chosen.
 
     The hashes of a unit's rows follow from the unit and the multiset of its points. Copies of a point have
     different hashes. Equal hashes of different points are ordered by the points.
 
     Args:
-        words: shape (n,) each, the words of the rows.
+        words: shape (n,) each: the identity of the row's unit, and the words of its point.
         of_unit: shape (n,), index of the unit of each row.
-        hashes: shape (n,), hash of the unit of each row; see `hash_units`.
         salt: 16 secret bytes.
     """
-    race = hashes
-    for word in words:
-        race = scramble(race ^ word, salt, _ROW)
+    messages = np.zeros((len(of_unit), len(words) + len(words) % 2), dtype=np.uint64)
+    for place, word in enumerate(words):
+        messages[:, place] = word
+    race = keyed_blocks(messages, salt, _ROW)[:, 0].copy()
     copies = repeated(race)
     if len(copies):
         some = [word[copies] for word in words]

@@ -1,14 +1,16 @@
-"""Send rows to the shards of their units as words of 64 bits, and put the rows of a unit together there."""
+"""Send rows to the shards of their units as words of 64 bits, and number the units there."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.sampling import U64, scramble
+from core.sampling import U64, siphash
 from transforms.sorted_words import sorted_words
 from transforms.unit_keys import last_words, unit_ids
 
@@ -17,8 +19,8 @@ Labels = NDArray[np.bytes_]
 ROWS = 1 << 16
 """Rows that are handled at a time, few enough for the cache of the processor and for 16 bits."""
 
-_SHARD = 0x756E697473
-"""Tweak of the hash that chooses shards. No sampling of records uses it."""
+_SHARD, _NUMBER = 0x756E697473, 0x6E756D626572
+"""Tweaks of the hashes that choose shards, and the numbers of units. No sampling of records uses them."""
 
 _HEAD = 16
 """Bytes before the labels of a piece: the number of words of a row, and the bytes of the labels."""
@@ -36,9 +38,9 @@ class ShardRows:
     """
 
     def __init__(self, shards: int, salt: bytes) -> None:
-        self._shards, self._salt = shards, salt
-        self._parts: list[list[Any]] = [[] for _ in range(shards)]
-        self._width = 0
+        self._shards, self._factor = shards, _factor(salt, _SHARD)
+        self._places = np.uint8 if shards <= 1 << 8 else np.uint16  # numpy sorts both by radix, bytes faster
+        self._parts: list[list[list[U64]]] = [[] for _ in range(shards)]
 
     def add(self, keys: pa.Array, words: Sequence[U64]) -> None:
         """Add rows, best not many more than `ROWS`.
@@ -49,23 +51,21 @@ class ShardRows:
         """
         ids = unit_ids(keys)
         own = [ids] if pa.types.is_integer(keys.type) else [ids, last_words(keys)]
-        self._width = len(own) + len(words)
-        rows = np.empty((len(ids), self._width), dtype="<u8")
-        for place, word in enumerate((*own, *words)):
-            rows[:, place] = word
-        shard = scramble(ids, self._salt, _SHARD) >> np.uint64(32)
+        shard = ids * self._factor
+        shard >>= np.uint64(32)
         shard *= np.uint64(self._shards)
         shard >>= np.uint64(32)
-        shard = shard.astype(np.uint16)
-        rows = np.take(rows, np.argsort(shard, kind="stable"), axis=0)  # a radix sort, as for all 16 bits
+        shard = shard.astype(self._places)
+        order = np.argsort(shard, kind="stable")
+        rows = [np.take(word, order, mode="clip") for word in (*own, *words)]
         start = 0
         for parts, size in zip(self._parts, np.bincount(shard, minlength=self._shards).tolist(), strict=True):
             if size:
-                parts.append(rows[start : start + size])
+                parts.append([word[start : start + size] for word in rows])
             start += size
 
     def pieces(self, labels: Labels | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield the piece of every shard, with rows or without: `_HEAD` bytes, labels, and rows one by one.
+        """Yield the piece of every shard, with rows or without: `_HEAD` bytes, labels, and rows word by word.
 
         Args:
             labels: of which the last word of each row is a place. A piece has all of them, or those of its
@@ -73,48 +73,41 @@ class ShardRows:
         """
         every = b"" if labels is None else b"\n".join(labels.tolist())
         for number, parts in enumerate(self._parts):
-            names = every
-            if labels is not None and len(labels) > sum(map(len, parts)) > 0:
-                parts = [np.concatenate(parts)]
-                used, place = np.unique(parts[0][:, -1], return_inverse=True)
-                parts[0][:, -1], names = place, b"\n".join(labels[used.astype(np.int64)].tolist())
-            head = self._width.to_bytes(8, "little"), len(names).to_bytes(8, "little")
-            yield number, b"".join((*head, names, *parts)) if parts else b""
+            if not parts:
+                yield number, b""
+                continue
+            words, names = list(zip(*parts, strict=True)), every
+            if labels is not None and len(labels) > sum(map(len, words[-1])):
+                used, place = np.unique(np.concatenate(words[-1]), return_inverse=True)
+                words[-1] = (place.astype("<u8"),)
+                names = b"\n".join(labels[used.astype(np.int64)].tolist())
+            head = len(words).to_bytes(8, "little"), len(names).to_bytes(8, "little")
+            yield number, b"".join((*head, names, *itertools.chain.from_iterable(words)))
 
 
-@dataclass(frozen=True)
-class UnitRows:
-    """The rows of a shard, in which those of a unit are together.
-
-    Args:
-        words: shape (n, w): the words of each row without its key.
-        of_unit: shape (n,), index of the unit of each row, which does not decrease.
-        ids: shape (units,), identity of each unit.
-        hashes: shape (n,), hash of the unit of each row.
-    """
-
-    words: U64
-    of_unit: NDArray[np.int64]
-    ids: U64
-    hashes: U64
+@lru_cache(maxsize=8)
+def _factor(salt: bytes, tweak: int) -> np.uint64:
+    """Return a secret odd number. Upper bits of products with it are spread (Dietzfelbinger et al. 1997)."""
+    return np.uint64(siphash(np.zeros(1, np.uint64), salt, tweak)[0] | np.uint64(1))
 
 
-def joined_rows(parts: Sequence[bytes]) -> U64 | None:
-    """Return all rows of pieces, shape (n, w), one piece after the other; None without rows."""
+def joined_rows(parts: Sequence[bytes]) -> list[U64] | None:
+    """Return the words of all rows of pieces, shape (n,) each; None without rows."""
     filled = [part for part in parts if part]
     if not filled:
         return None
     width = int.from_bytes(filled[0][:8], "little")
-    each = [np.frombuffer(part, "<u8", offset=_HEAD + _labeled(part)).reshape(-1, width) for part in filled]
-    return np.concatenate(each, out=_empty(sum(map(len, each)), width))
+    each = [np.frombuffer(part, "<u8", offset=_HEAD + _labeled(part)).reshape(width, -1) for part in filled]
+    rows = sum(part.shape[1] for part in each)
+    return [np.concatenate([part[word] for part in each], out=_empty(rows)) for word in range(width)]
 
 
-def _empty(rows: int, width: int) -> U64:
-    """Return words for rows in the memory of Arrow, which does not lie between what stays on the heap."""
-    return np.frombuffer(pa.allocate_buffer(8 * rows * width), dtype="<u8").reshape(rows, width)
+def _empty(rows: int) -> U64:
+    """Return words in the memory of Arrow, which does not lie between what stays on the heap."""
+    return np.frombuffer(pa.allocate_buffer(8 * rows), dtype="<u8")
 
 
-def joined_labels(parts: Sequence[bytes], rows: U64) -> pa.Array:
+def joined_labels(parts: Sequence[bytes], rows: Sequence[U64]) -> pa.Array:
     """Return the labels of pieces, each once, and make the last words of their rows places among them.
 
     Args:
@@ -127,9 +120,9 @@ def joined_labels(parts: Sequence[bytes], rows: U64) -> pa.Array:
         names = part[_HEAD : _HEAD + _labeled(part)].split(b"\n")
         places += [place.setdefault(name, len(place)) for name in names]
         before.append(len(places))
-        sizes.append((len(part) - _HEAD - _labeled(part)) // (8 * rows.shape[1]))
-    moved = rows[:, -1].astype(np.int64) + np.repeat(before[:-1], sizes)
-    rows[:, -1] = np.array(places, dtype=np.uint64)[moved]
+        sizes.append((len(part) - _HEAD - _labeled(part)) // (8 * len(rows)))
+    moved = rows[-1].astype(np.int64) + np.repeat(before[:-1], sizes)
+    rows[-1][:] = np.array(places, dtype=np.uint64)[moved]
     return pa.array(list(place), pa.binary())
 
 
@@ -138,26 +131,88 @@ def _labeled(piece: bytes) -> int:
     return int.from_bytes(piece[8:_HEAD], "little")
 
 
-def unit_rows(rows: U64, hashes: U64, words: int) -> UnitRows:
-    """Put the rows of each unit together.
-
-    Units are in the order of their hashes. Units with the same identity are next to
-    each other, and are told apart by the rest of their keys.
+@dataclass(frozen=True)
+class UnitRows:
+    """The rows of a shard, and the unit of each.
 
     Args:
-        rows: shape (n, w), at least one row; see `joined_rows`.
-        hashes: shape (n,), a hash of the first word of each row, different for different words.
-        words: number of words of a row beside its key.
+        words: shape (n,) each, the words of each row without its key.
+        ids: shape (n,), the identity of each row's unit.
+        of_unit: shape (n,), the number of each row's unit. Some numbers are those of no unit. Numbers follow
+            from the keys of the units and the number of rows.
+        numbers: all numbers are below it. It is at most 5 n + 2.
     """
-    width = rows.shape[1]
-    order, hashes = sorted_words(hashes)
-    rows = np.take(rows, order, axis=0, out=_empty(*rows.shape), mode="clip")
-    changes = hashes[1:] != hashes[:-1]
-    if width > words + 1:
-        further = rows[1:, 1] != rows[:-1, 1]
-        if (further & ~changes).any():  # units with the same identity may have different keys
-            again = np.lexsort((rows[:, 1], hashes))
-            rows = np.take(rows, again, axis=0)
-            changes |= rows[1:, 1] != rows[:-1, 1]
-    first = np.append(True, changes)
-    return UnitRows(rows[:, width - words :], np.cumsum(first) - 1, rows[first, 0], hashes)
+
+    words: list[U64]
+    ids: U64
+    of_unit: NDArray[np.int64]
+    numbers: int
+
+    def take(self, some: NDArray[Any]) -> "UnitRows":
+        """Return some of the rows, by their indices."""
+        words = [np.take(word, some) for word in self.words]
+        return UnitRows(words, np.take(self.ids, some), np.take(self.of_unit, some), self.numbers)
+
+
+def unit_rows(rows: Sequence[U64], words: int, salt: bytes) -> UnitRows:
+    """Number the units of rows.
+
+    Args:
+        rows: shape (n,) each, at least one row; see `joined_rows`.
+        words: number of words of a row beside its key.
+        salt: 16 secret bytes.
+    """
+    ids = rows[0]
+    of_unit, numbers = numbers_of(ids * _factor(salt, _NUMBER))  # products with an odd number are different
+    if len(rows) > words + 1:
+        held = np.empty(numbers, dtype=np.uint64)
+        held[of_unit] = rows[1]
+        if (np.take(held, of_unit, mode="clip") != rows[1]).any():  # one identity, but different keys
+            keys, inverse = np.unique(np.stack([ids, rows[1]], axis=1), axis=0, return_inverse=True)
+            of_unit, numbers = inverse, len(keys)
+    return UnitRows(list(rows[len(rows) - words :]), ids, of_unit, numbers)
+
+
+def numbers_of(spread: U64) -> tuple[NDArray[np.int64], int]:
+    """Return a number for each word, and a bound of the numbers. Equal words alone have equal numbers.
+
+    The upper bits of a word are its place in a table, and the number of the smallest word that has this
+    place. Words that find another one at their place, a fifth or less if they are random, are sorted.
+
+    Args:
+        spread: shape (n,), at least one word; fast if their upper bits are spread.
+
+    Returns:
+        Numbers, shape (n,), which follow from n and the set of the words, and their bound of at most 5 n.
+    """
+    bits = len(spread).bit_length() + 1
+    number = (spread >> np.uint64(64 - bits)).view(np.int64)
+    table = np.full(1 << bits, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(table, number, spread)
+    others = np.flatnonzero(np.take(table, number, mode="clip") != spread)
+    if not len(others):
+        return number, len(table)
+    order, found = sorted_words(spread[others])
+    changes = np.cumsum(np.append(True, found[1:] != found[:-1]))
+    number[others[order]] = len(table) - 1 + changes
+    return number, len(table) + int(changes[-1])
+
+
+def one_of_each(some: NDArray[np.int64], rows: UnitRows) -> NDArray[np.int32]:
+    """Return the last of `some` rows of each unit that has one, in the order of the units' numbers.
+
+    Args:
+        some: shape (m,), indices of rows.
+        rows: fewer than 2^31.
+    """
+    last = np.full(rows.numbers, -1, dtype=np.int32)
+    last[np.take(rows.of_unit, some, mode="clip")] = some.astype(np.int32)
+    return np.take(last, np.flatnonzero(last >= 0), mode="clip")  # which is faster than by a mask
+
+
+def renumbered(rows: UnitRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Leave out the numbers of no unit; return the index of each row's unit, and a row of each unit."""
+    first = one_of_each(np.arange(len(rows.of_unit)), rows)
+    index = np.empty(rows.numbers, dtype=np.int64)
+    index[rows.of_unit[first]] = np.arange(len(first))
+    return index[rows.of_unit], first

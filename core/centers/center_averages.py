@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from core.aggregate import Tally
 from core.centers.found import Centers
-from core.centers.space import Space, nearest
+from core.centers.space import Space, assigned
 from core.draws import Draw, Gaussian
 from core.noise import Noise
 from core.rounds import Block
@@ -88,23 +87,27 @@ class CenterAverages:
         return np.clip(np.ceil(factor * state.spread), 1, self.space.reach).astype(np.int64)
 
     def summarize(self, block: Block, state: Centers) -> Tally:
-        """Sum the pulls, their weights and the number of each center's records."""
-        d, radii = self.space.grid.dimension, self.radii(state).astype(np.float64)
-        positions = np.ascontiguousarray(state.positions.T)  # along the records, as they are
-        sums = np.zeros((self.k, d + 2), dtype=np.int64)
-        for records in self.space.chunks(block.points, 4 * d + 2 * self.k):
-            label = nearest(records, state.positions)
-            totals = np.ones((d + 2, len(records)))
-            pulls = np.subtract(records.T, positions[:, label], out=totals[:d])
-            length = np.sqrt(np.maximum(np.einsum("ij,ij->j", pulls, pulls), 1.0))
-            shorter = np.minimum(radii[label] / length, 1.0)
-            far = np.flatnonzero(shorter < 1)
-            pulls[:, far] = np.trunc(pulls[:, far] * shorter[far])
-            weights = shorter if self.power == 1 else np.minimum(length / radii[label], 1.0) ** 2
-            np.floor(weights * WEIGHT_UNIT, out=totals[d])
-            ends = np.arange(len(records) + 1)
-            member = scipy.sparse.csc_array((totals[d + 1], label, ends), (self.k, len(records)))
-            sums += (member @ totals.T).astype(np.int64)
+        """Sum the pulls, their weights and the number of each center's records.
+
+        A record that is not farther than the radius pulls with x - c. So the sum of such pulls is the sum of
+        the records less c times their number. A record farther away is first moved to where its pull ends.
+        """
+        d, k, radii = self.space.grid.dimension, len(state.positions), self.radii(state).astype(np.float64)
+        sums = np.zeros((k, d + 2), dtype=np.int64)
+        for records in self.space.chunks(block.points, 2 * d + k):
+            label, squares = assigned(records, state.positions)
+            length = np.sqrt(np.maximum(squares, 1.0))
+            reach = radii[label]
+            far = np.flatnonzero(length > reach)
+            if len(far):
+                middles = state.positions[label[far]]
+                records[far] = middles + np.trunc((records[far] - middles) * (reach / length)[far, None])
+            weights = np.minimum(reach / length if self.power == 1 else (length / reach), 1.0)
+            weights = np.floor((weights if self.power == 1 else weights**2) * WEIGHT_UNIT)
+            for axis, values in enumerate((*records.T, weights)):  # whole numbers below 2^53: exact
+                sums[:, axis] += np.bincount(label, values, minlength=k).astype(np.int64)
+            sums[:, d + 1] += np.bincount(label, minlength=k)
+        sums[:, :d] -= sums[:, d + 1, None] * state.positions
         return Tally(sums.ravel())
 
     def release(self, aggregate: Tally, state: Centers, noise: Noise) -> Centers:

@@ -109,8 +109,19 @@ class Space:
 def nearest(records: Floats, centers: Ints) -> Ints:
     """Index of the center nearest to each record. If several are equally near, the first of them.
 
+    Args:
+        records: shape (n, d), whole numbers, units about the middle.
+        centers: shape (k, d), likewise.
+    """
+    return assigned(records, centers)[0]
+
+
+def assigned(records: Floats, centers: Ints) -> tuple[Ints, Floats]:
+    """Index of the center nearest to each record, the first if several are, and the squared distance to it.
+
     The nearest center c of a record x has the smallest |c|^2 - 2 c.x. So 128 (|c|^2 - 2 c.x) + j has its
-    minimum there over the first 128 centers, where j is the index of c. Its last 7 bits are that index.
+    minimum there over the first 128 centers, where j is the index of c. Its last 7 bits are that index, and
+    the others are |c|^2 - 2 c.x, to which |x|^2 is added.
 
     All numbers are whole, and exact in float64. Lengths are at most 2^22, so |c|^2 - 2 c.x is at most
     3 * 2^44 in absolute value, and 128 times as much is below 2^53.
@@ -118,12 +129,15 @@ def nearest(records: Floats, centers: Ints) -> Ints:
     Args:
         records: shape (n, d), whole numbers, units about the middle.
         centers: shape (k, d), likewise.
+
+    Returns:
+        The indices and the squared distances, both of shape (n,).
     """
     positions = centers.astype(np.float64)
     slopes = -2 * _TOGETHER * positions
     squares = np.einsum("ij,ij->i", positions, positions)
     offsets = (_TOGETHER * squares + np.arange(len(positions)) % _TOGETHER)[:, None]
-    label = np.empty(len(records), dtype=np.int64)
+    label, distance = np.empty(len(records), dtype=np.int64), np.empty(len(records))
     for start in range(0, len(records), _ROWS):
         rows = slice(start, start + _ROWS)
         across = records[rows].T
@@ -132,10 +146,11 @@ def nearest(records: Floats, centers: Ints) -> Ints:
             distances = slopes[group] @ across
             distances += offsets[group]
             coded = distances.min(axis=0).astype(np.int64)
-            found, distance = first + (coded & _TOGETHER - 1), coded >> _PLACE_BITS
+            found, near = first + (coded & _TOGETHER - 1), coded >> _PLACE_BITS
             if first == 0:
-                label[rows], least = found, distance
+                label[rows], least = found, near
             else:
-                label[rows] = np.where(distance < least, found, label[rows])
-                least = np.minimum(distance, least)
-    return label
+                label[rows] = np.where(near < least, found, label[rows])
+                least = np.minimum(near, least)
+        np.add(least, np.einsum("ij,ij->j", across, across), out=distance[rows])
+    return label, distance

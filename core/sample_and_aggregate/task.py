@@ -22,7 +22,7 @@ SAMPLE_AND_AGGREGATE = Task(
     SampleAndAggregate,
     (MedianOfAnswers, SmoothMedianOfAnswers, CenterOfAnswers, ClusterOfAnswers, AverageOfAnswers),
     "the error expected, in widths of the axis on which it is largest (the geometric mean of three errors: "
-    "where a fraction `stable_fraction` of the blocks agrees, where their answers lie evenly over the axis, "
+    "where the fraction stable_fraction of the blocks agrees, where their answers lie evenly over the axis, "
     "and where they fall into two groups); methods that promise an error within a quarter of each axis come "
     "first; one_cluster is preferred where only a minority agrees",
     check,

@@ -42,7 +42,10 @@ class Asked:
             elif measure not in MEASURES:
                 raise InvalidValue("measures", measure, _ALL, f"has {measure!r}")
         quantiles = sum(isinstance(measure, dict) for measure in self.measures)
-        if not self.names or quantiles > 1 or len(set(self.names)) < len(self.names):
+        if quantiles > 1:
+            said = f"has {quantiles} times {QUANTILES}"
+            raise InvalidValue("measures", quantiles, "give all of them in one list", said)
+        if not self.names or len(set(self.names)) < len(self.names):
             raise InvalidValue("measures", list(self.measures), "give at least one measure, each once")
         if not 1 <= self.parts <= MOST_PARTS:
             raise InvalidValue("parts", self.parts, f"it must be from 1 to {MOST_PARTS:,}")

@@ -23,6 +23,9 @@ Rows = Mapping[str, NDArray[Any]] | None
 
 T = TypeVar("T")
 
+_FIGURE = 28
+"""Characters of a figure that a report shows in large letters."""
+
 
 @dataclass(frozen=True)
 class _Bounds:
@@ -44,6 +47,11 @@ class Fact:
     def title(self) -> str:
         """The name as a heading."""
         return self.name if self.of_column else self.name[:1].upper() + self.name[1:]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a line is too long for the large letters of a figure."""
+        return any(len(line) > _FIGURE for line in self.lines)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Axes of pictures: what part of a column is drawn, with its name, its unit and the form of its ticks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ _CLOCKS = ((4 * UNITS["day"], "date", "%Y-%m-%d"), (UNITS["hour"], "time", "%m-%
 
 
 _LETTERS = "~s"
-"""The form of large numbers: 40k, 3M, 2G."""
+"""The form of large numbers: 40k, 3M, and 2bn for a billion."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,15 @@ class Axis:
         room = (high - low) / 16
         return cls.of(name, low - room if low else 0, high + room if high else 0, whole)
 
+    @classmethod
+    def of_instants(cls, name: str, seconds: Sequence[float]) -> "Axis":
+        """Return the axis of instants, in seconds since 1970, with room for all; of none, that of 1970."""
+        low, high = min(seconds, default=0.0), max(seconds, default=0.0)
+        room = max(43_200.0, (high - low) / 16)
+        low, high = low - room, high + room
+        unit, clock = _clock((high - low) * 1e9)
+        return cls(f"{name} ({unit} in UTC)", low, high, 0, 1000.0, clock)
+
     def place(self, value: Any) -> Any:
         """Return where a value, or an array of values, is in Vega-Lite."""
         placed = (value - self.origin) * self.scale
@@ -88,7 +97,7 @@ class Axis:
         kind = "quantitative" if self.clock is None else "temporal"
         ticks: dict[str, Any] = {"tickMinStep": 1} if self.whole else {}
         if (form := self.clock or _form(*ends)) == _LETTERS:
-            ticks["labelExpr"] = f"format(datum.value, '{form}')"
+            ticks["labelExpr"] = f"replace(format(datum.value, '{form}'), 'G', 'bn')"
         elif form is not None:
             ticks["format"] = form
         return {
@@ -114,11 +123,16 @@ def _of_times(name: TimeColumn, times: Times, low: float, high: float) -> Axis:
     if times.tick == "D" and length < _FEW_DAYS:  # ticks between days would have the same date
         low, high = (low + high - _FEW_DAYS / tick) / 2, (low + high + _FEW_DAYS / tick) / 2
         length = _FEW_DAYS
-    unit, clock = next((unit, clock) for shortest, unit, clock in _CLOCKS if length >= shortest)
+    unit, clock = _clock(length)
     day = f" on {first[:10]}" if "d" not in clock else ""
     origin = -(times.lower[name.axis] or 0) / times.step
     title = f"{name} ({unit}{' in UTC' if times.zoned else ''}{day})"
     return Axis(title, low, high, origin, tick / TICKS["ms"], clock)
+
+
+def _clock(length: float) -> tuple[str, str]:
+    """Return what the ticks of a plot of a length in nanoseconds show, and in which form."""
+    return next((unit, clock) for shortest, unit, clock in _CLOCKS if length >= shortest)
 
 
 def _form(low: float, high: float) -> str | None:

@@ -70,13 +70,14 @@ def answer(release: Release, rows: Rows) -> Answer:
         (
             str(i + 1),
             f"{count:,}",
-            *((_noise(noise[i]),) if noise else ()),
             *(on_grid(value, step) for value in center[:_MOST_COLUMNS]),
+            *((_noise(noise[i]),) if noise else ()),
         )
         for i, (center, count) in enumerate(zip(centers, counts, strict=True))
     ]
     across = "column" if domain.get("geography") is None else "direction"
-    headers = ("center", records.many, *((f"noise in each {across}",) if noise else ()))
+    headers = ("center", records.many, *columns[:_MOST_COLUMNS])
+    of_noise = (f"noise in each {across}",) if noise else ()
     title = (
         "Centers"
         if len(columns) <= _MOST_COLUMNS
@@ -96,7 +97,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             ),
         ),
         figures=_figures(release, centers, counts, noise),
-        tables=(Table(title, (*headers, *columns[:_MOST_COLUMNS]), table),),
+        tables=(Table(title, (*headers, *of_noise), table),),
     )  # fmt: skip
 
 

@@ -66,8 +66,12 @@ class EarthPlane(Plane):
             for part in pieces(line, seen):
                 if np.ptp(part, axis=0).max() >= 3 * pixel:
                     found[border].append(_thinned(part, 1.8 * pixel))
-        layers = [(_BORDER, found[True], "line"), (_COAST, found[False], "soft")]
-        return [self._lines(says, lines, color, **_THIN) for says, lines, color in layers if lines]
+        layers = [(_BORDER, found[True], 0.4), (_COAST, found[False], 1.0)]
+        return [
+            self._lines(says, lines, "soft", opacity=opacity, **_THIN)
+            for says, lines, opacity in layers
+            if lines
+        ]
 
     def _joined(self, line: Floats) -> NDArray[np.bool_]:
         """Return whether a point and the next one are joined: not where they are at two ends of the map."""

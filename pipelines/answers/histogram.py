@@ -86,7 +86,8 @@ def answer(release: Release, rows: Rows) -> Answer:
 def _span(columns: Sequence[str], rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:
     ends = [rows[f"{end}_{axis}"][i] for end in ("lower", "upper")]
     ends = [end if isinstance(end, np.datetime64) else end.item() for end in ends]
-    span = " to ".join(f"{end:,}" if isinstance(end, int) else plain(end) for end in ends)
+    shown = [f"{end:,}" if isinstance(end, int) else plain(end) for end in ends]
+    span = " to ".join(dict.fromkeys(shown))  # once, where the cell is one point
     return f"{span}{after(columns[axis])}"
 
 

@@ -26,7 +26,12 @@ def answer(release: Release, rows: Rows) -> Answer:
         return nothing_found(
             "point",
             f"This is to be expected with fewer than {needed:,} {records.many}.",
-            advice=(("Another method.", f"`shoal plan` shows how many {records.many} each method needs."),),
+            advice=(
+                (
+                    "Another method.",
+                    f"The command shoal plan shows how many {records.many} each method needs.",
+                ),
+            ),
         )
     point = on_grid(result.point, domain_of(release)["step"])
     return Answer(

@@ -103,7 +103,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"Each ball was found with differential privacy among the {records.many} outside of the earlier "
             f"balls. The release hides whether any one {records.one} was in the data. "
             + ("The search for another ball found nothing. " if len(balls) < k else "")
-            + "`shoal screen` splits a dataset into the rows inside and outside of the balls."
+            + "The command shoal screen splits a dataset into the rows inside and outside of the balls."
         ),
         facts=(
             asked,

@@ -1,5 +1,6 @@
 """Pictures of balls and centers in the plane of two columns."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,10 +87,15 @@ class Plane:
         order = {"order": {"field": "order", "type": "quantitative"}}
         return layer("line", says, rows, {**self.encoding, **order}, symbol="circle", **BALL)
 
-    def numbers(self, points: Sequence[Sequence[float]]) -> Spec:
-        """Return the layer of the numbers of points, from 1 on."""
-        rows = [{**self.place(point), "name": str(i)} for i, point in enumerate(points, 1)]
-        return layer("text", None, rows, {**self.encoding, "text": {"field": "name"}}, "ink", dy=-20)
+    def numbers(self, points: Sequence[Sequence[float]], above: Sequence[float]) -> list[Spec]:
+        """Return layers of the numbers of points, from 1 on, so many pixels above them, with a halo."""
+        rows = [
+            {**self.place(point), "name": str(i), "up": -up}
+            for i, (point, up) in enumerate(zip(points, above, strict=True), 1)
+        ]
+        encoding, style = {**self.encoding, "text": {"field": "name"}}, Spec(dy={"expr": "datum.up"})
+        halo = layer("text", None, rows, encoding, "card", stroke="var(--card)", strokeWidth=4, **style)
+        return [halo, layer("text", None, rows, encoding, "ink", **style)]
 
 
 def balls(plane: Plane, found: Sequence[tuple[Sequence[float], float]], says: str) -> Picture:
@@ -109,7 +115,7 @@ def balls(plane: Plane, found: Sequence[tuple[Sequence[float], float]], says: st
         layer("point", "center", [plane.place(at) for at, _ in found], plane.encoding, "deep", **_SMALL)
     )
     if len(found) > 1:
-        layers.append(plane.numbers([center for center, _ in found]))
+        layers += plane.numbers([center for center, _ in found], [20.0] * len(found))
     return Picture("In the whole domain", (plot(plane.height, layers),))
 
 
@@ -171,7 +177,7 @@ def centers(
         layers += _crosses(plane, found, noise)
     layers += [
         layer("point", "a center, numbered by its count", rows, plane.encoding, "deep", **_SMALL),
-        plane.numbers(found),
+        *plane.numbers(found, [8 + math.sqrt(row["size"] / math.pi) for row in rows]),
     ]
     return Picture("The centers in the whole domain", (plot(plane.height, layers),))
 

@@ -40,6 +40,18 @@ _OF_LEGEND = {
 }
 """Properties of a legend that follow from those of its mark."""
 
+_ROW_NAMES: Spec = {
+    "grid": False,
+    "labelFlush": False,  # a name stays beside its row
+    "titleAngle": 0,
+    "titleAlign": "left",
+    "titleAnchor": "end",
+    "titleBaseline": "bottom",
+    "titleX": 0,
+    "titleY": -6,
+}
+"""The axis of the names of rows: what they are stands above the plot, where it has room."""
+
 DOT: Spec = {"filled": True, "size": 50, "opacity": 1}
 _MOST_POINTS = 400
 """Points of a curve."""
@@ -191,7 +203,7 @@ def _strip(strip: Strip, value: str | None, interval: str | None) -> list[Spec]:
         "type": "nominal",
         "sort": None,
         "title": strip.names or None,
-        "axis": {"grid": False} if strip.names else None,
+        "axis": _ROW_NAMES if strip.names else None,
     }
     spans = [
         {"name": row.name, "x": place(row.low), "x2": place(row.high)}

@@ -64,7 +64,7 @@ def promises(release: Release) -> list[str]:
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
-                f"The mean of {column}{each} is within {number(most)} over the released number of "
+                f"The mean of {column}{each} is within {number(most)} divided by the released number of "
                 f"{records.many}, if that is above 0."
             )
     if promised.rank_error is not None:

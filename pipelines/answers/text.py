@@ -132,7 +132,7 @@ def plain(value: Any) -> str:
     """Return a bound of a range, or a value of a table: a number with six digits, or a date."""
     if isinstance(value, np.datetime64):
         return str(value)
-    return value.shown(6) if isinstance(value, Quantity) else f"{value:g}"
+    return number(value, 6)
 
 
 def span(low: Any, high: Any) -> str:

@@ -167,4 +167,5 @@ def curve_page(curve: Curve, task: str) -> bytes:
     ]
     title = f"What {task} promises by {curve.swept.key}"
     lead = f"Each value is that of a plan. {_says(curve.made_up).capitalize()}"
-    return as_page(render_curve(title, lead, figures))
+    source = "This page was made from public settings alone."
+    return as_page(render_curve(title, lead, source, figures))

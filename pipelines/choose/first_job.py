@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _OFFERED = ("input.unit", "input.keep", "input.where", "privacy.neighbors", "privacy.ledger", "run_id")
 """Keys that may be left out and that a first job shows, beside those of params."""
 
+_SKETCHES = {
+    "group_by": "{columns: [city], keys: [Berlin, Paris]}",
+    "contributions": "{groups: 3, rows: 10}",
+}
+"""Whole keys with parts that may be left out and that a first job shows on one line; see docs/groups.md."""
+
 _WIDE = 100
 _MOST = 100
 """Columns that are listed."""
@@ -165,6 +171,9 @@ def _lines(key: Key, fixed: Mapping[tuple[str, ...], Any], task: Task) -> Iterat
     indent = "  " * (len(key.path) - 1)
     known, name = fixed.get(key.path), key.path[-1]
     marked = key.required or (key.path[0] == "params" and key.example is not None)
+    if key.name in _SKETCHES:
+        yield from ("", *_comment(f"{key.says} See docs/groups.md."), f"# {name}: {_SKETCHES[key.name]}")
+        return
     if not (key.required or key.path[0] == "params" or key.name in _OFFERED):
         return
     if key.name in ("input.unit", "input.keep") and not task.keeps:

@@ -7,9 +7,6 @@ from typing import Any
 from pipelines.errors import JobError, quoted
 from pipelines.job.job import check_raw
 from pipelines.looks import Show, look_at_plan
-from pipelines.storage.locate import absolute, open_file
-
-_DOCTYPE = b"<!doctype html>"
 
 
 def look(
@@ -80,11 +77,9 @@ def _swept(
     made_up = None if rows is None else parse_made_up(rows)
     curve = sweep(raw, parse_sweep(text, raw), promise, made_up)
     if html is not None:
-        folder, name = open_file(absolute(html))
-        page = curve_page(curve, str(raw.get("task", "the job")))
-        if not (folder.read(name) or page).startswith(_DOCTYPE):
-            raise JobError(f"--html {html} exists, but it is not a page: give another name.")
-        folder.replace(name, page)
+        from pipelines.report.page import write_page
+
+        write_page(html, curve_page(curve, str(raw.get("task", "the job"))))
     return describe_curve(curve), lambda _, console: show_curve(curve, console), []
 
 

@@ -15,7 +15,7 @@ from typing import TextIO
 _LOCK = threading.RLock()
 
 
-def _shared(
+def shared(
     context: Callable[[], AbstractContextManager[object]],
 ) -> Callable[[], AbstractContextManager[None]]:
     """Return a context that all threads share: the first one enters it, and the last one leaves it."""
@@ -52,10 +52,10 @@ def _without_logs() -> Iterator[None]:
         logging.disable(before)
 
 
-quiet = _shared(_without_logs)
+quiet = shared(_without_logs)
 """Suppress the logs and warnings of Beam, also those of its import. They may quote rows."""
 
-without_stderr = _shared(lambda: redirect_stderr(io.StringIO()))
+without_stderr = shared(lambda: redirect_stderr(io.StringIO()))
 """Suppress what libraries print to standard error."""
 
 

@@ -85,6 +85,7 @@ def describe(
     unit: str | None = None,
     wanted: Sequence[str] = (),
     overrides: Sequence[str] = (),
+    types: Mapping[str, str] | None = None,
 ) -> Description:
     """Return the job that describes the columns of a file.
 
@@ -95,12 +96,14 @@ def describe(
         unit: column of the privacy unit, which is not described; None where each row is one.
         wanted: names of the columns; all where it is empty.
         overrides: each `dotted.key=value`; they cannot change the questions.
+        types: of columns that have none in the file, as `input.types` of a job; None for none.
 
     Raises:
-        JobError: the file has no types, or not these columns, or none or too many that can be described.
+        JobError: no column has a type, or the file has not these columns, or none or too many that can be
+            described.
         InputError: there is no such file, or it cannot be read.
     """
-    schema = _schema(path)
+    schema = _schema(path, types or {}, unit)
     names = [name for name in dict.fromkeys(wanted or schema.names) if name != unit]
     for name in (*wanted, *([] if unit is None else [unit])):
         if name not in schema.names:
@@ -131,8 +134,10 @@ def describe(
     taken = [name for name in (*derived, *nulls) if name in schema.names]
     if taken:
         raise JobError(f"{path} has a column {taken[0]}, which is the name of a derived one: rename it.")
+    optional = {"unit": unit, "types": None if types is None else dict(types)}
+    given = {key: value for key, value in optional.items() if value is not None}
     job: dict[str, Any] = {
-        "input": {"path": path, **({} if unit is None else {"unit": unit}), "derive": {**derived, **nulls}},
+        "input": {"path": path, **given, "derive": {**derived, **nulls}},
         "privacy": {"epsilon": epsilon, "delta": delta, "neighbors": "add_or_remove_one"},
     }
     for each in overrides:
@@ -167,19 +172,36 @@ class _Made:
     needs_delta: bool = False
 
 
-def _schema(path: str) -> "pa.Schema":
-    """Return the schema of the files at `path`, from the first of them."""
+def _schema(path: str, types: Mapping[str, str], unit: str | None) -> "pa.Schema":
+    """Return the columns that have a type: in the first of the files at `path`, or in `types`.
+
+    A unit is text where it has none.
+    """
+    import pyarrow as pa
+
     from pipelines.storage.locate import absolute
+    from transforms.column_types import KINDS
     from transforms.file_format import WITHOUT_TYPES
     from transforms.open_source import open_files
 
+    for name, kind in types.items():
+        if kind not in KINDS:
+            raise JobError(
+                f"The type of {name} is {kind}{meant(nearest(kind, KINDS))}: give one of {', '.join(KINDS)}."
+            )
     files, schemas, _ = open_files(absolute(path))
-    if files[0].format in WITHOUT_TYPES:
+    bare = files[0].format in WITHOUT_TYPES
+    if bare and not types:
         raise JobError(
             f"{path} is {files[0].format}, which has no types of columns, and a type must not be guessed "
-            "from rows: give Parquet, Arrow IPC or Avro, or a job of your own (shoal init)."
+            "from rows: say which columns to describe with their types, such as --types "
+            f"age=integer,city=text. Types are {', '.join(KINDS)}."
         )
-    return schemas[0]
+    known = [] if bare else list(schemas[0])
+    named = {} if unit is None or not bare else {unit: "text"}
+    said = {**named, **types}
+    names = {field.name for field in known}
+    return pa.schema([*known, *((name, KINDS[kind]) for name, kind in said.items() if name not in names)])
 
 
 def _kind_of(schema: "pa.Schema", name: str) -> str:

@@ -23,6 +23,12 @@ def describe(
     columns: Annotated[
         str | None, typer.Option(metavar="NAME,NAME", help="Columns to describe; by default all.")
     ] = None,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=TYPE,NAME=TYPE", help="Types of columns that have none in the file, as in CSV."
+        ),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,7 +51,8 @@ def describe(
         from pipelines.job.job import check_raw
 
         wanted = [] if columns is None else [name.strip() for name in columns.split(",")]
-        description = describe_columns(rows, epsilon, delta, unit, wanted, overrides or [])
+        given = None if types is None else _types(types)
+        description = describe_columns(rows, epsilon, delta, unit, wanted, overrides or [], given)
         checked = check_raw(dict(description.job))
         if job:
             print_lines(*_as_yaml(description.job))
@@ -56,6 +63,16 @@ def describe(
             print_lines(f"The job was submitted. The release will be in {checked.output}.")
         else:
             _show(description, release, checked.output)
+
+
+def _types(text: str) -> dict[str, str]:
+    """Return the type of each column from `NAME=TYPE,NAME=TYPE`."""
+    from pipelines.errors import JobError
+
+    pairs = [each.rpartition("=") for each in text.split(",")]
+    if not all(name.strip() and kind.strip() for name, _, kind in pairs):
+        raise JobError(f"--types is {text!r}: give a type for each column, such as age=integer,city=text.")
+    return {name.strip(): kind.strip() for name, _, kind in pairs}
 
 
 def _as_yaml(job: Any) -> list[str]:

@@ -215,7 +215,7 @@ def override_key(job: dict[str, Any], override: str) -> None:
         JobError: the override is malformed.
     """
     name, equals, text = override.partition("=")
-    if not equals:
+    if not (equals and text.strip()):
         raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
     place, key = _below(job, name, f"--set {override}")
     place[key] = _parse(text, f"--set {override}", key)

@@ -77,6 +77,10 @@ def show_ledger(
             metavar="JOB.yaml", help="Say how many more runs of this job fit; else such as the last one."
         ),
     ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also write what is spent over time as a page with a picture."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show the remaining budget of a ledger, how many more runs fit, and every charge."""
@@ -94,6 +98,11 @@ def show_ledger(
             **describe_ledger(found),
             **look_ahead(place, found, None if job is None else load_job(job)),
         }
+        if html is not None:
+            from pipelines.ledger.page import ledger_page
+            from pipelines.report.page import write_page
+
+            write_page(html, ledger_page(described))
         if json:
             typer.echo(as_json(described, indent=2))
         else:

@@ -13,6 +13,7 @@ from core.privacy_filter import filter_delta, filter_spend
 from pipelines.answers.text import SECRET_PAIRS, hides, number
 from pipelines.ledger.ledger import Ledger
 
+HEADERS = ("charged at", "run", "task", "epsilon", "delta", "counted", "neighbors", "released")
 _NUMERIC = ("epsilon", "delta", "counted")
 
 
@@ -69,8 +70,13 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
     if not ledger["charges"]:
         console.print("There are no charges yet.")
         return
-    headers = ("charged at", "run", "task", "epsilon", "delta", "counted", "neighbors", "released")
-    rows = [
+    console.out("\n", *_aligned(HEADERS, rows_of(ledger)), sep="", highlight=False)
+    console.print("counted: what the run adds to the spent epsilon.")
+
+
+def rows_of(ledger: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the cells of each charge below `HEADERS`."""
+    return [
         (
             entry["at"],
             entry["run_id"],
@@ -83,8 +89,6 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
         )
         for entry in ledger["charges"]
     ]
-    console.out("\n", *_aligned(headers, rows), sep="", highlight=False)
-    console.print("counted: what the run adds to the spent epsilon.")
 
 
 def _aligned(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

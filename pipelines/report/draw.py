@@ -31,6 +31,7 @@ _CONFIG: dict[str, Any] = {
         "tickColor": "var(--line)",
         "tickCount": 5,
         "labelOverlap": "greedy",
+        "labelSeparation": 8,
         "labelFlush": True,
         "labelLimit": 0,  # at a limit the library may cut a character in two, and fails
         "titleLimit": 0,

@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.console.printable import CONTROL, printable
+from pipelines.errors import JobError
 from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
 from pipelines.joint_release import answers_of, read_answer_rows
 from pipelines.release import read_rows
 from pipelines.report.report import render, render_groups, render_questions
 from pipelines.storage.folder import Folder
+from pipelines.storage.locate import absolute, open_file
+
+_DOCTYPE = b"<!doctype html>"
 
 
 def report_page(folder: Folder, release: Mapping[str, Any]) -> bytes:
@@ -25,6 +29,18 @@ def report_page(folder: Folder, release: Mapping[str, Any]) -> bytes:
 def as_page(text: str) -> bytes:
     """Return a rendered page as an HTML file, without control characters."""
     return CONTROL.sub(_escaped, text).encode()
+
+
+def write_page(place: str, page: bytes) -> None:
+    """Write a page that the option --html asks for, also over an earlier one.
+
+    Raises:
+        JobError: the file exists, and is not a page.
+    """
+    folder, name = open_file(absolute(place))
+    if not (folder.read(name) or page).startswith(_DOCTYPE):
+        raise JobError(f"--html {place} exists, but it is not a page: give another name.")
+    folder.replace(name, page)
 
 
 def _page(folder: Folder, release: Mapping[str, Any]) -> str:

@@ -93,17 +93,18 @@ def render_groups(release: Mapping[str, Any], groups: Sequence[tuple[str, Mappin
     return str(_environment().get_template("groups.html").render(_shown_groups(release, groups)))
 
 
-def render_curve(title: str, lead: str, figures: Sequence[tuple[str, Picture, Table]]) -> str:
-    """Return curves of plans as one HTML page.
+def render_curve(title: str, lead: str, source: str, figures: Sequence[tuple[str, Picture, Table]]) -> str:
+    """Return curves of plans, or that of a ledger, as one HTML page.
 
     Args:
         title: of the page.
         lead: what the curves are.
+        source: one sentence about what the page was made from.
         figures: of each curve its name, its picture, and its table.
     """
     drawn = [(name, draw(picture), table) for name, picture, table in figures]
     page = _environment().get_template("curve.html")
-    return str(page.render({"title": title, "lead": lead, "figures": drawn}))
+    return str(page.render({"title": title, "lead": lead, "source": source, "figures": drawn}))
 
 
 def _shown_groups(

@@ -6,7 +6,9 @@ is charged, and nothing is written but temporary files.
 The model, for n rows:
 
 - Processor seconds are start + n * each: two constants, which the two runs measure.
-- Memory is the peak of all processes together: that of the larger run, and more where it grew with n.
+- Memory is the peak of all processes together. Where it did not grow with n, it is that of the larger run.
+  Where it did, it is on the line through both runs. Below the smaller run it is at least proportional to n,
+  because memory may grow faster than the line there, and at least what a run on a few rows takes.
 - Passes follow from the plan: one for each round and look, see `core.rounds.Looking`. Rows that must meet,
   those of a unit or of a block, are read once and go through the runner; the passes read what was made of
   them. Otherwise every pass reads the rows, and only aggregates go through the runner.
@@ -51,6 +53,7 @@ GROUPS = 1000
 
 _ROW_GROUP = 1 << 20
 _SMALLEST_GROWTH = 2.0  # bytes a row; measurements differ by more than less would be
+_START = 250e6  # bytes of a run on a few rows
 _VALUE, _KEY = 8, 16  # bytes of a value, and of the key of a unit, as they go through the runner at most
 
 
@@ -102,18 +105,25 @@ def predict(
     few, many = (_try(job, n) for n in trials)
     more = trials[1] - trials[0]
     each = max(0.0, many.processor - few.processor) / more
-    growth = (many.memory - few.memory) / more
-    growth = growth if growth > _SMALLEST_GROWTH else 0.0
     return [
         Cost(
             n,
             n * (1 if meet else passes),
             n * width if meet else 0,
             max(0.0, many.processor - each * trials[1]) + each * n,
-            many.memory + growth * max(0, n - trials[1]),
+            _memory(n, trials, (few.memory, many.memory)),
         )
         for n in rows
     ]
+
+
+def _memory(n: int, trials: tuple[int, int], peaks: tuple[float, float]) -> float:
+    """Return the peak memory for n rows, from the rows and the peaks of two runs."""
+    growth = (peaks[1] - peaks[0]) / (trials[1] - trials[0])
+    if growth <= _SMALLEST_GROWTH:
+        return peaks[1]
+    line = peaks[1] + growth * (n - trials[1])
+    return line if n >= trials[0] else max(line, peaks[0] * n / trials[0], min(peaks[0], _START))
 
 
 def _label_bytes(job: Job) -> int:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult
 
 from core.errors import ShoalError
@@ -33,6 +33,7 @@ from pipelines.release import (
     draft_release,
     identify_output,
 )
+from pipelines.run.block_memory import check_block_memory
 from pipelines.run.check_run import check_apart, check_place
 from pipelines.run.delivery import (
     Delivery,
@@ -161,6 +162,7 @@ def prepare_run(
     salt = secret_salt()
     prepared = Prepared(job, options, source, plan_job(job, salt), salt)
     if prepared.function is not None and options.view_as(StandardOptions).runner == EMBEDDED:
+        check_block_memory(prepared.function.megabytes, options.view_as(DirectOptions).direct_num_workers)
         import_function(prepared.function)
     attempt = attempt_of(prepared)
     if attempt is not None:

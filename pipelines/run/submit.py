@@ -4,14 +4,18 @@ import errno
 import os
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
 import apache_beam as beam
+import apache_beam.pipeline
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.utils import interactive_utils
 
 from core.errors import ShoalError, error_in
-from pipelines.console.quiet import quiet, without_stderr
+from pipelines.console.quiet import quiet, shared, without_stderr
 from pipelines.errors import JobError, RunError
 from transforms.open_source import InputError
 
@@ -24,6 +28,22 @@ _LOST = re.compile(
 """How Flink, Beam's own workers and Dataflow report a lost worker."""
 
 _SUBMITTED = (PipelineState.UNKNOWN, PipelineState.STARTING, PipelineState.PENDING, PipelineState.RUNNING)
+
+
+@contextmanager
+def _without_ipython() -> Iterator[None]:
+    with ExitStack() as patched:
+        for module in (interactive_utils, apache_beam.pipeline):
+            patched.enter_context(patch.object(module, "is_in_ipython", lambda: False))
+        yield
+
+
+_as_outside_of_notebooks = shared(_without_ipython)
+"""Keep Beam from seeing IPython.
+
+In a notebook Beam imports its data frames, which fails beside pandas 3, puts the number of the cell into the
+names of steps, and leaves a temporary folder behind.
+"""
 
 
 def submit(
@@ -46,7 +66,7 @@ def submit(
     """
     pipeline = None
     try:
-        with quiet(), without_stderr():
+        with quiet(), without_stderr(), _as_outside_of_notebooks():
             pipeline = build()
             running = pipeline.run()
             started(running)

@@ -6,19 +6,27 @@ value, and so of a mean, where a group weighs as many as its rows. Private group
 finds them in all of its runs, so that errors are over the same groups in every run; ways that mostly find
 none are left out of that.
 
+Behind ± is the standard error of the median over the runs: 1.25 times that of their mean, as for a normal
+distribution.
+
 A second table has the median as the only measure, beside the task `quantiles` on the rows of each group, and
 the exact median by numpy. Its errors are medians over runs of the mean over the released groups: of the
 rank in rows, and of the value in parts of the largest one.
 
-PipelineDP runs on its local backend, and once on Beam's in-process runner, which is compared with `run_job`
-of Shoal on its own: job, plan, pipeline, release and report, without the imports.
+PipelineDP runs on its local backend, and up to three times on Beam's in-process runner, which is compared
+with three times `run_job` of Shoal on its own: plan, pipeline, release and report, without the imports. Both
+make these runs in one process.
 
 What bounds on contributions leave out is part of an error. Run by `make bench-groups`; SHOAL_DATA names the
-folder of the datasets, and PIPELINEDP and OPENDP may name a Python that has the peer. Rows a second are of
-one process, with the bounds on contributions; OpenDP's processor time is that of all its threads.
+folder of the datasets, and PIPELINEDP and OPENDP may name a Python that has the peer. A peer that has made
+three runs, or one on Beam, makes no more after PEER_SECONDS of the processor (200). Arguments are words in
+the names of cases; `--table totals` or `--table medians` prints one table alone. Rows a second are of one
+process, with the bounds on contributions; OpenDP's processor time is that of all its threads.
 """
 
+import argparse
 import json
+import math
 import os
 import sys
 import tempfile
@@ -52,9 +60,7 @@ from transforms.open_source import open_source
 from transforms.read_blocks import read_in_memory
 
 RUNS = 20
-PEER_SECONDS = 200
-"""Of the processor, after which a peer that has made three runs makes no more."""
-
+RUNS_ON_BEAM = 3
 EPSILON, DELTA = 1.0, 1e-6
 Floats = NDArray[np.float64]
 
@@ -224,17 +230,23 @@ def shoal(case: Case, path: Path, keys: list[str]) -> tuple[list[Found], float]:
 
 
 def shoal_on_beam(case: Case, path: Path, keys: list[str], folder: Path) -> tuple[list[Found], float]:
-    """Return what one run of the whole job finds, and its processor seconds."""
-    job = check_job(job_of(case, path, keys, ["count", "sum", "mean"], str(folder / "out")))
-    started = time.process_time()
-    run_job(job)
-    seconds = time.process_time() - started
-    stored = folder / "out" / "result.parquet"
-    if not stored.exists():
-        return [{}], seconds
-    table = pq.read_table(stored)
-    values = [np.nan_to_num(table.column(name).to_numpy()) for name in ("count", "sum", "mean")]
-    return [dict(zip(labels(case, table), zip(*values, strict=True), strict=True))], seconds
+    """Return what each run of the whole job finds, and the processor seconds of one."""
+    runs: list[Found] = []
+    taken = []
+    for number in range(RUNS_ON_BEAM):
+        out = folder / f"out{number}"
+        job = check_job(job_of(case, path, keys, ["count", "sum", "mean"], str(out)))
+        started = time.process_time()
+        run_job(job)
+        taken.append(time.process_time() - started)
+        stored = out / "result.parquet"
+        if not stored.exists():
+            runs.append({})
+            continue
+        table = pq.read_table(stored)
+        values = [np.nan_to_num(table.column(name).to_numpy()) for name in ("count", "sum", "mean")]
+        runs.append(dict(zip(labels(case, table), zip(*values, strict=True), strict=True)))
+    return runs, float(np.median(taken))
 
 
 @dataclass(frozen=True)
@@ -327,7 +339,7 @@ def peer_runs(
 ) -> tuple[list[Found], float]:
     """Return the metrics of the keys that each run of a peer finds, and the processor seconds of one.
 
-    With `beam` there is one run of PipelineDP, on Beam's in-process runner.
+    With `beam` PipelineDP is on Beam's in-process runner, for fewer runs.
     """
     unit = rows.column(case.unit).to_pylist() if case.unit else list(range(len(rows)))
     asked = {
@@ -341,8 +353,9 @@ def peer_runs(
         "low": 0.0,
         "high": case.high,
         "public": None if case.private else public,
-        "runs": 1 if beam else RUNS,
-        "seconds": PEER_SECONDS,
+        "runs": RUNS_ON_BEAM if beam else RUNS,
+        "least": 1 if beam else 3,
+        "seconds": int(os.environ.get("PEER_SECONDS", "200")),
         "beam": beam,
     }
     columns = {"unit": unit, "key": keys.tolist(), "value": rows.column(case.value).to_pylist()}
@@ -386,28 +399,44 @@ def totals(case: Case, folder: Path) -> None:
 
 def show(name: str, how: str, runs: list[Any], rate: float | None) -> None:
     """Print one row of the table."""
-    errors = np.nanmedian([errors for _, errors in runs], axis=0) if any(k for k, _ in runs) else runs[0][1]
     found = np.median([found for found, _ in runs])
     shown = "" if rate is None else f"{rate:,.0f}"
-    figures = " | ".join(f"{error:.3g}" for error in errors)
+    figures = " | ".join(map(median_of, zip(*(errors for _, errors in runs), strict=True)))
     print(f"| {name} | {how} | {len(runs)} | {found:.0f} | {figures} | {shown} |", flush=True)
 
 
+def median_of(errors: Sequence[float]) -> str:
+    """Return the median over the runs that found a group, with its standard error."""
+    there = [error for error in errors if not np.isnan(error)]
+    if not there:
+        return "nan"
+    if len(there) == 1:
+        return f"{there[0]:.3g}"
+    off = math.sqrt(math.pi / 2) * float(np.std(there, ddof=1)) / math.sqrt(len(there))
+    return f"{np.median(there):.3g} ± {off:.1g}"
+
+
 def main() -> None:
-    """Print two tables; arguments name cases."""
-    chosen = [case for case in CASES if not sys.argv[1:] or any(word in case.name for word in sys.argv[1:])]
-    print("| data | by | runs | keys found | count | sum / largest | mean / largest | rows a second |")
-    print("|---|---|---|---|---|---|---|---|")
-    for case in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            totals(case, Path(folder))
-    print("\n| data | median by | runs | keys found | rank, rows | value / largest | rows a second |")
-    print("|---|---|---|---|---|---|---|")
-    for case in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            path, rows = load(case, Path(folder))
-            values = np.clip(rows.column(case.value).to_numpy().astype(float), 0, case.high)
-            medians(case, path, rows, labels(case, rows), values)
+    """Print two tables, or one of them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("words", nargs="*", help="in the names of cases; without any, all cases")
+    parser.add_argument("--table", choices=("totals", "medians"), help="which table; without it, both")
+    asked = parser.parse_args()
+    chosen = [case for case in CASES if not asked.words or any(word in case.name for word in asked.words)]
+    if asked.table != "medians":
+        print("| data | by | runs | keys found | count | sum / largest | mean / largest | rows a second |")
+        print("|---|---|---|---|---|---|---|---|")
+        for case in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                totals(case, Path(folder))
+    if asked.table != "totals":
+        print("\n| data | median by | runs | keys found | rank, rows | value / largest | rows a second |")
+        print("|---|---|---|---|---|---|---|")
+        for case in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                path, rows = load(case, Path(folder))
+                values = np.clip(rows.column(case.value).to_numpy().astype(float), 0, case.high)
+                medians(case, path, rows, labels(case, rows), values)
 
 
 if __name__ == "__main__":

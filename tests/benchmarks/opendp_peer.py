@@ -65,7 +65,8 @@ def mean(total, count):
     return min(max(total / max(count, 1), asked["low"]), asked["high"])
 
 runs = []
-while len(runs) < asked["runs"] and (len(runs) < 3 or sum(r["seconds"] for r in runs) < asked["seconds"]):
+while len(runs) < asked["runs"] and (
+        len(runs) < asked["least"] or sum(r["seconds"] for r in runs) < asked["seconds"]):
     started = time.process_time()
     found = aggregate()
     runs.append({"seconds": time.process_time() - started, "groups": found})

@@ -1,9 +1,9 @@
 """PipelineDP as a peer: on its local backend, or on Beam's in-process runner, with an object for each row.
 
 It is asked for metrics (`MEDIAN` is its 50th percentile), noise, epsilon, delta, groups, rows, low, high,
-public (keys, or None), runs, seconds (after so many of the processor no run begins, but for three), and beam:
-whether to run on Beam. Rows have `unit`, `key` and `value`. A run is its processor seconds, and the metrics
-of each released key. The budget is split by its naive accountant.
+public (keys, or None), runs, least and seconds (after so many of the processor, and the least number of runs,
+no run begins), and beam: whether to run on Beam. Rows have `unit`, `key` and `value`. A run is its processor
+seconds, and the metrics of each released key. The budget is split by its naive accountant.
 """
 
 from tests.benchmarks.peer_process import Peer
@@ -50,7 +50,8 @@ def keep(found, path, names):
         file.write(json.dumps([str(key), [float(getattr(metrics, name)) for name in names]]) + "\\n")
 
 runs = []
-while len(runs) < asked["runs"] and (len(runs) < 3 or sum(r["seconds"] for r in runs) < asked["seconds"]):
+while len(runs) < asked["runs"] and (
+        len(runs) < asked["least"] or sum(r["seconds"] for r in runs) < asked["seconds"]):
     started = time.process_time()
     if asked["beam"]:
         groups = dict(on_beam())

@@ -537,8 +537,8 @@ def blocks(setting: Setting, shape: str, n: int = 900) -> list[Block]:
     return [with_groups(setting, part) for part in parts]
 
 
-_FEW = np.array([b'["a"]', b'["b"]', b'["longer"]'])
-_ALONE = np.array([b'["a"]', b'["alone"]', b'["alone, too"]'])
+_FEW = np.array([b'["b"]', b'["longer"]', b'["a"]'])  # as rows bring them, in no order
+_ALONE = np.array([b'["b"]', b'["alone, too"]', b'["alone"]'])
 
 
 def with_groups(setting: Setting, block: Block, alone: bool = False, few: bool = False) -> Block:

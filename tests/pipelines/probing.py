@@ -36,7 +36,7 @@ class Asked:
 
     Args:
         kind: laplace, gaussian, or select for a choice; threshold and queries of an AboveThreshold; gap of an
-            `ADist`; exact for values that get no noise.
+            `ADist`; coins for numbers of units on which coins depend; exact for values that get no noise.
         values: by key; of a choice among runs of points, by first point.
         scale: of the noise.
         runs: whether a value holds up to the next key; else a missing key has the value 0.
@@ -98,6 +98,15 @@ class _Exact(Noise):
 
 
 @dataclass
+class _Coins(_Exact):
+    """Draws one number of 63 bits, `place`, for every group of an `OptimalSelection`."""
+
+    def below(self, bound: int) -> int:
+        groups = (bound.bit_length() - 1) // 64
+        return sum(self.place << 1 << 64 * group for group in range(groups))
+
+
+@dataclass
 class _Queries(_Exact):
     """Notes the threshold and the values of an AboveThreshold, none of which reaches it before the last."""
 
@@ -140,12 +149,12 @@ class Probe(Noise):
         return sample(), noise
 
     def _explore(self, draw: Draw, sample: Callable[[], Any]) -> list[Asked] | None:
-        if isinstance(
-            sample, Offered
-        ):  # `tests/core/threshold/test_sections.py` has the scores of all points
+        if isinstance(sample, Offered):  # `test_sections.py` has the scores of all points
             return None
-        if isinstance(draw, HeavyPathWalk | OptimalSelection | Splits | Stopping):
+        if isinstance(draw, HeavyPathWalk | Splits | Stopping):
             return None
+        if isinstance(draw, OptimalSelection):
+            return [Asked("coins", self._units(draw, sample), 1 / draw.epsilon)]
         if isinstance(draw, AboveThreshold):
             _, noise = self._run(sample, _Queries())
             (_, threshold, first), *queries = noise.calls
@@ -205,6 +214,8 @@ class Probe(Noise):
                 return [Asked("exact", dict(zip(*(part.tolist() for part in found), strict=True)), 0.0)]
             ((kind, values, scale),) = noise.calls
             keys = self._all_released(sample)
+            if isinstance(draw, CountThreshold):
+                check_selected(draw, self._run(sample, _Exact())[0][0].tolist(), keys, values)
             if isinstance(draw, SumsThreshold):
                 keys = [(key, side) for key in keys for side in range(draw.sums)]
             return [Asked(kind, dict(zip(keys, values, strict=True)), scale)]
@@ -215,6 +226,15 @@ class Probe(Noise):
             keys = [at[axis] if isinstance(at, tuple) else at for at in keys_at[: len(values)]]
             asked.append(Asked(kind, dict(zip(keys, values, strict=True)), scale))
         return asked
+
+    def _units(self, draw: OptimalSelection, sample: Callable[[], Any]) -> dict[Any, int]:
+        """Return how many units every group seems to have, by which numbers it is released with.
+
+        A group of n units is released with all numbers below odds[n].
+        """
+        found = [self._run(sample, _Coins(odds))[0].tolist() for odds in draw.odds[:-1]]
+        assert all(keys == sorted(keys) for keys in found), f"{draw} finds keys in an order of their rows"
+        return dict(Counter(key for keys in found for key in keys))
 
     def _all_released(self, sample: Callable[[], Any]) -> list[Any]:
         class Lifted(_Exact):
@@ -240,6 +260,24 @@ class Probe(Noise):
         return self._now.below(bound)
 
 
+def check_selected(draw: CountThreshold, found: list[Any], keys: list[Any], values: list[int]) -> None:
+    """Check that without noise those keys are found that reach the threshold, in their own order.
+
+    An order that follows from exact numbers, or a key that is found whatever its noise, is a part of an
+    answer. So neither what a draw spends nor a replay of its answers would show it.
+
+    Args:
+        draw: the selection.
+        found: the keys that it releases without noise.
+        keys: all keys that it may release.
+        values: their exact numbers, of each key as many as it has sums.
+    """
+    assert keys == sorted(keys), f"{draw} finds keys in an order of their rows"
+    totals = np.reshape(values, (len(keys), -1)).sum(axis=1).tolist()
+    reached = [key for key, total in zip(keys, totals, strict=True) if total >= draw.threshold]
+    assert found == reached, f"{draw} finds other keys than those that reach the threshold"
+
+
 def changes_of(one: Asked, other: Asked) -> list[int]:
     """Return what each value changes by from one database to the other; once for pairs that agree."""
     assert one.kind == other.kind and one.scale == other.scale
@@ -263,8 +301,8 @@ def changes_of(one: Asked, other: Asked) -> list[int]:
 def loss(one: Look, other: Look) -> tuple[float, float]:
     """Return the epsilon and the rho that one draw really spends between two databases.
 
-    Laplace noise spends the L1 norm of the change over its scale, a choice the range of the scores' change
-    over its scale, Gaussian noise half the square of the L2 norm over its scale.
+    Laplace noise and coins spend the L1 norm of the change over its scale, a choice the range of the scores'
+    change over its scale, Gaussian noise half the square of the L2 norm over its scale.
     """
     assert one.asked is not None and other.asked is not None
     assert len(one.asked) == len(other.asked), one.draw
@@ -276,7 +314,7 @@ def loss(one: Look, other: Look) -> tuple[float, float]:
         moved = changes_of(mine, theirs) or [0]
         if mine.kind in ("exact", "threshold"):
             assert not any(moved), f"{one.draw} releases what differs without noise"
-        elif mine.kind == "laplace":
+        elif mine.kind in ("laplace", "coins"):
             epsilon += sum(map(abs, moved)) / mine.scale
         elif mine.kind == "gaussian":
             rho += sum((change / mine.scale) ** 2 for change in moved) / 2
@@ -293,6 +331,16 @@ def _gap(one: Asked, other: Asked) -> float:
     """Return what the best candidate's lead over the second spends, where scores move by 1."""
     ((best, gap),), ((second, theirs),) = one.values.items(), other.values.items()
     return (abs(gap - theirs) if best == second else gap + theirs) / one.scale
+
+
+def groups_alone(one: Look, other: Look) -> int:
+    """Return how many groups one of two databases has and the other lacks, at most."""
+    sums = isinstance(one.draw, SumsThreshold)  # of which a group has several
+    ours, theirs = (
+        {key[0] if sums else key for asked in look.asked or () for key in asked.values}
+        for look in (one, other)
+    )
+    return max(len(ours - theirs), len(theirs - ours))
 
 
 def born(one: Look, other: Look) -> list[int]:

@@ -19,7 +19,6 @@ from core.draws import Draw
 from core.input_checks import CheckedRound
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.heavy_path import HeavyPathWalk
-from core.mechanisms.partition_selection import OptimalSelection
 from core.mechanisms.splits import Splits
 from core.mechanisms.stopping import Stopping
 from pipelines.tasks import TASKS
@@ -73,7 +72,7 @@ LESS_IN_GROUPS: dict[str, tuple[float, str]] = {
 }
 """The same in groups of a few dozen records."""
 
-NOT_LOOKED_AT = (Admissible, HeavyPathWalk, OptimalSelection, Splits, Stopping)
+NOT_LOOKED_AT = (Admissible, HeavyPathWalk, Splits, Stopping)
 """Draws that have tests of their own; see `test_every_sensitivity`."""
 
 

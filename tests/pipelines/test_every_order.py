@@ -12,9 +12,9 @@ from tests.pipelines.every_plan import blocks
 from tests.pipelines.test_every_plan import different, named, same
 from tests.transforms.test_evaluate_subsamples import LINE, SALT, splitting, table
 from transforms.bound_units import Bounding, bound, split_points
+from transforms.keep import Keep
 from transforms.read_blocks import list_row_groups
 from transforms.split_units import gather, split_rows
-from transforms.unit_records import Keep
 
 
 def totals(step: Any, data: list[Block], state: Any) -> list[Any]:

@@ -23,14 +23,14 @@ from core.draws import Draw
 from core.k_cover.rounds import CoverRound
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.choosing import Choosing
-from core.mechanisms.partition_selection import CountThreshold
+from core.mechanisms.partition_selection import CountThreshold, OptimalSelection
 from core.mechanisms.stability import StabilityHistogram
 from core.mechanisms.stability_axes import StabilityAxes
 from core.one_cluster.practical.locate import FindRadiusAndRegion
 from core.policy import Partition
 from core.rounds import Block
 from tests.pipelines.every_plan import Setting, blocks, with_groups
-from tests.pipelines.probing import Look, Probe, born, changes_of, loss
+from tests.pipelines.probing import Look, Probe, born, changes_of, groups_alone, loss
 from tests.pipelines.test_every_plan import aggregate, covered, named, released
 
 _RECORDS = {"one_cluster": 900, "k_cover": 450, "k_means": 300, "k_median": 300}
@@ -166,10 +166,14 @@ def check(step: Any, ours: list[Look], theirs: list[Look]) -> None:
             continue
         spent[one.draw].append(loss(one, other))
         if (
-            isinstance(one.draw, Choosing | CountThreshold | StabilityHistogram | StabilityAxes)
+            isinstance(
+                one.draw, Choosing | CountThreshold | OptimalSelection | StabilityHistogram | StabilityAxes
+            )
             and one.asked[0].scale
         ):
             assert max(born(one, other), default=0) <= one.draw.changes, f"{step.name}: {one.draw}"
+        if isinstance(one.draw, CountThreshold):
+            assert groups_alone(one, other) <= one.draw.groups, f"{step.name}: {one.draw}"
         if isinstance(one.draw, Choosing):
             touched = np.count_nonzero(changes_of(one.asked[0], other.asked[0]))
             assert touched <= one.draw.changes * one.draw.keys, f"{step.name}: {one.draw}"

@@ -29,7 +29,8 @@ from tests.pipelines.every_plan import SALT, Setting, settings
 from transforms.list_files import File
 from transforms.split_units import Splitting, _split, gather
 from transforms.unit_keys import unit_ids
-from transforms.unit_records import hash_units, keep_one
+from transforms.unit_records import keep_one
+from transforms.unit_rows import UnitRows
 
 N = 20_000
 IDS = np.random.default_rng(5).permutation(np.arange(10**6, dtype=np.uint64))[:N]
@@ -187,7 +188,7 @@ def blocks(salt: bytes, content: int = 0, count: int = 10) -> NDArray[np.int64]:
 def rows_kept(salt: bytes) -> Picked:
     """Return whether each unit of `IDS` keeps the first of its two rows; all units have the same two."""
     words = np.tile(np.array([3 + (5 << 32), 900 + (2 << 32)], dtype=np.uint64), N)
-    return keep_one([words], np.repeat(np.arange(N), 2), hash_units(IDS, salt).repeat(2), salt) % 2 == 0
+    return keep_one(UnitRows([words], IDS.repeat(2), np.repeat(np.arange(N), 2), N), salt) % 2 == 0
 
 
 def test_blocks_and_kept_rows_are_independent_of_samples_and_of_other_runs() -> None:

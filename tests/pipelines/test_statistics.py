@@ -43,6 +43,7 @@ def bench(bench):
             "city": city,
             "code": np.repeat(range(4), [2000, 1900, 2099, 1]),
             "large": city < "c",
+            "who": rng.integers(0, 50, ROWS),
             "when": pa.array(when, pa.timestamp("s")),
             "day": pa.array(when // 86_400, pa.int32()).cast(pa.date32()),
         }
@@ -191,26 +192,57 @@ def test_sums_that_are_clamped_for_each_unit(bench):
     assert "sums clamped for each unit" in page
 
 
+EVERY_ROW = {"groups": 4, "rows": ROWS}
+"""Bounds that leave out nothing, so that a unit keeps the same rows with other groups beside them."""
+
+MEASURED = {
+    "a pair of sums": {},
+    "moments and ranks": {"params": {"measures": ["variance", {"quantiles": [0.5]}, "minimum"]}},
+    "rows and units": {
+        "params": {"measures": ["count", "units", "mean"]},
+        "input.unit": "who",
+        "contributions": EVERY_ROW,
+    },
+    "sums of units": {
+        "params": {"measures": ["units", "sum"]},
+        "input.unit": "who",
+        "contributions": {**EVERY_ROW, "clamp": "unit"},
+    },
+}
+
+
+def read_records(job):
+    """Return the records of a job in memory, bounded by its contributions."""
+    source = open_source(job.input.path, job.input.columns, job.unit, groups=job.group_keys)
+    if job.bounds is None:
+        return list(read_in_memory(source, job.grid))
+    bounding = Bounding.of(source, job.grid, "one", bytes(16))
+    contributing = Contributing.of(source, bounding, job.bounds.groups, job.bounds.rows)
+    return list(bound_in_memory(source, contributing))
+
+
 @pytest.mark.parametrize("keys", ["private", CITIES])
-def test_the_totals_of_a_group_are_those_of_the_filtered_file(bench, keys):
+@pytest.mark.parametrize("measured", MEASURED)
+def test_the_totals_of_a_group_are_those_of_the_filtered_file(bench, keys, measured):
     """Aggregate for aggregate: what a run without groups would sum up on the rows of one city."""
-    job = check_job(bench.changed(job_of(**by(["city"], keys))))
-    source = open_source(job.input.path, job.input.columns, groups=job.group_keys)
-    plan, rows = make_plan(job, bytes(16)), pq.read_table(bench.rows)
-    (step,) = (getattr(each, "round_", each) for each in plan.rounds)
-    parts = [step.summarize(block, None) for block in read_in_memory(source, job.grid)]
+    given, rows = job_of(**MEASURED[measured]), pq.read_table(bench.rows)
+    job = check_job(bench.changed(given | by(["city"], keys)))
+    (step,) = (getattr(each, "round_", each) for each in make_plan(job, bytes(16)).rounds)
+    parts = [step.summarize(block, None) for block in read_records(job)]
     whole = examined(step, type(parts[0]).merged(parts))
-    assert len(whole) == 4 and len(parts) > 3
+    assert len(whole) == 4 and len(parts) > 1
+    without = replace(step, grouping=None, selection=None)
     for place, city in enumerate(CITIES):
-        filtered = rows.filter(pa.compute.equal(rows.column("city"), city))
         path = bench.folder / "filtered" / f"{city}.parquet"
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(filtered, path)
-        alone = check_job(bench.changed(job_of(**{"input.path": str(path)})))
-        blocks = list(read_in_memory(open_source(str(path), job.input.columns), alone.grid))
-        without = replace(step, grouping=None, selection=None)
-        total = [without.summarize(block, None) for block in blocks]
-        assert (type(total[0]).merged(total).totals == whole.totals[place]).all()
+        pq.write_table(rows.filter(pa.compute.equal(rows.column("city"), city)), path)
+        one = {"contributions": {**given["contributions"], "groups": 1}} if "contributions" in given else {}
+        alone = check_job(bench.changed(given | one | {"input.path": str(path)}))
+        some = [without.summarize(block, None) for block in read_records(alone)]
+        total = type(some[0]).merged(some)
+        assert (total.totals == whole.totals[place]).all()
+        for ours, theirs in zip(whole.values, total.values, strict=True):
+            assert ours.at(place) == theirs.at(0)
 
 
 @pytest.mark.parametrize("options", [(), ("--", "--direct_running_mode=multi_processing")])
@@ -302,6 +334,10 @@ WRONG = [
     ),
     ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
     ({"params.measures": []}, "params.measures is []"),
+    (
+        {"params.measures": [{"quantiles": [0.5]}, {"quantiles": [0.9]}]},
+        "params.measures has 2 times quantiles: give all of them in one list.",
+    ),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
     ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
     ({"params.measures": [5]}, "params.measures"),

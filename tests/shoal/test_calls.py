@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from apache_beam.utils.interactive_utils import is_in_ipython
 
 import shoal
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
@@ -70,6 +72,17 @@ def test_rows_are_given_in_several_ways(kind: str, tmp_path: Path, temporary: Pa
     assert counts(shoal.run(JOB, data)) == COUNTS
     assert list(temporary.iterdir()) == []
     assert pq.read_table(files).num_rows == len(AGES)
+
+
+def test_a_notebook_is_no_different(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beam would import data frames there, which fails beside pandas 3, and leave a folder behind."""
+    kernel = SimpleNamespace(execution_count=3, config={"IPKernelApp": {}})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel))
+    monkeypatch.setitem(sys.modules, "apache_beam.runners.interactive", None)
+    assert is_in_ipython()
+    assert counts(shoal.run(JOB, PEOPLE)) == COUNTS
+    assert list(temporary.iterdir()) == []
+    assert is_in_ipython(), "the caller's own pipelines see it"
 
 
 def test_a_job_is_a_mapping_a_text_or_a_path(tmp_path: Path) -> None:

@@ -198,6 +198,15 @@ def remembers(rows: pa.Table) -> list[float]:
     return [4.0 if left else 0.0]
 
 
+CALLS: list[int] = []
+
+
+def calls_of_the_process(rows: pa.Table) -> list[float]:
+    """Answer how many subsamples this process was asked for, with this one."""
+    CALLS.append(os.getpid())
+    return [float(len(CALLS) if set(CALLS) == {os.getpid()} else 4)]
+
+
 def searches_memory(rows: pa.Table, bits: int) -> list[float]:
     """Answer 4 where a float64 of these bits, plus one, is anywhere in the memory of the process.
 

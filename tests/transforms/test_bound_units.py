@@ -29,11 +29,11 @@ from transforms.bound_units import (
     split_points,
 )
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.keep import Keep
 from transforms.open_source import InputError, Source, open_source
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_rounds import RunRounds
 from transforms.unit_keys import unit_ids
-from transforms.unit_records import Keep
 
 SALT = b"a salt of 16 byt"
 KEEPS: tuple[Keep, ...] = ("one", "mean", "min", "max", "sum")
@@ -128,7 +128,7 @@ def test_the_last_row_is_the_complete_one_with_the_greatest_time(tmp_path: Path)
         own = (units == unit) & np.isfinite(x)
         stay |= own & (placed == placed[own].max(initial=-99))
     alone = records(table(tmp_path / "last", units[stay], x=x[stay], y=y[stay]), UNIT_SQUARE, "one")
-    assert np.array_equal(last.points, alone.points) and np.array_equal(last.ids, alone.ids)
+    assert counted(last) == counted(alone)
     none = pa.nulls(2000, pa.int64())
     untimed = records(table(tmp_path / "untimed", units, x=x, y=y, t=none), UNIT_SQUARE, "last")
     one = records(table(tmp_path / "one", units, x=x, y=y), UNIT_SQUARE, "one")
@@ -192,7 +192,7 @@ def test_a_wide_grid_keeps_every_whole_number(tmp_path: Path, keep: Keep) -> Non
     first = 2**61 + 1
     source = table(tmp_path, [1, 1, 2], x=[first, first, 3])
     kept = records(source, Grid((0,), (2**62 - 1,), 1), keep)
-    assert kept.points.tolist() == [[2**62 - 1 if keep == "sum" else first], [3]]
+    assert sorted(kept.points.tolist()) == [[3], [2**62 - 1 if keep == "sum" else first]]
 
 
 def test_a_mean_stays_in_the_ball(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ CASES: Mapping[str, tuple[Grid, dict[str, Any]]] = {
     "numbers": (LINE, {"columns": ["x"]}),
     "two axes": (Grid((-3.0, -1.0), (3.0, 3.0), 0.25), {"columns": ["x", "n"]}),
     "wide integers": (WIDE, {"columns": ["k"]}),
+    "wide numbers": (Grid((-(10**15),), (10**15,), 1), {"columns": ["x"]}),
     "dates": (of_times(DAYS), {"columns": ["day"], "times": DAYS}),
     "times": (of_times(HOURS), {"columns": ["time"], "times": HOURS}),
     "truth": (LINE, {"columns": ["ok"], "types": {"ok": "boolean"}}),

@@ -119,6 +119,15 @@ def test_all_that_is_read_is_of_one_version(store):
             opened.read(4)
 
 
+def test_an_object_without_a_version_is_one_sentence(store, monkeypatch):
+    """A server that shows a folder of a disk has none for files that were put there beside it."""
+    put_rows(store, "rows/p.parquet")
+    whole = obstore.head(store, "rows/p.parquet")
+    monkeypatch.setattr(obstore, "head", lambda store, key: {**whole, "e_tag": None})
+    with pytest.raises(StoreError, match=r"s3://b/rows/p\.parquet has no ETag: write it through the server"):
+        StoreFiles("s3://").open_input_file("b/rows/p.parquet")
+
+
 def test_a_place_in_a_file_is_where_it_is_read(store):
     data = bytes(range(200))
     obstore.put(store, "f", data)

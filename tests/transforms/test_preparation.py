@@ -14,6 +14,7 @@ from tests.transforms.tables import write
 from transforms.bound_together import BoundingOfQuestions, bound_together_in_memory
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.join_table import MOST_BYTES, Join, open_join
+from transforms.keep import Keep
 from transforms.list_files import InputError
 from transforms.open_source import Source, open_source
 from transforms.parse_expression import parse_expression
@@ -22,7 +23,6 @@ from transforms.read_batches import read_batches
 from transforms.read_blocks import Reader, list_row_groups, read_blocks, read_in_memory, read_together
 from transforms.read_prepared import read_prepared
 from transforms.split_units import Splitting, gather, split_rows
-from transforms.unit_records import Keep
 
 LINE = Grid((0.0,), (100.0,), 1.0)
 SALT = b"a salt of 16 byt"
@@ -307,7 +307,7 @@ def test_files_that_differ_in_what_is_derived_are_refused(tmp_path: Path) -> Non
 def test_a_column_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["x", "x", "y"])
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="it names the column x, which occurs more than once"):
+    with pytest.raises(InputError, match=r"it names the column x, which occurs more than once\.$"):
         open_source(str(tmp_path / "a.parquet"), ["y"], preparation=preparation("x > 1"))
 
 

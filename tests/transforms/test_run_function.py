@@ -18,7 +18,7 @@ import pytest
 from core.domain import Grid
 from tests.transforms.attacks import ATTACKS
 from transforms.function_messages import SANDBOX
-from transforms.function_process import remove
+from transforms.function_process import _use_huge_pages, remove
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
@@ -161,6 +161,35 @@ def test_nothing_that_the_module_made_while_it_was_imported_reaches_the_next(mak
     for rows, answer in ((SECRET, [16]), (HARMLESS, [0]), (SECRET, [16]), (HARMLESS, [0])):
         assert runner.run(rows).tolist() == answer
     assert children(runner) == ""
+
+
+def test_a_process_imports_nothing_before_it_asks_the_function(make: Make) -> None:
+    """Each block would pay for it: a codec that /proc was read with took a millisecond."""
+    runner = make("leftovers:imports_of_the_process")
+    assert [runner.run(HARMLESS).tolist() for _ in range(2)] == [[0], [0]]
+
+
+def test_every_block_has_a_process_of_its_own(make: Make) -> None:
+    """The number of the process and the answers that it gave before; both start anew with each block."""
+    runner = make("attacks:calls_of_the_process")
+    assert [runner.run(HARMLESS).tolist() for _ in range(3)] == [[16]] * 3
+
+
+def test_the_process_that_forks_is_in_huge_pages_and_children_see_the_same() -> None:
+    """What is written after a fork is not seen on the other side, in the huge pages of either."""
+    kept = bytearray(b"before" * (1 << 20))
+    _use_huge_pages()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        kept[:6] = b"after!"
+        os.write(write, bytes(kept[:12]))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 12) == b"after!before"
+    assert kept == b"before" * (1 << 20)
+    os.close(read)
+    os.close(write)
 
 
 def test_rows_are_never_in_the_memory_of_the_process_that_forks(make: Make) -> None:

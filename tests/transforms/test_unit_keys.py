@@ -6,44 +6,24 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from transforms.unit_keys import hash_factors, unit_ids, unit_keys
+from core.sampling import siphash
+from transforms.unit_keys import _KEYS, unit_ids, unit_keys
 
 SALT = b"a salt of 16 byt"
 
 
 @cache
 def one_by_one(text: bytes) -> bytes:
-    """Hash one text as the papers say."""
+    """Hash one text as the papers say: AES in CBC-MAC under a key for the number of blocks."""
     if len(text) >= 256:
         return blake2b(text, key=SALT, digest_size=16).digest()
-    padded = text + bytes(-(len(text) + 1) % 8) + bytes([len(text)])
-    halves = [int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4)]
-    hashes = b""
-    for first, *factors in hash_factors(SALT).tolist():
-        total = first + sum(factor * half for factor, half in zip(factors, halves, strict=False))
-        hashes += (total % 2**64 >> 32).to_bytes(4, "little")
-    return hashes
-
-
-def test_the_factors_are_secret_and_different() -> None:
-    factors = hash_factors(SALT)
-    assert factors.shape == (4, 65) and len(np.unique(factors)) == factors.size
-    assert not np.isin(hash_factors(SALT[::-1]), factors).any()
-
-
-def test_two_messages_have_one_hash_as_rarely_as_stated() -> None:
-    """With 8 bits for 64 and 4 for 32: over all factors, two messages of two halves agree in 1 of 16 at most.
-
-    The hash is linear, so the difference of the halves decides, from -15 to 15 each.
-    """
-    byte = np.arange(256)
-    same = np.array([(byte >> 4 == (byte + moved) % 256 >> 4).mean() for moved in byte])
-    for first in range(-15, 16):
-        for second in range(-15, 16):
-            if first or second:
-                moved = (byte[:, None] * first + byte * second) % 256
-                assert same[moved].mean() <= 1 / 16
+    padded = text + bytes(-(len(text) + 1) % 16) + bytes([len(text)])
+    words = len(padded) // 8
+    key = siphash(np.array([words, words + 1], np.uint64), SALT, _KEYS).astype("<u8").tobytes()
+    encryptor = Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor()
+    return encryptor.update(padded)[-16:]
 
 
 KINDS = [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int32(), pa.binary())]

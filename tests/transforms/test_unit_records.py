@@ -11,25 +11,27 @@ import pytest
 from core.domain import Ball, Grid
 from core.geography import RADIUS, Geography
 from core.sampling import scramble
+from transforms import unit_records as unit_records_module
 from transforms.point_words import point_words
 from transforms.unit_records import (
     _ROW,
     Keep,
     _race_of_copies,
-    hash_units,
     keep_count,
     keep_mean,
     keep_one,
     keep_sum,
     unit_records,
 )
+from transforms.unit_rows import UnitRows
 
 SALT = b"a salt of 16 byt"
 
 
-def packed(points: np.ndarray, grid: Grid) -> np.ndarray:
-    """Return the words of points, shape (n, w)."""
-    return np.stack(point_words(points, grid), axis=1)
+def rows_of(words: list[np.ndarray], of_unit: np.ndarray, ids: np.ndarray | None = None) -> UnitRows:
+    """Return rows of units with these identities, by default their numbers. Some numbers are of no unit."""
+    ids = of_unit.astype(np.uint64) if ids is None else ids
+    return UnitRows(words, ids, 2 * of_unit + 1, 2 * int(of_unit.max()) + 5)
 
 
 def exact_mean(points: np.ndarray) -> list[int]:
@@ -45,7 +47,7 @@ def test_every_axis_counts_for_what_is_kept(axes: int) -> None:
     points[1::2, -1] = 1
     words = point_words(points, Grid((0.0,) * axes, (1.0,) * axes, 1.0))
     of_unit = np.repeat(np.arange(n), 2)
-    kept = keep_one(words, of_unit, hash_units(of_unit.astype(np.uint64), SALT), SALT)
+    kept = keep_one(rows_of(words, of_unit), SALT)
     assert (kept // 2 == np.arange(n)).all()
     assert abs((kept % 2).sum() - n / 2) < 6 * math.sqrt(n / 4)
 
@@ -65,42 +67,44 @@ def test_means_are_exact_on_the_largest_grids() -> None:
         assert last.tolist() == [[most]]
 
 
-def test_a_unit_of_the_same_hash_changes_nothing() -> None:
-    """Two units with one hash have equal rows: each keeps what it would keep alone."""
+def test_a_unit_of_the_same_identity_changes_nothing() -> None:
+    """Two units with one identity have equal rows: each keeps what it would keep alone."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         points = rng.integers(0, 3, 40).astype(np.uint64)
         of_unit = np.r_[0, 1, rng.integers(0, 2, 38)]
-        both = points[keep_one([points], of_unit, np.zeros(40, np.uint64), SALT)]
+        same = np.zeros(40, np.uint64)
+        both = points[keep_one(rows_of([points], of_unit, same), SALT)]
         for unit in range(2):
             own = points[of_unit == unit]
-            alone = keep_one([own], np.zeros(len(own), np.int64), np.zeros(len(own), np.uint64), SALT)
+            alone = keep_one(rows_of([own], np.zeros(len(own), np.int64), same[: len(own)]), SALT)
             assert both[unit] == own[alone[0]]
 
 
-@pytest.mark.parametrize("unit", range(8))
-def test_rows_of_one_hash_that_someone_chose_are_kept_whatever_their_order(unit: int) -> None:
-    """With a known salt, a row B can have the hash of a second copy of row A. Places decide nothing."""
-    ids, one = np.array([unit], dtype=np.uint64), np.zeros(1, dtype=np.uint64)
-    start = hash_units(ids, SALT)
-    first = scramble(start ^ one, SALT, _ROW)  # the hash of A = 0; that of its copy is of first + 1
-    rows = np.array([one, start ^ (first + np.uint64(1)), one])
-    race, words, of_unit = raced(rows, ids)
-    assert len(set(_race_of_copies(race, words, of_unit, SALT).tolist())) == 2
+def test_rows_of_one_hash_are_kept_whatever_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row B may have the hash of a second copy of row A. Places decide nothing.
+
+    Here the hash of a row is its point: that of A is 0.
+    """
+    monkeypatch.setattr(unit_records_module, "keyed_blocks", lambda messages, *_: messages[:, 1:])
+    other = scramble(np.array([1], dtype=np.uint64), SALT, _ROW)[0]
+    rows, zeros = np.array([0, other, 0], dtype=np.uint64), np.zeros(3, np.int64)
+    assert len(set(_race_of_copies(rows, [rows], zeros, SALT).tolist())) == 2
     kept = {
-        tuple(rows[list(order)][keep_one(rows[list(order)].T, of_unit, start.repeat(3), SALT)][0].tolist())
+        int(rows[list(order)][keep_one(rows_of([rows[list(order)]], zeros), SALT)][0])
         for order in itertools.permutations(range(3))
     }
     assert len(kept) == 1
 
 
-def raced(rows: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """Return the hashes of the rows of one unit, their words and their units."""
-    words = list(rows.T)
-    race = np.repeat(hash_units(ids, SALT), len(rows))
-    for word in words:
-        race = scramble(race ^ word, SALT, _ROW)
-    return race, words, np.zeros(len(rows), np.int64)
+def test_of_equal_hashes_the_smallest_point_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = np.zeros((5, 2), np.uint64)
+    monkeypatch.setattr(unit_records_module, "keyed_blocks", lambda *_: same)
+    monkeypatch.setattr(unit_records_module, "repeated", lambda _: np.empty(0, np.intp))
+    points, of_unit = np.array([4, 3, 9, 2, 7], dtype=np.uint64), np.array([0, 0, 1, 0, 1])
+    for order in map(list, itertools.permutations(range(5))):
+        kept = keep_one(rows_of([points[order]], of_unit[order]), SALT)
+        assert points[order][kept].tolist() == [2, 7]
 
 
 def exact_sum(values: np.ndarray, low: str, high: str, step: str) -> int:
@@ -154,23 +158,24 @@ def test_no_record_depends_on_the_order_of_rows_or_on_other_units(keep) -> None:
     axes = 1 if keep == "count" else 2
     grid = Grid((-1.0,) * axes, (1.0,) * axes, 2.0**-8)
     rng = np.random.default_rng(1)
-    points = packed(rng.integers(0, 513, (300, axes)), grid)
+    words = point_words(rng.integers(0, 513, (300, axes)), grid)
     of_unit, ids = (
         np.r_[np.arange(20), rng.integers(0, 20, 280)],
         rng.integers(0, 2**63, 20).astype(np.uint64),
     )
-    times = rng.integers(0, 5, (300, 2)).astype(np.uint64)
-    hashes = hash_units(ids, SALT)[of_unit]
-    whole = unit_records(points, of_unit, hashes, grid, keep, SALT, times)
-    assert whole.dtype == np.int64 and whole.shape == (20, axes)
-    order = rng.permutation(300)
-    moved = points[order], of_unit[order], hashes[order], grid, keep, SALT, times[order]
-    assert np.array_equal(unit_records(*moved), whole)
+    times = list(rng.integers(0, 5, (2, 300)).astype(np.uint64))
+
+    def kept(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own = rows_of([word[some] for word in words], of_unit[some], ids[of_unit[some]])
+        return unit_records(own, grid, keep, SALT, [word[some] for word in times])
+
+    whole, whose = kept(np.arange(300))
+    assert whole.dtype == np.uint32 and whole.shape == (20, axes)
+    assert np.array_equal(whose, ids)
+    assert np.array_equal(kept(rng.permutation(300))[0], whole)
     for unit in range(20):
-        own, when = points[of_unit == unit], times[of_unit == unit]
-        zeros = np.zeros(len(own), np.int64)
-        alone = unit_records(own, zeros, hashes[of_unit == unit], grid, keep, SALT, when)
-        assert np.array_equal(alone[0], whole[unit])
+        alone, its = kept(np.flatnonzero(of_unit == unit))
+        assert np.array_equal(alone, whole[[unit]]) and its == ids[[unit]]
 
 
 @pytest.mark.parametrize("keep", ["mean", "min", "max", "sum"])
@@ -181,8 +186,8 @@ def test_every_record_is_a_point_that_the_domain_has(keep) -> None:
     points = grid.quantize(np.stack([np.cos(angle), np.sin(angle)], axis=1))
     pairs = np.array(list(itertools.combinations(range(len(points)), 2)))
     of_unit = np.repeat(np.arange(len(pairs)), 2)
-    hashes = hash_units(of_unit.astype(np.uint64), SALT)
-    kept = unit_records(packed(points[pairs.ravel()], grid), of_unit, hashes, grid, keep, SALT)
+    kept, _ = unit_records(rows_of(point_words(points[pairs.ravel()], grid), of_unit), grid, keep, SALT)
+    kept = kept.astype(np.int64)
     moved = np.linalg.norm(kept - np.array(grid.bounding_center), axis=1)
     assert moved.max() <= grid.bounding_radius
     assert ((kept >= 0) & (kept <= np.array(grid.extents))).all()
@@ -199,10 +204,8 @@ def test_the_mean_of_places_is_a_place(bounds):
     """Places on both sides of the date line have their mean between them, on the Earth and on its grid."""
     grid = Grid.on_earth(Geography.of(*bounds, 1.0))
     rows = np.array([[-15, 178.0], [-15, -178.0], [-20, 177.0], [-20, 179.0], [-20, 178.0]])
-    words = np.stack(point_words(grid.quantize(rows), grid), axis=1)
-    units = np.array([0, 0, 1, 1, 1])
-    salt = b"sixteen secrets!"
-    means = unit_records(words, units, hash_units(units.astype(np.uint64), salt), grid, "mean", salt)
+    words, units = point_words(grid.quantize(rows), grid), np.array([0, 0, 1, 1, 1])
+    means = unit_records(rows_of(words, units), grid, "mean", SALT)[0].astype(np.int64)
     (first, second) = grid.restore(means).tolist()
     assert first == pytest.approx([-15.0, -180], abs=0.05) or first == pytest.approx([-15.0, 180], abs=0.05)
     assert second == pytest.approx([-20.0, 178.0], abs=0.02)

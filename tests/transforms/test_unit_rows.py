@@ -11,11 +11,13 @@ from core.domain import Grid
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.sorted_words import sorted_numbers, sorted_within, sorted_words
 from transforms.unit_keys import unit_keys
-from transforms.unit_records import hash_units, repeated
+from transforms.unit_records import repeated
 from transforms.unit_rows import (
     ShardRows,
     joined_labels,
     joined_rows,
+    numbers_of,
+    renumbered,
     unit_rows,
 )
 
@@ -72,10 +74,8 @@ def test_points_are_what_their_words_say(axes: int, wide: bool) -> None:
     top = 2**61 if wide else 2**30
     grid = Grid((0,) * axes, (top,) * axes, 1) if wide else Grid((0.0,) * axes, (float(top),) * axes, 1.0)
     points = RNG.integers(0, top + 1, (100, axes))
-    words = np.stack(point_words(points, grid), axis=1)
-    assert words.shape == (100, number_of_words(grid)) and number_of_words(grid) == (
-        axes if wide else (axes + 1) // 2
-    )
+    words = point_words(points, grid)
+    assert len(words) == number_of_words(grid) == (axes if wide else (axes + 1) // 2)
     assert points_of(words, grid).tolist() == points.tolist()
 
 
@@ -101,18 +101,37 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
             rows = joined_rows(parts)
             assert rows is not None
             names = joined_labels(parts, rows).to_pylist()
-            assert len(names) == len(set(names)) <= len(rows) + 3
-            shard = unit_rows(rows, hash_units(rows[:, 0], SALT), 2)
-            own = [(unit, names[label]) for unit, label in shard.words.tolist()]
-            first = np.flatnonzero(np.diff(shard.of_unit, prepend=-1))
-            assert len({unit for unit, _ in own}) == len(shard.ids) == len(first)
-            assert [own[i][0] for i in first[shard.of_unit]] == [unit for unit, _ in own]
-            kept[tuple(shard.ids.tolist())] = Counter(own)
+            assert len(names) == len(set(names)) <= len(rows[0]) + 3
+            shard = unit_rows(rows, 2, SALT)
+            own = [(int(unit), names[label]) for unit, label in zip(*shard.words, strict=True)]
+            index, first = renumbered(shard)
+            assert len({unit for unit, _ in own}) == len(first)
+            assert [own[first[i]][0] for i in index] == [unit for unit, _ in own]
+            kept[tuple(shard.ids[first].tolist())] = Counter(own)
         assert len(kept) == 1  # in whatever order the pieces come
         found += next(iter(kept.values()))
         seen.update({unit for unit, _ in own})
     assert set(seen.values()) == {1}
     assert found == Counter((int(unit), b"%d" % each) for unit, each in zip(units, city, strict=True))
+
+
+@pytest.mark.parametrize("shift", [0, 8, 33, 46])
+def test_units_of_every_pattern_fill_the_shards(shift: int) -> None:
+    rows = ShardRows(64, SALT)
+    rows.add(pa.array(np.arange(100_000) << shift), [])
+    sizes = [len(piece) // 8 for _, piece in rows.pieces()]
+    assert min(sizes) > 0.8 * 100_000 / 64 and max(sizes) < 1.2 * 100_000 / 64
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WORDS if kind != "none"])
+def test_equal_words_alone_have_equal_numbers_whatever_their_order(kind: str) -> None:
+    words = np.append(WORDS[kind], np.array([0, 2**64 - 1], dtype=np.uint64))
+    numbers, bound = numbers_of(words)
+    assert numbers.min() >= 0 and numbers.max() < bound <= 5 * len(words)
+    pairs = set(zip(words.tolist(), numbers.tolist(), strict=True))
+    assert len(pairs) == len({word for word, _ in pairs}) == len({number for _, number in pairs})
+    order = RNG.permutation(len(words))
+    assert np.array_equal(numbers_of(words[order])[0], numbers[order])
 
 
 def test_a_shard_without_rows_has_an_empty_piece() -> None:

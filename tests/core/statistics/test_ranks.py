@@ -208,7 +208,7 @@ def test_value_counts_merge_and_split_as_totals_do():
         (({"quantiles": (0.5, 0.5)},), "they must ascend"),
         (({"quantiles": (0.0, 0.5)},), "each above 0 and below 1"),
         (({"median": (0.5,)},), "has median"),
-        (({"quantiles": (0.1,)}, {"quantiles": (0.5,)}), "each once"),
+        (({"quantiles": (0.1,)}, {"quantiles": (0.5,)}), "give all of them in one list"),
         (("minimum", "minimum"), "each once"),
     ],
 )

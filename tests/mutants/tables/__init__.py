@@ -61,6 +61,7 @@ MUTANTS = (
     *geography.UNITS,
     *statistics.TOTALS,
     *statistics.PAIRS,
+    *statistics.FOUND,
     *statistics.NUMBERS,
     *statistics.CONTRIBUTIONS,
     *statistics.LEFT_OUT,

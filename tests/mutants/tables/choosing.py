@@ -96,8 +96,8 @@ CHOSEN = (
         12,
         "pipelines/describe/columns.py",
         "the unit of privacy is left out of the job",
-        '**({} if unit is None else {"unit": unit})',
-        "**{}",
+        'optional = {"unit": unit, "types"',
+        'optional = {"unit": None, "types"',
         _COLUMNS,
     ),
     Mutant(

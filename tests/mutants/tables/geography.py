@@ -94,8 +94,8 @@ EARTH = (
         12,
         "transforms/unit_records.py",
         "the mean place of a unit lies inside of the Earth",
-        "return np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))",
-        "return kept",
+        "kept = np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))",
+        "pass",
         _UNITS,
     ),
 )

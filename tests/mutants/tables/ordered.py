@@ -559,8 +559,8 @@ ARRIVAL = (
         11,
         "transforms/unit_rows.py",
         "the order of records depends on the unit that arrives first",
-        "sorted_words(hashes)",
-        "sorted_words(hashes ^ rows[0, 0])",
+        "_factor(salt, _NUMBER))",
+        "(_factor(salt, _NUMBER) | (ids[0] << np.uint64(1))))",
         ordered("histogram", "arrive"),
     ),
     Mutant(

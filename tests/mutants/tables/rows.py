@@ -4,6 +4,9 @@ from tests.mutants.mutant import Mutant, Selection
 
 _PREPARED = Selection(("tests/transforms/test_preparation.py",))
 _LANGUAGE = Selection(("tests/transforms/test_evaluate_expression.py",), "beyond_float64 or every_type")
+_APART = Selection(
+    ("tests/transforms/test_run_function.py",), "own or left_for or imported_reaches or never_in_the_memory"
+)
 _JOBS = Selection(("tests/pipelines/test_rows.py",), "wrong")
 _COUNTS = Selection(
     ("tests/pipelines/test_count.py",), "wrong or clamped or identity or one_empty or record_more"
@@ -189,5 +192,29 @@ READY = (
         "if job.count != count:",
         "if count is not None and job.count != count:",
         _LEDGER,
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "blocks share what a function keeps in the process that forks",
+        "        child = os.fork()\n",
+        "        function(pa.table({'x': [0.5]}))\n        child = os.fork()\n",
+        _APART,
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "blocks share memory that the module of a function shares",
+        "        _copy_shared(shared)\n",
+        "        pass\n",
+        _APART,
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "a block finds the files of the block before",
+        "            _renew(folder)  # before the next request",
+        "            pass  # before the next request",
+        _APART,
     ),
 )

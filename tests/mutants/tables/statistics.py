@@ -155,6 +155,60 @@ PAIRS = (
     ),
 )
 
+_REACHED = "            enough = noisy >= self.threshold\n"
+
+FOUND = (
+    Mutant(
+        12,
+        _METHODS,
+        "delta pays for private keys as if a unit were in one group",
+        "            of_delta,\n            groups,",
+        "            of_delta,\n            1,",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "groups that are found come in the order of their exact numbers",
+        _REACHED,
+        f"{_REACHED}            order = np.argsort(-counts[here][enough], kind='stable')\n"
+        "            return labels[here][enough][order], noisy[enough][order]\n",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "a key that one unit alone has is found whatever its noise is",
+        _REACHED,
+        "            enough = (noisy >= self.threshold) | (counts[here] == 1)\n",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "a key that one unit alone has is found whatever the noise of its sums is",
+        "enough = noisy.sum(axis=1) >= self.threshold",
+        "enough = (noisy.sum(axis=1) >= self.threshold) | (counts[here].sum(axis=1) <= self.extent)",
+        spent("statistics"),
+    ),
+    Mutant(
+        1,
+        _KEYS,
+        "a key that one unit alone has is found whatever its coin is",
+        "return labels[uniform < odds]",
+        "return labels[(uniform < odds) | (counts == 1)]",
+        spent("statistics"),
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "groups of a block are in the order in which rows bring them",
+        'by_label = np.argsort(labels, kind="stable")',
+        "by_label = np.arange(len(labels))",
+        spent("statistics"),
+    ),
+)
+
 _ROOM = "return np.asarray(self.extent * (self.rows * units - rows))"
 _ABOUT = "return np.asarray(2 * rows - (self.rows + 1) * units)"
 
@@ -302,9 +356,33 @@ CONTRIBUTIONS = (
         12,
         _ROWS,
         "two units of one identity are one",
-        "changes |= rows[1:, 1] != rows[:-1, 1]",
+        "of_unit, numbers = inverse, len(keys)",
         "pass",
         Selection(("tests/transforms/test_bound_units.py",), "equal_hashes"),
+    ),
+    Mutant(
+        12,
+        _ROWS,
+        "two units that share a place of the table are one",
+        "number[others[order]] = len(table) - 1 + changes",
+        "pass",
+        _TOGETHER,
+    ),
+    Mutant(
+        12,
+        "transforms/keyed_blocks.py",
+        "a text of two blocks has the key of its last block",
+        "words = state ^ words",
+        "pass",
+        Selection(("tests/transforms/test_keyed_blocks.py",)),
+    ),
+    Mutant(
+        12,
+        "transforms/unit_keys.py",
+        "what follows a text in memory is a part of it",
+        'out[:, -1] &= np.take(_HELD[1], left, mode="clip")',
+        "pass",
+        Selection(("tests/transforms/test_unit_keys.py",), "one_by_one"),
     ),
     Mutant(
         11,

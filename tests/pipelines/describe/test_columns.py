@@ -15,6 +15,8 @@ from pipelines.errors import JobError
 from pipelines.job.job import check_raw
 from pipelines.job.text import parse_job
 from pipelines.looks import look_at_plan
+from pipelines.run.run import prepare_run
+from tests.transforms.formats import WRITERS
 
 ROWS = 20_000
 FIRST = datetime.date(2020, 1, 1)
@@ -101,6 +103,34 @@ def test_all_columns_share_the_budget():
     assert job.privacy.neighbors == "add_or_remove_one"
 
 
+TYPES = {
+    "age": "integer",
+    "spent": "number",
+    "city": "text",
+    "works": "boolean",
+    "day": "date",
+    "time": "timestamp",
+}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_file_without_types_is_described_by_types_that_are_given(ending):
+    """The questions are those about Parquet, and a run reads the columns by these types."""
+    rows = table(4).select(list(TYPES)).set_column(2, "city", pa.array(["Oslo", "Rome", "Lima", None]))
+    pq.write_table(rows, "rows.parquet")
+    WRITERS[ending](rows, Path(f"rows{ending}"))
+    known = describe("rows.parquet", 1.0, 1e-9)
+    given = describe(f"rows{ending}", 1.0, 1e-9, types=TYPES)
+    assert given.job["questions"] == known.job["questions"]
+    assert [each.question for each in given.columns] == [each.question for each in known.columns]
+    assert given.job["input"] == {**known.job["input"], "path": f"rows{ending}", "types": TYPES}
+    sources = prepare_run(check_raw(dict(given.job))).sources
+    kinds = {file.types for source in sources.values() for file in source.files}
+    assert {name for each in kinds for name, _ in each} == set(TYPES)
+    unit = describe(f"rows{ending}", 1.0, 1e-9, "home", types={"age": "integer"})
+    assert [each.name for each in unit.columns] == ["age"]
+
+
 def test_columns_are_chosen_by_name_and_texts_need_delta():
     pq.write_table(table(4), "rows.parquet")
     described = describe("rows.parquet", 1.0, 0.0, None, ["home", "age", "age"])
@@ -124,6 +154,9 @@ def test_bad_input_is_one_sentence(bench, refused):
     assert "at most 50" in wrong(bench, refused, "wide.parquet")
     assert "a is null" in wrong(bench, refused, "taken.parquet")
     assert "is CSV, which has no types" in wrong(bench, refused, "rows.csv")
+    assert "(did you mean integer?)" in wrong(bench, refused, "rows.csv", "--types", "a=integr")
+    assert "--types is 'a'" in wrong(bench, refused, "rows.csv", "--types", "a")
+    assert "b is missing from rows.csv" in wrong(bench, refused, "rows.csv", "--types", "b=text")
     assert "questions" in wrong(bench, refused, "rows.parquet", "--set", "questions.x.share=2")
     assert "privacy.epsilon" in wrong(bench, refused, "rows.parquet", "--epsilon", "-1")
     assert "nothing.parquet" in wrong(bench, refused, "nothing.parquet")

@@ -5,6 +5,9 @@ import os
 
 import pytest
 
+from pipelines.errors import JobError
+from pipelines.job.text import override_key
+
 LEVELS = 3000
 
 TEXTS = {
@@ -117,3 +120,10 @@ def test_a_release_without_its_parts_is_refused_in_a_sentence(bench, refused):
     for more in ({}, {"task": "one_cluster"}, {"task": [], "result": 7}, {"task": "histogram", "result": {}}):
         path.write_text(json.dumps({"schema": 1, "outcome": "released", **more}))
         assert "was changed after its run" in refused(bench.shoal("report", str(path)))
+
+
+@pytest.mark.parametrize("override", ["run_id", "run_id=", "run_id= "])
+def test_an_override_needs_a_value(override: str) -> None:
+    """A variable that is not set would otherwise run a scheduled job under its default id."""
+    with pytest.raises(JobError, match="is not an override: give key=value"):
+        override_key({}, override)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.job.job import check_job
-from pipelines.run.cost import ROWS, Cost, made_up, predict, trial
+from pipelines.run.cost import ROWS, Cost, _memory, made_up, predict, trial
 from pipelines.run.usage import run_command
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench, Refused
@@ -147,3 +147,20 @@ def test_usage_counts_children() -> None:
     used = run_command(["sh", "-c", f"python3 -c '{child}'; true"])
     assert used.code == 0 and used.processor >= 0.2 and used.memory > 50 << 20 and used.seconds >= 0.2
     assert run_command(["sh", "-c", "echo wrong >&2; exit 3"]).error == "wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "peaks", "memory"),
+    [
+        (1, (300e6, 306e6), 306e6),  # it does not grow
+        (10, (1e9, 4e9), 250e6),
+        (1_000_000, (1e9, 4e9), 1e9 / 2),  # in proportion, above the line
+        (1_000_000, (2e9, 4e9), 3e9 / 2),  # on the line, above the proportion
+        (4_000_000, (1e9, 4e9), 2.5e9),
+        (10_000_000, (1e9, 4e9), 7e9),
+    ],
+)
+def test_memory_is_predicted_for_fewer_rows_than_were_tried(
+    rows: int, peaks: tuple[float, float], memory: float
+) -> None:
+    assert _memory(rows, (2_000_000, 6_000_000), peaks) == pytest.approx(memory)

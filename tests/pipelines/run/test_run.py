@@ -141,7 +141,7 @@ def test_plan_release_and_report_name_each_draw(bench):
     for draw in drawn:
         label = draw["mechanism"]
         assert label.startswith(f"{draw['kind']}: ")
-        assert f"<td>{label}</td>" in report
+        assert f">{label}</td>" in report
         assert label in shown
 
 

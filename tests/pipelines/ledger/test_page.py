@@ -1,0 +1,41 @@
+"""A ledger over time, as a page with a picture."""
+
+from datetime import UTC, datetime, timedelta
+
+from pipelines.ledger.page import ledger_page, over_time
+from pipelines.ledger.table import describe_ledger
+from tests.pipelines.ledger.test_table import ledger
+
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def described(charges: int) -> dict:
+    made = ledger(charges)
+    weekly = [
+        entry.model_copy(update={"at": FIRST + timedelta(weeks=week)})
+        for week, entry in enumerate(made.charges)
+    ]
+    return describe_ledger(made.model_copy(update={"epsilon": 5.0, "charges": tuple(weekly)}))
+
+
+def test_the_picture_adds_up_the_charges():
+    line, limit = over_time(described(8)).plots[0]["layer"]
+    points = line["data"]["values"]
+    assert [point["y"] for point in points] == [0.25 * i for i in range(9)] + [2.0]
+    at = [point["x"] / 1000 for point in points[1:-1]]
+    assert at == [(FIRST + timedelta(weeks=week)).timestamp() for week in range(8)]
+    assert points[0]["x"] < points[1]["x"] and points[-2]["x"] < points[-1]["x"]
+    assert limit["data"]["values"] == [{"y": 5.0}]
+
+
+def test_a_ledger_without_charges_has_a_page():
+    page = ledger_page(described(0)).decode()
+    assert "Epsilon 5 of 5 is left" in page and "0 runs charged" in page and page.count("<svg ") == 1
+
+
+def test_the_page_escapes_names():
+    told = described(2)
+    told["charges"][1]["run_id"] = "<script>"
+    page = ledger_page(told).decode()
+    assert "Epsilon 4.5 of 5 is left" in page and "2 runs charged" in page
+    assert "&lt;script&gt;" in page and "<script>" not in page
