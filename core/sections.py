@@ -123,6 +123,11 @@ class InSections:
     def sections(self) -> int:
         """Most sections; public."""
 
+    @property
+    def sampled(self) -> int:
+        """Records in the sample by which the axis is cut."""
+        return _PER_SECTION * self.sections
+
     @abstractmethod
     def count(self, block: Block) -> tuple[Counts, int]:
         """Count the records of a block; return the counts, and how many keys each point has.
@@ -157,7 +162,7 @@ class InSections:
         points = block.points[:, 0]
         if self.looking == self.looks:
             hashes = scramble(block.ids, self.salt, _CUTTING)
-            return Sample.by_hash(_PER_SECTION * self.sections, points, block.ids, hashes)
+            return Sample.by_hash(self.sampled, points, block.ids, hashes)
         if self.looking:
             sections = np.searchsorted(self.cuts, points, side="right")
             return Tally(np.bincount(sections, minlength=self.sections))

@@ -35,6 +35,7 @@ SHAPES = ("uniform", "one_value", "at_the_floor", "two_clumps")
 
 _LEVELS = "levels may rise and fall at once, in data that is not tried"
 _ENDS = "aims beyond all of so few records: every score changes the same way"
+_OFFERED = "sections draw points themselves; `tests/core/threshold/test_sections.py` has all scores and chances"
 _NOT_FOUND = "so few records hold no cluster, so that the round ends before this draw"
 
 LESS: dict[str, tuple[float, str]] = {
@@ -52,6 +53,8 @@ LESS: dict[str, tuple[float, str]] = {
     "CoverRound: count of average_#": (0.0, _NOT_FOUND),
     "CoverRound: sum of average_#, per step of the ball's radius": (0.0, _NOT_FOUND),
     "CountRows: count": (0.0, _NOT_FOUND),
+    "LearnInSections: threshold": (0.0, _OFFERED),
+    "ChooseRank: rank": (0.0, _OFFERED),
     "FindInSample: count of average_#, average_#": (0.0, _NOT_FOUND),
     "FocusedColumns: value, scored by normalized rank, column #": (0.45, _ENDS),
     "TotalsByGroup: value, scored by normalized rank; minimum of column #": (0.45, _ENDS),

@@ -33,7 +33,7 @@ from tests.pipelines.every_plan import Setting, blocks, with_groups
 from tests.pipelines.probing import Look, Probe, born, changes_of, groups_alone, loss
 from tests.pipelines.test_every_plan import aggregate, covered, named, released
 
-_RECORDS = {"one_cluster": 900, "k_cover": 450, "k_means": 300, "k_median": 300}
+_RECORDS = {"one_cluster": 900, "k_cover": 450, "k_means": 300, "k_median": 300, "threshold": 400}
 _WALKS = ("heavy_paths", "tree_log")
 
 

@@ -23,6 +23,7 @@ from core.interior_point.rounds import FindInSample
 from core.k_cover.repeated import BallSearch
 from core.one_cluster.practical.locate import PoissonSample
 from core.rounds import Block
+from core.sections import InSections
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from tests.pipelines.every_plan import SALT, Setting, settings
@@ -41,7 +42,7 @@ TARGET = 10**7
 RATE = 0.3
 """Rate at which a sampler is tried that keeps everything as planned: rounds must be independent at any."""
 
-Sampler = PoissonSample | FindInSample
+Sampler = PoissonSample | FindInSample | InSections
 Picked = NDArray[np.bool_]
 
 
@@ -54,7 +55,7 @@ def samplers(value: Any, place: str = "") -> Iterator[tuple[str, Sampler]]:
         for number, one in enumerate(value):
             yield from samplers(one, f"{place}[{number}]")
     elif is_dataclass(value) and not isinstance(value, type):
-        if isinstance(value, PoissonSample | FindInSample):
+        if isinstance(value, Sampler):
             yield place, value
         else:
             assert not hasattr(value, "salt"), (
@@ -65,6 +66,8 @@ def samplers(value: Any, place: str = "") -> Iterator[tuple[str, Sampler]]:
 
 
 def rate(sampler: Sampler) -> float:
+    if isinstance(sampler, InSections):
+        return sampler.sampled / N
     return sampler.rate if isinstance(sampler, PoissonSample) else sampler.records / N
 
 
@@ -72,14 +75,17 @@ def at_work(sampler: Sampler) -> Sampler:
     """Return the sampler with a rate that leaves something out."""
     if isinstance(sampler, FindInSample):
         return replace(sampler, records=int(RATE * N))
+    if isinstance(sampler, InSections):
+        return sampler
     return sampler if 0.01 < sampler.rate < 1 else replace(sampler, rate=RATE)
 
 
 def picked(sampler: Sampler, points: NDArray[np.int64] | None = None, ids: Any = IDS) -> Picked:
     """Return which of the records are sampled; their points are their numbers, unless given."""
-    if isinstance(sampler, FindInSample):
+    if isinstance(sampler, FindInSample | InSections):
         points = np.zeros(len(ids), dtype=np.int64) if points is None else points
-        return np.isin(ids, sampler.summarize(Block(points[:, None], ids), None).ids)
+        first = sampler.coarse(None) if isinstance(sampler, InSections) else sampler
+        return np.isin(ids, first.summarize(Block(points[:, None], ids), None).ids)
     kept = np.zeros(len(ids), dtype=np.bool_)
     kept[sampler.of(Block(np.arange(len(ids))[:, None], ids))[:, 0]] = True
     return kept
@@ -123,7 +129,7 @@ def of(name: str) -> list[Sampler]:
 
 
 def test_every_salt_in_a_plan_is_found() -> None:
-    """The salt is in the pickled rounds just where a sampler was found; four tasks sample records.
+    """The salt is in the pickled rounds just where a sampler was found; five tasks sample records.
 
     Each of several questions has a salt with another last byte.
     """
@@ -134,7 +140,7 @@ def test_every_salt_in_a_plan_is_found() -> None:
         assert all(sampler.salt.startswith(begins) for _, sampler in held)
         assert begins.decode() not in repr(setting.plan)
     tasks = {setting.job.task for setting in sampled().values()}
-    assert tasks == {"one_cluster", "k_cover", "interior_point", "sample_and_aggregate"}
+    assert tasks == {"one_cluster", "k_cover", "interior_point", "sample_and_aggregate", "threshold"}
     assert sum(sampler.rate < 1 for sampler in of("large k_cover")) == 6
 
 
