@@ -1,13 +1,13 @@
-"""A job about each of three groups and a job of several questions, some about dates or places, on one engine.
+"""Every task on one engine: alone, by group, and beside questions about dates or places.
 
-Both are run by the same pipeline, to save an engine's time, and are compared with memory, aggregate for
-aggregate.
+All are run by the same pipeline, to save an engine's time, and are compared with memory, aggregate for
+aggregate. What is asked of a group is compared with what is asked of a folder that has its rows alone.
 """
 
 import os
 import pickle
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from core.rounds import Block, Strand, run_in_memory
 from pipelines.job.job import check_job, check_several
 from pipelines.run.joint_run import prepare_questions, read_records
 from pipelines.run.run import open_pipeline, prepare_run, read_groups
-from tests.engines.golden import Middle, Recorded, Trace
+from tests.engines.golden import GRID, OTHERS, TASKS, Fixed, Recorded, Trace, recorded
+from tests.pipelines.jobs import FITTED, GROUPED, changes
 from tests.transforms.tables import write
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
@@ -29,7 +30,7 @@ from transforms.records import RecordsOfQuestions
 from transforms.run_rounds import RunStrands
 
 KEYS = ("a", "b", "nowhere")
-NOISE = Middle(0, factor=0.0)
+NOISE = Fixed(0, factor=0.0)
 _START = np.datetime64("2013-01-01", "s")
 _DAYS = {"lower": ["2013-01-01T00:00:00"], "upper": ["2013-12-31T00:00:00"], "step": "1 hour"}
 _UNIT = {"lower": [0], "upper": [1], "step": 2.0**-12}
@@ -56,6 +57,19 @@ _QUESTIONS: dict[str, dict[str, Any]] = {
     "place": {"task": "one_cluster", "columns": ["lat", "lon"], "domain": _EARTH, "params": {"target": 900}},
     "places": {"task": "k_means", "columns": ["lat", "lon"], "domain": _FIJI, "params": {"k": 3}},
 }
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The same records for every strand."""
+
+    reader: Reader
+
+    def blocks_of(self, element: Any, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """See `transforms.records.RecordsOfQuestions`."""
+        for block in self.reader.blocks(element):
+            for strand in due:
+                yield strand, block
 
 
 @dataclass(frozen=True)
@@ -87,7 +101,7 @@ class Side:
 
 @dataclass(frozen=True)
 class StrandsJob:
-    """Sides by name: `groups` and `questions`."""
+    """Sides by name: `tasks`, `grouped`, `groups` and `questions`."""
 
     sides: Mapping[str, Side]
 
@@ -108,7 +122,14 @@ class StrandsJob:
                 table = {name: pa.array(values[mine]) for name, values in columns.items()}
                 table["city"] = pa.array(city[mine], pa.string())
                 write(folder / (of or "all") / f"part-{number}.parquet", -(-n // 8), **table)
-        return cls({"groups": _groups(folder), "questions": _questions(folder)})
+        return cls(
+            {
+                "tasks": _tasks(folder),
+                "grouped": _grouped(folder),
+                "groups": _groups(folder),
+                "questions": _questions(folder),
+            }
+        )
 
     def run_in_memory(self) -> dict[str, list[Trace]]:
         """Return what every engine must give."""
@@ -121,6 +142,40 @@ class StrandsJob:
                 elements = pipeline | f"Read {name}" >> ReadBlocks(side.source)
                 last = elements | f"Run {name}" >> RunStrands(side.strands, NOISE, side.records, 3)
                 _ = last | f"Keep {name}" >> beam.Map(_keep, name, output)
+
+
+def _tasks(folder: Path) -> Side:
+    """Every kind of rounds in `tests.engines.golden`."""
+    source = open_source(str(folder / "all"), ["x", "y"])
+    reader = Reader.of(source, GRID)
+    strands = tuple(Strand(*recorded(task)) for task in TASKS | OTHERS)
+    return Side(source, strands, Shared(reader), ((source, reader),) * len(strands))
+
+
+def _grouped(folder: Path) -> Side:
+    """Every task that can be asked about each group, as questions of one job."""
+    questions: dict[str, dict[str, Any]] = {}
+    for task in GROUPED:
+        given = changes(task)
+        one = "input.columns" in given
+        questions[task] = {
+            "task": task,
+            "columns": ["x"] if one else ["x", "y"],
+            "domain": _UNIT if one else _PLANE,
+            "params": FITTED.get(task, given.get("params")),
+            "group_by": _CITIES,
+        }
+    job = check_several(_common(folder) | {"questions": questions, "input": {"path": str(folder / "all")}})
+    prepared = prepare_questions(job, "FnApiRunner", [], None)  # type: ignore[arg-type]
+    source = next(iter(prepared.sources.values()))
+    _, records = read_records(prepared, beam.Pipeline() | ReadBlocks(source))
+    strands = tuple(_recorded(strand.rounds, strand.start) for strand in prepared.strands)
+    alone = []
+    for its in job.jobs.values():
+        for key in KEYS:
+            only = open_source(str(folder / key), its.input.columns)
+            alone.append((only, Reader.of(only, its.grid, its.checks > 0)))
+    return Side(source, strands, records, tuple(alone))
 
 
 def _groups(folder: Path) -> Side:

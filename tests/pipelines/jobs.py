@@ -3,6 +3,9 @@
 import copy
 from typing import Any
 
+from pipelines.job.groups import GroupsJob
+from pipelines.tasks import TASKS
+
 LINE = {"input.columns": ["x"], "domain.lower": [0], "domain.upper": [1]}
 REPLACED = {"privacy.neighbors": "replace_one"}
 
@@ -39,6 +42,16 @@ JOBS: dict[str, dict[str, Any]] = {
     },
     "k_cover": {"params": {"k": 2, "target": 1200}},
 }
+
+GROUPED = [name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob)]
+"""The tasks that can be asked about each group by a run of its own."""
+
+FITTED: dict[str, dict[str, Any]] = {
+    "one_cluster": {"target": 300},
+    "k_cover": {"k": 2, "target": 600},
+    "minimum": {"largest": False},
+}
+"""Parameters that fit a group of the rows."""
 
 
 def changes(task: str) -> dict[str, Any]:

@@ -35,7 +35,9 @@ SHAPES = ("uniform", "one_value", "at_the_floor", "two_clumps")
 
 _LEVELS = "levels may rise and fall at once, in data that is not tried"
 _ENDS = "aims beyond all of so few records: every score changes the same way"
-_OFFERED = "sections draw points themselves; `tests/core/threshold/test_sections.py` has all scores and chances"
+_OFFERED = (
+    "sections draw points themselves; `tests/core/threshold/test_sections.py` has all scores and chances"
+)
 _NOT_FOUND = "so few records hold no cluster, so that the round ends before this draw"
 
 LESS: dict[str, tuple[float, str]] = {

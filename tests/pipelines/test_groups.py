@@ -23,17 +23,16 @@ from core.sampling import siphash
 from pipelines.errors import JobError
 from pipelines.grouped_plan import check_groups_spend, make_grouped_plan
 from pipelines.grouped_release import draft_grouped_release, write_grouped_release
-from pipelines.job.groups import MOST_GROUPS, GroupsJob
+from pipelines.job.groups import MOST_GROUPS
 from pipelines.job.job import check_job, load_job
 from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
 from pipelines.plan import make_plan
 from pipelines.run.run import Prepared, prepare_run, read_groups, run_job
 from pipelines.storage.locate import open_folder
-from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
-from tests.engines.golden import Middle, Recorded, Trace
+from tests.engines.golden import Fixed, Recorded, Trace
 from tests.pipelines.conftest import Bench
-from tests.pipelines.jobs import changes
+from tests.pipelines.jobs import FITTED, GROUPED, changes
 from transforms import split_groups
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.contributions import Contributing
@@ -42,18 +41,12 @@ from transforms.open_source import open_source
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.run_rounds import RunStrands
 
-GROUPED = [name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob)]
 KEYS = ["a", "b", "nowhere"]
-_FITTED: dict[str, dict[str, Any]] = {
-    "one_cluster": {"target": 300},
-    "k_cover": {"k": 2, "target": 600},
-    "minimum": {"largest": False},
-}
 BY_CITY = {"group_by": {"columns": ["city"], "keys": KEYS}}
 UNITS = {"input.unit": "who", "input.checks": 0.0, "contributions": {"groups": 2}}
 
 
-NOISELESS = Middle(0, factor=0.0)
+NOISELESS = Fixed(0, factor=0.0)
 ONE_THREAD = {"direct_num_workers": 1, "direct_running_mode": "in_memory"}
 TWO_PROCESSES = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
 
@@ -77,8 +70,8 @@ def job_of(bench: Bench, task: str, *more: dict[str, Any]) -> Any:
     given = changes(task) | {"input.checks": 0.1} | BY_CITY
     for each in more:
         given |= each
-    if task in _FITTED:
-        given["params"] = _FITTED[task]
+    if task in FITTED:
+        given["params"] = FITTED[task]
     return check_job(bench.changed(given))
 
 

@@ -17,7 +17,7 @@ from pipelines.console.quiet import quiet
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.run import joint_run, run
 from pipelines.tasks import TASKS
-from tests.engines.golden import Middle
+from tests.engines.golden import Fixed
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
 from tests.pipelines.test_element_counts import counts_of
@@ -42,7 +42,7 @@ FOUND: list[Any] = []
 def noiseless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add no noise, draw the same salts, and give rows of batches the identities that they have in a file."""
     for module in (run, joint_run):
-        monkeypatch.setattr(module, "SecureNoise", lambda: Middle(0, factor=0.0))
+        monkeypatch.setattr(module, "SecureNoise", lambda: Fixed(0, factor=0.0))
         monkeypatch.setattr(module, "secret_salt", lambda: b"0123456789abcdef")
     monkeypatch.setattr(hold_batches, "SHARDS", 1)
 
