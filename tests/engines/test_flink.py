@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from core.one_cluster.found import Found
-from tests.engines import strands_job
-from tests.engines.cluster_job import GRID, ClusterJob, Runnable, Submission, assert_equal
+from tests.engines.cluster_job import GRID, ClusterJob, Submission, assert_equal
 from tests.engines.flink import FLINK_OPTIONS, FlinkCluster, JobServer
 from tests.engines.golden import Trace
 from tests.engines.services import WorkerPool, wait_until
@@ -35,9 +34,9 @@ def submit(job_server: JobServer, cluster_job: ClusterJob, tmp_path: Path) -> It
     """Start the job; the arguments say where its Python workers come from."""
     with ExitStack() as stack:
 
-        def start(*environment: str, job: Runnable = cluster_job) -> Submission:
+        def start(*environment: str) -> Submission:
             options = ["--runner=PortableRunner", f"--job_endpoint={job_server.endpoint}", *FLINK_OPTIONS]
-            submission = Submission(job, tmp_path / "out", [*options, *environment])
+            submission = Submission(cluster_job, tmp_path / "out", [*options, *environment])
             stack.callback(submission.stop)
             return submission
 
@@ -63,20 +62,6 @@ def test_process_on_two_task_managers(
     [got] = submit(*process_workers).wait()
     assert_equal(got, expected)
     assert len(flink.task_managers_of_last_job()) == 2
-
-
-def test_groups_dates_and_questions(
-    flink: FlinkCluster, submit: Submit, process_workers: list[str], tmp_path: Path
-) -> None:
-    """One job of all of them, since an engine takes seconds for each."""
-    job = strands_job.StrandsJob.make(tmp_path / "rows", 40_000)
-    expected = job.run_in_memory()
-    first, second, empty = expected["groups"]
-    assert len(first.aggregates) > 3 and repr(first.aggregates) != repr(second.aggregates)
-    assert isinstance(first.state.state, Found) and not isinstance(empty.state.state, Found)
-    assert expected["questions"][0].state.state.labels.tolist() == [b'["a"]', b'["b"]', b'["c"]']
-    flink.resize(2)
-    strands_job.assert_equal(submit(*process_workers, job=job).wait(), expected)
 
 
 def test_a_task_manager_is_killed(

@@ -86,12 +86,6 @@ def test_other_tasks(data: Path, tmp_path: Path, task: str) -> None:
     assert_equal(empty, in_memory(data / "empty", task))
 
 
-@pytest.mark.parametrize("task", ["every_kind", "one_cluster"])
-def test_processes(data: Path, tmp_path: Path, task: str) -> None:
-    got = in_beam(source_of(data / "3"), task, tmp_path / "state", **PROCESSES)
-    assert_equal(got, in_memory(data / "1", task))
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_shuffled_files(data: Path, tmp_path: Path, task: str) -> None:
     source = source_of(data / "64")

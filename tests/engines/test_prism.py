@@ -16,12 +16,6 @@ def small_job(tmp_path_factory: pytest.TempPathFactory) -> ClusterJob:
     return ClusterJob.make(tmp_path_factory.mktemp("rows"), rows=200_000)
 
 
-def test_as_a_job_server(prism: Prism, small_job: ClusterJob, tmp_path: Path) -> None:
-    options = ["--runner=PortableRunner", f"--job_endpoint={prism.endpoint}", "--environment_type=LOOPBACK"]
-    [got] = Submission(small_job, tmp_path / "out", options).wait()
-    assert_equal(got, small_job.run_in_memory())
-
-
 def test_started_by_beam(prism: Prism, small_job: ClusterJob, tmp_path: Path) -> None:
     options = ["--runner=PrismRunner", f"--prism_location={have('prism')}"]
     [got] = Submission(small_job, tmp_path / "out", options).wait()

@@ -94,16 +94,12 @@ def alone(prepared: Prepared, label: str) -> list[Block]:
     return blocks
 
 
-ALONE = (
-    *((task, whose, "one_thread") for task in GROUPED for whose in ("rows", "replaced", "units")),
-    *((task, "rows", "two_processes") for task in ("histogram", "quantiles", "one_cluster")),
-)
-
-
-@pytest.mark.parametrize(("task", "whose", "mode"), ALONE)
+@pytest.mark.parametrize("whose", ["rows", "replaced", "units"])
+@pytest.mark.parametrize("task", GROUPED)
 def test_each_group_has_the_aggregates_of_its_rows_alone(
-    cities: Bench, tmp_path: Path, task: str, whose: str, mode: str
+    cities: Bench, tmp_path: Path, task: str, whose: str
 ) -> None:
+    """In one process; `tests.engines.test_every_task` has several."""
     one_group = UNITS | {"contributions": {"groups": 1}}  # so that units in both cities lose rows
     more = {"rows": {}, "replaced": {"privacy.neighbors": "replace_one"}, "units": one_group}[whose]
     prepared = prepare_run(job_of(cities, task, more, {"privacy.epsilon": 4.0}))
@@ -115,7 +111,7 @@ def test_each_group_has_the_aggregates_of_its_rows_alone(
         with (output / str(last[0])).open("xb") as file:
             pickle.dump(last[1], file)
 
-    options = PipelineOptions([], **(ONE_THREAD if mode == "one_thread" else TWO_PROCESSES))
+    options = PipelineOptions([], **ONE_THREAD)
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
         elements, records = read_groups(prepared, pipeline | ReadBlocks(prepared.source))
         elements | RunStrands([Strand(rounds, start)] * len(KEYS), NOISELESS, records, 5) | beam.Map(keep)
