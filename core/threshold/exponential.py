@@ -11,7 +11,7 @@ from core.draws import Charged, Draw
 from core.focus import CELLS
 from core.gaps import Runs
 from core.mechanisms.exponential import Exponential, missed_scores
-from core.mechanisms.offers import Offer, Offers
+from core.mechanisms.offers import NEVER, Offer, Offers
 from core.noise import Noise
 from core.rounds import Block
 from core.sections import MOST_SECTIONS, InSections, Sectioned
@@ -111,7 +111,7 @@ class LearnInSections(InSections):
     @property
     def most_counts(self) -> int:
         """Most counts that the private stage holds: what all sections offer."""
-        return self.sections * (self.far + 1)
+        return min(self.sections * (self.far + 1), self.size + 1)
 
     def count(self, block: Block) -> tuple[Counts, int]:
         """See `InSections.count`."""
@@ -159,7 +159,7 @@ class ExponentialMethod(LearnerMethod):
         learner, setting = self.learner(share), self.setting
         if self.size <= CELLS:
             return (LearnThreshold(self.label, learner),)
-        far = learner.errors(1e-10 * setting.params.failure) + 1
+        far = min(learner.errors(1e-10 * setting.params.failure) + 1, NEVER)
         return (LearnInSections(self.label, learner, far, salt=setting.salt),)
 
     def accuracy(self, share: float) -> Accuracy:

@@ -201,6 +201,22 @@ def test_a_smaller_budget_has_fewer_sections() -> None:
     assert sections[0] == MOST_SECTIONS > sections[1] > sections[2] == 16
 
 
+@pytest.mark.parametrize("epsilon", [1e-16, 5.83e-18, 1e-18, 1e-300])
+def test_errors_end_below_the_largest_integer_whatever_epsilon_is(epsilon: float) -> None:
+    """A record more changes no score by more than 1, also where the noise hides all records there are."""
+    size = 1 << 40
+    grid, params = Grid((0.0, 0.0), (size - 1.0, 1.0), 1.0), Threshold(method="exponential")
+    plan = THRESHOLD.plan(grid, params, Budget(epsilon, 0.0), Neighbors("add_or_remove_one"), bytes(16))
+    (step,) = plan.rounds
+    assert isinstance(step, LearnInSections) and step.most_counts <= size + 1
+    seen = []
+    for n in (1023, 1024):
+        noise = Every(0, 0)
+        run_in_memory([step], [block([(size - 1, 1)] * n)], None, noise)
+        seen.append(np.ptp(noise.asked[0]))
+    assert seen == [1023, 1024]
+
+
 def test_without_records_there_is_an_answer(narrow: None) -> None:
     step = planned(10, 1.0, Neighbors("add_or_remove_one"))
     drawn = {run_in_memory([step], [block([])], None, SeededNoise(seed)).step for seed in range(300)}

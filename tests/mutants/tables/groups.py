@@ -11,9 +11,7 @@ _PROMISED = Selection(
 )
 _CHARGED = Selection(("tests/pipelines/test_groups.py",), "plan_of_its_rows or plan_says or ledger")
 _READ = Selection(("tests/transforms/test_split_groups.py",))
-_GOLDEN = Selection(
-    ("tests/pipelines/test_groups.py",), "aggregates_of_its and (median or histogram)"
-)
+_GOLDEN = Selection(("tests/pipelines/test_groups.py",), "aggregates_of_its and (median or histogram)")
 _SHOWN = Selection(("tests/pipelines/test_groups.py",), "first_release_stays")
 
 COSTS = (
