@@ -175,6 +175,7 @@ SLOW = (
     "shoal/test_shown.py::test_groups_of_a_question_have_an_answer_each*",
     "test_examples.py::test_an_example_runs*",
     "test_examples.py::test_the_notebook_runs*",
+    "test_examples.py::test_the_quick_start_can_be_followed*",
     "test_examples.py::test_the_tutorial_can_be_followed*",
     "transforms/test_bound_units.py::test_a_unit_more_or_less_is_one_record_more_or_less*",
     "transforms/test_bound_units.py::test_beam_gives_what_memory_gives*",

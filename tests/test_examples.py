@@ -8,6 +8,8 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -126,3 +128,44 @@ def test_the_tutorial_can_be_followed(folder: Path, monkeypatch: pytest.MonkeyPa
     assert len(charged["charges"]) == 2
     released = os.listdir(folder / "releases")
     assert sorted(released) == ["checkins-2026-11-09", "checkins-2026-11-10", "spent-1"]
+
+
+def test_the_quick_start_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders made up as its page says: its job, its two commands, and what the page shows of the answers.
+
+    With 1,800 customers the promises of error are kept with wide margins: each of the four comparisons below
+    fails by chance with probability below 1e-6.
+    """
+    text = (ROOT / "docs" / "quickstart.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(4), 5_000
+    cities = np.array(["Berlin", "Hamburg", "München", "Köln", "Leipzig", "Bremen", "Linz"])
+    city, owner = rng.choice(7, n, p=[0.3, 0.2, 0.17, 0.15, 0.1, 0.07, 0.01]), rng.integers(0, 1_800, n)
+    days = np.datetime64("2026-01-01") + rng.integers(0, 90, n)
+    amounts = np.round(rng.lognormal(3.5, 0.7, n), 2)
+    lines = ["order_id,order_date,city,amount,customer_id"]
+    rows = zip(days, cities[city], amounts, owner, strict=True)
+    lines += [f"{i},{day},{name},{amount},C{who:04}" for i, (day, name, amount, who) in enumerate(rows)]
+    Path("orders.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert lines[0] in text
+    ((name, job),) = re.findall(r"^```yaml\n# (\S+)\n(.*?)^```", text, re.M | re.S)
+    Path(name).write_text(job)
+    commands = re.findall(r"^    shoal (\w+ orders.yaml)", text, re.M)
+    assert [command.split()[0] for command in commands] == ["plan", "run"]
+    for command in commands:
+        ran = CliRunner().invoke(app, shlex.split(command))
+        assert ran.exit_code == 0, (command, ran.output)
+    for part in ("by_city:", "city ", "Berlin ", "typical:", "kept      one random row of each unit"):
+        assert part in ran.output and part in text
+    (folder,) = Path("releases").iterdir()
+    assert {"report.html", "release.json", "by_city.parquet", "days.parquet"} <= set(os.listdir(folder))
+    found = {row["city"]: row for row in pq.read_table(folder / "by_city.parquet").to_pylist()}
+    berlin = city == 0
+    kept = np.minimum(np.bincount(owner[berlin]), 3).sum()  # at most 3 orders of a customer count
+    assert {"Berlin", "Hamburg", "München", "Köln", "Leipzig", "Bremen"} == set(found)
+    assert abs(found["Berlin"]["count"] - kept) < 200
+    assert abs(found["Berlin"]["mean"] - amounts[berlin].mean()) < 25
+    answers = json.loads((folder / "release.json").read_text())["answers"]
+    assert abs(answers["typical"]["result"]["value"] - np.median(amounts)) < 8
+    histogram = pq.read_table(folder / "days.parquet")
+    assert histogram.num_rows == 90
