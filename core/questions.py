@@ -41,7 +41,7 @@ each question gets a salt of its own.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -189,9 +189,9 @@ def _more(draft: JointPlan, budget: Budget) -> float:
     deltas = [each.delta for each in draft.budgets.values()]
 
     def fits(factor: float) -> bool:
-        return (
-            _joint([_scaled(each, factor) for each in draws], deltas, budget.delta).epsilon <= budget.epsilon
-        )
+        scaled = [_scaled(each, factor) for each in draws]
+        totals = _totals(scaled, deltas, budget.delta)
+        return any(total.epsilon <= budget.epsilon for total in totals)
 
     low, high = (1.0, _WORTH) if fits(1.0) else (0.5, 1.0)
     while low >= 1 and high < _MOST / draft.factor and fits(high):
@@ -207,20 +207,23 @@ def _scaled(draws: Sequence[Mechanism], factor: float) -> list[Mechanism]:
 
 
 def _joint(draws: Sequence[Sequence[Mechanism]], deltas: Sequence[float], delta: float) -> Spend:
-    """Return what the draws of several questions spend together.
+    """Return what the draws of several questions spend together: the least of `_totals`."""
+    return min(_totals(draws, deltas, delta), key=lambda total: total.epsilon)
 
-    This is the smaller of two sound totals: the composition of all draws, and the sum over the questions of
-    what each spends at its own delta (basic composition).
+
+def _totals(draws: Sequence[Sequence[Mechanism]], deltas: Sequence[float], delta: float) -> Iterator[Spend]:
+    """Yield sound totals of what the draws of several questions spend together, one after the other.
+
+    They are the composition of all draws, and the sum over the questions of what each spends at its own delta
+    (basic composition).
 
     Args:
         draws: of each question.
         deltas: of each question; they add up to at most `delta`.
         delta: of all.
     """
-    together = spend([draw for each in draws for draw in each], delta)
-    if len(draws) == 1:
-        return together
-    each = [spend(own, part) for own, part in zip(draws, deltas, strict=True)]
-    epsilon, used = math.fsum(one.epsilon for one in each), math.fsum(one.delta for one in each)
-    apart = Spend(epsilon, (Accountant.QUESTIONS,), used)
-    return min(together, apart, key=lambda total: total.epsilon)
+    yield spend([draw for each in draws for draw in each], delta)
+    if len(draws) > 1:
+        each = [spend(own, part) for own, part in zip(draws, deltas, strict=True)]
+        epsilon, used = math.fsum(one.epsilon for one in each), math.fsum(one.delta for one in each)
+        yield Spend(epsilon, (Accountant.QUESTIONS,), used)
