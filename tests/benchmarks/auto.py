@@ -8,6 +8,7 @@ beside that of `auto`. Run by `make bench-auto`.
 
 import argparse
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -195,7 +196,7 @@ def _looseness_table(measured: dict[str, list[Measured]]) -> Table:
 
 
 def main() -> None:
-    """Print the three tables."""
+    """Print the three tables of each task as it ends, and of all tasks together."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", default=",".join(MEASURES))
     parser.add_argument("--settings", type=int, help="of each task; each is run on all shapes")
@@ -215,9 +216,17 @@ def main() -> None:
             sample = replace(SAMPLES[task], **changed)
             jobs = [(case, sample.trials, not sample.promising) for case in _cases(task, sample)]
             measured[task] = list(pool.map(_measured, jobs))
+            _print({task: measured[task]})
+    if len(measured) > 1:
+        _print(measured)
+
+
+def _print(measured: dict[str, list[Measured]]) -> None:
     console = Console(width=230)
     for table in (_regret_table(measured), _coverage_table(measured), _looseness_table(measured)):
-        console.print(table)
+        if table.rows:
+            console.print(table)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
