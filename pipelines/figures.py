@@ -138,6 +138,9 @@ def find_question(planned: Sequence[Question], figure: str) -> Question:
     known = {question.named(name): question for question in planned for name in names_of(question.job.task)}
     if figure not in known:
         task = planned[0].job.task if len(planned) == 1 else "this job"
-        asked = f"{quoted(figure)} is no promise of {task}{meant(nearest(figure, known))}"
+        same = [name for name in known if name.endswith(f".{figure}")]
+        asked = (
+            f"{quoted(figure)} is no promise of {task}{meant(same[0] if same else nearest(figure, known))}"
+        )
         raise JobError(f"{asked}: its promises are {', '.join(known)}.")
     return known[figure]

@@ -56,6 +56,7 @@ SLOW = (
     "core/threshold/test_exponential.py::test_on_the_hardest_examples_the_promise_is_what_is_measured*",
     "core/threshold/test_interior_point.py::test_ranks_are_as_private_as_charged*",
     "engines/*",
+    "pipelines/compare/test_compare.py::test_rows_that_each_run_draws_anew*",
     "pipelines/choose/test_solve.py::test_a_target_and_a_number_of_blocks_are_solved_for*",
     "pipelines/choose/test_solve.py::test_the_solved_epsilon_is_nearly_the_smallest*",
     "pipelines/choose/test_solve.py::test_the_solved_epsilon_keeps_its_promise_on_made_up_rows*",

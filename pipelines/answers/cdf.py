@@ -19,7 +19,7 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Picture, Row, Strip, curve, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, span
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, span, truth
 
 _TITLE = "Ranges, both ends included"
 _MOST_RANGES = 24
@@ -30,9 +30,9 @@ def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised = promises_of(Promises, release)
     return [
-        f"Every cumulative count is within {promised.kolmogorov_records:,} of the truth, which bounds the "
-        "Kolmogorov distance.",
-        f"The count of every range is within {promised.range_error:,} of the truth.",
+        f"Every cumulative count is within {promised.kolmogorov_records:,} of {truth(release)}, which bounds "
+        "the Kolmogorov distance.",
+        f"The count of every range is within {promised.range_error:,} of {truth(release)}.",
         f"The standard error of the count of a random range is {number(promised.range_standard_error)} "
         "before inference.",
     ]

@@ -1,4 +1,4 @@
-"""Facts about the input: how much was left out, and how much was moved to a bound."""
+"""Facts about the input: what a unit has in the answer, how much was left out, and how much was moved."""
 
 from pipelines.answers.answer import Fact, Release
 from pipelines.answers.text import counted, number
@@ -23,6 +23,19 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
             ("left out", "left_out", "a null, NaN or infinity in the column"),
             ("moved", "moved", "a value outside of the bounds of the column, moved to the nearest one"),
         )
+    )
+
+
+def kept_facts(release: Release) -> tuple[Fact, ...]:
+    """Return what a unit has in the answer: its rows beyond that are in no error bar."""
+    if release["privacy"].get("unit") is None:
+        return ()
+    bounds = release.get("contributions")
+    if bounds is None:
+        by = counted(release).by.removeprefix(", by ")
+        return (Fact("kept", (by,)),) if by else ()  # a function gets all rows of a unit
+    return (
+        Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {bounds['rows']:,} rows in each",)),
     )
 
 

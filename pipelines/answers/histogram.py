@@ -23,7 +23,7 @@ from pipelines.answers.answer import (
 from pipelines.answers.axis import Axis
 from pipelines.answers.maps import Plane, heat
 from pipelines.answers.picture import Row, Strip, bars, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain, truth
 from pipelines.quantities import after
 
 _LARGEST = 12
@@ -37,7 +37,7 @@ def promises(release: Release) -> list[str]:
     promised = promises_of(Promises, release)
     sentences = []
     if promised.cell_error is not None:
-        sentences.append(f"Every released count is within {promised.cell_error:,} of the truth.")
+        sentences.append(f"Every released count is within {promised.cell_error:,} of {truth(release)}.")
     if promised.released_from is not None:
         sentences.append(
             f"Every cell with at least {promised.released_from:,} {counted(release).many} is released."
@@ -69,7 +69,9 @@ def answer(release: Release, rows: Rows) -> Answer:
     in_parts = release.get("table") is not None  # then `rows` has the largest of each part alone
     error = promises_of(Promises, release).cell_error
     within = (
-        "" if error is None else f"each within {error:,} of the truth, with probability {confidence(release)}"
+        ""
+        if error is None
+        else f"each within {error:,} of {truth(release)}, with probability {confidence(release)}"
     )
     return Answer(
         headline=f"{result.released:,} cells contain about {result.total:,} {many}{records.by}",

@@ -18,7 +18,7 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.earth import plane_of
-from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid, truth
 
 _ADVICE = (
     ("Fewer balls.", "Each ball then gets a larger part of the budget."),
@@ -49,9 +49,9 @@ def promises(release: Release) -> list[str]:
             f"{params['target']:,} of them{more}.{one_cluster.reach_of(release)}"
         )
     if promised.rows_error is not None:
-        sentences.append(f"The number of all {many} is within {promised.rows_error:,} of the truth.")
+        sentences.append(f"The number of all {many} is within {promised.rows_error:,} of {truth(release)}.")
     if promised.count_error is not None:
-        sentences.append(f"The count of each ball is within {promised.count_error:,} of the truth.")
+        sentences.append(f"The count of each ball is within {promised.count_error:,} of {truth(release)}.")
     return sentences
 
 

@@ -20,7 +20,7 @@ from pipelines.answers.axis import Axis
 from pipelines.answers.earth import near, plane_of
 from pipelines.answers.maps import balls, close_up
 from pipelines.answers.picture import MOST_STRIPS, Picture, Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, truth
 from pipelines.dates import grid_of
 from pipelines.quantities import Metres
 
@@ -50,7 +50,7 @@ def promises(release: Release) -> list[str]:
             f"{target:,} {many}{more}.{reach_of(release)}"
         )
     if promised.count_error is not None:
-        sentences.append(f"The count is within {promised.count_error:,} of the truth.")
+        sentences.append(f"The count is within {promised.count_error:,} of {truth(release)}.")
     return sentences
 
 
@@ -113,7 +113,11 @@ def answer(release: Release, rows: Rows) -> Answer:
     step, radius = domain_of(release)["step"], result.radius
     columns = domain_of(release)["columns"]
     error = promises_of(Promises, release).count_error
-    within = "" if error is None else f"within {error:,} of the truth, with probability {confidence(release)}"
+    within = (
+        ""
+        if error is None
+        else f"within {error:,} of {truth(release)}, with probability {confidence(release)}"
+    )
     center = [(name, on_grid(at, step)) for name, at in zip(columns, result.center, strict=True)]
     lines = tuple(map(" ".join, center))
     few = len(columns) <= _FEW_AXES

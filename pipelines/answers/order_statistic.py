@@ -7,7 +7,17 @@ from core.quantiles.found import ColumnsResult, Promises, ValueResult
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, strips
-from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
+from pipelines.answers.text import (
+    DENSE,
+    UNITS,
+    confidence,
+    counted,
+    in_share,
+    nothing_found,
+    number,
+    on_grid,
+    true_one,
+)
 
 _NOISE = {
     "exponential": "The exponential mechanism chose the value among all grid points by their ranks.",
@@ -79,7 +89,7 @@ def _fact(release: Release, name: str, found: ValueResult, rank_error: int | Non
     step, notes = domain_of(release)["step"], []
     if found.low is not None and found.high is not None:
         ends = f"{on_grid(found.low, step)} to {on_grid(found.high, step)}"
-        notes.append(f"the true one is from {ends} with probability {confidence(release)}")
+        notes.append(f"{true_one(release)} is from {ends} with probability {confidence(release)}")
     elif found.scale is not None:
         notes.append(f"under noise of scale {number(found.scale)}")
     if rank_error is not None:
@@ -96,7 +106,7 @@ def _name(task: str, params: Release) -> str:
 def _figure(release: Release, found: Sequence[ValueResult]) -> Figure:
     """Return a picture of the values, each on the axis of its column."""
     domain, name = domain_of(release), _name(release["task"], release["params"])
-    parts, interval = [], f"where the true one is, with probability {confidence(release)}"
+    parts, interval = [], f"where {true_one(release)} is, with probability {confidence(release)}"
     sides = zip(domain["columns"], domain["lower"], domain["upper"], strict=True)
     for (column, low, high), each in list(zip(sides, found, strict=True))[:MOST_STRIPS]:
         row = Row("", each.value, each.low, each.high)

@@ -16,7 +16,18 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Picture, Row, Strip, curve, strips
-from pipelines.answers.text import DENSE, UNITS, confidence, counted, in_share, nothing_found, number, on_grid
+from pipelines.answers.text import (
+    DENSE,
+    UNITS,
+    confidence,
+    counted,
+    in_share,
+    kept_rows,
+    nothing_found,
+    number,
+    on_grid,
+    true_one,
+)
 
 _MOST_FACTS = 9
 _CURVE = 3
@@ -57,14 +68,15 @@ def answer(release: Release, rows: Rows) -> Answer:
         "" if low is None or high is None else f"from {on_grid(low, step)} to {on_grid(high, step)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
-    all_true = f", like all true quantiles with probability {confidence(release)}"
+    theirs = "all those of the kept rows" if kept_rows(release["privacy"]) else "all true quantiles"
+    all_true = f", like {theirs} with probability {confidence(release)}"
     facts = tuple(
-        Fact(f"quantile {p}", (value,), f"the true one is {interval}{all_true}" if interval else "")
+        Fact(f"quantile {p}", (value,), f"{true_one(release)} is {interval}{all_true}" if interval else "")
         for (p, value), interval in list(zip(pairs, intervals, strict=True))[:_MOST_FACTS]
     )
     sure = ""
     if result.lows is not None:
-        sure = f" With probability {confidence(release)} all true quantiles are in the intervals beside them."
+        sure = f" With probability {confidence(release)} {theirs} are in the intervals beside them."
     typical = promises_of(Promises, release).typical_rank_error
     error = ""
     if typical is not None:
@@ -97,7 +109,7 @@ def _picture(release: Release, result: Result) -> Picture:
     """Return the quantiles as a curve with a band, or two and fewer as dots with intervals."""
     column, many = domain_of(release)["columns"][0], counted(release).many
     lows, highs = result.lows or (), result.highs or ()
-    sure = f"where the true one is, with probability {confidence(release)}"
+    sure = f"where {true_one(release)} is, with probability {confidence(release)}"
     if len(result.values) < _CURVE:
         empty = (None,) * len(result.values)
         figures = zip(result.probabilities, result.values, lows or empty, highs or empty, strict=True)

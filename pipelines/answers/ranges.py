@@ -21,7 +21,7 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.maps import Plane, heat
 from pipelines.answers.picture import Picture, Row, Spec, Strip, layer, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, span
+from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, span, truth
 
 _MOST_RECTANGLES = 24  # in the picture
 _SIDE = 56  # fields of the map on each axis
@@ -33,7 +33,7 @@ def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     promised = promises_of(Promises, release)
     return [
-        f"The count of every cell is within {promised.cell_error:,} of the truth.",
+        f"The count of every cell is within {promised.cell_error:,} of {truth(release)}.",
         f"The standard error of the count of a cell is {number(promised.standard_error)} before inference.",
     ]
 

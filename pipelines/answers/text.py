@@ -83,6 +83,21 @@ def counted(release: Mapping[str, Any]) -> Counted:
     return Counted() if privacy.get("count") is None else Counted("record")
 
 
+def kept_rows(privacy: Mapping[str, Any]) -> bool:
+    """Say whether a unit's record is a random row of it, which every run draws anew."""
+    return privacy.get("unit") is not None and privacy.get("keep") == "one"
+
+
+def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
+    """Return what errors are measured from: the truth, or that of the rows that units keep."""
+    return "that of the kept rows" if kept_rows(release.get("privacy", {})) else word
+
+
+def true_one(release: Mapping[str, Any]) -> str:
+    """Return `truth` as the subject of a sentence about a value."""
+    return truth(release, "the true one")
+
+
 def hides(neighbors: str, unit: str | None, count: str | None = None) -> str:
     """Return a phrase for what a neighbor relation hides of rows, of units if there are any, or of records.
 

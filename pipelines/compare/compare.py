@@ -8,6 +8,9 @@ A change of a figure is larger than noise explains if hardly any two releases of
   limit, with probability 95%.
 - By promised bounds the limit is their sum, and intervals must not meet. By noise alone that happens only
   where a promise of one of the releases fails.
+
+Where each run draws anew which rows of a unit count (`keep: one`, or contributions), that changes figures,
+too; see `pipelines.compare.estimates.drawn_anew`. Counts allow for it. Of other figures it is not known.
 """
 
 import math
@@ -20,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.answers.text import number
-from pipelines.compare.estimates import Estimate, Value, estimates
+from pipelines.compare.estimates import Estimate, Value, estimates, most_of_unit
 from pipelines.job.job import load_job
 from pipelines.job.questions import QUESTIONS
 from pipelines.joint_plan import planned_as
@@ -49,12 +52,14 @@ class Side:
         asked: what each question asks for, by dotted key; a job of one question has it by an empty name.
         planned: what was planned for each question, by what it is.
         figures: of each question; None for a job.
+        drawn: the questions of whose units each run draws anew which rows count.
     """
 
     path: str
     asked: Mapping[str, Mapping[str, Any]]
     planned: Mapping[str, Mapping[str, Any]]
     figures: Mapping[str, Sequence[Estimate]] | None = None
+    drawn: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -65,7 +70,8 @@ class Side:
     ) -> "Side":
         """Return a side; `questions` has the plan or the answer of each question as values."""
         asked = {name: _asked(described) for name, described in questions.items()}
-        return cls(path, asked, {name: _planned(each) for name, each in questions.items()}, figures)
+        drawn = frozenset(name for name, each in questions.items() if most_of_unit(each) is not None)
+        return cls(path, asked, {name: _planned(each) for name, each in questions.items()}, figures, drawn)
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,7 @@ def compare(one: Side, other: Side) -> dict[str, Any]:
         "only_a": alone[0],
         "only_b": alone[1],
         "larger": sum(change.larger is True for change in changes),
+        "drawn_anew": bool(one.drawn | other.drawn),
     }
 
 
@@ -253,9 +260,11 @@ def _verdict(found: Mapping[str, Any]) -> str:
         return "No figure that both have comes with an error, so it is not known what noise explains."
     alone = [f"{found[f'only_{side}']:,} only in {side.upper()}" for side in "ab" if found[f"only_{side}"]]
     more = f" Figures {' and '.join(alone)} are not compared." if alone else ""
+    drawn = " Each run draws anew which rows of a unit count: counts allow for it, of others it is not known."
     return (
         f"{found['larger']:,} of {known:,} figures changed by more than noise explains. On the same rows "
-        f"none does, except with a probability of 5%, or where a promise of A or B fails.{more}"
+        "none does, except with a probability of 5%, or where a promise of A or B fails."
+        f"{drawn if found['drawn_anew'] else ''}{more}"
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.answers.answer import Release, Rows
-from pipelines.answers.text import key_text
+from pipelines.answers.text import kept_rows, key_text
 from pipelines.grouped_release import answers_by_group
 
 Value = float | str
@@ -23,6 +23,7 @@ class Estimate:
         error: its standard error.
         bound: it is off by at most this, with the probability of a promise.
         interval: holds the true value, with the probability of a promise.
+        counts: whether it counts records.
     """
 
     name: str
@@ -30,6 +31,37 @@ class Estimate:
     error: float | None = None
     bound: float | None = None
     interval: tuple[Value, Value] | None = None
+    counts: bool = False
+
+
+def most_of_unit(release: Release) -> int | None:
+    """Return how many records a unit has at most, in each group; None where no run draws its rows anew.
+
+    Args:
+        release: a release of one question, or its plan.
+    """
+    privacy, bounds = release["privacy"], release.get("contributions")
+    if privacy.get("unit") is None:
+        return None
+    if bounds is not None:
+        return int(bounds["rows"])
+    return 1 if kept_rows(privacy) else None
+
+
+def drawn_anew(estimate: Estimate, most: int) -> Estimate:
+    """Return a figure of records that each run draws anew, independently for each unit.
+
+    A unit adds X records to a count, from 0 to `most`, so the variance of X is at most `most` E[X]. The sum
+    over all units is the expected count, so the variance of a count is at most `most` times that. Nothing is
+    known of other figures.
+
+    Args:
+        estimate: the figure, with the errors of its noise alone.
+        most: see `most_of_unit`.
+    """
+    if not estimate.counts or estimate.error is None or isinstance(estimate.value, str):
+        return replace(estimate, error=None, bound=None, interval=None)
+    return replace(estimate, error=math.hypot(estimate.error, math.sqrt(most * max(0, estimate.value))))
 
 
 def estimates(release: Release, rows: Rows) -> list[Estimate]:
@@ -47,7 +79,9 @@ def estimates(release: Release, rows: Rows) -> list[Estimate]:
         ]
     if release["result"] is None:
         return []
-    return [each for each in _OF_TASK.get(release["task"], _point)(release, rows) if _is_known(each.value)]
+    found = [each for each in _OF_TASK.get(release["task"], _point)(release, rows) if _is_known(each.value)]
+    most = most_of_unit(release)
+    return found if most is None else [drawn_anew(each, most) for each in found]
 
 
 def _is_known(value: object) -> bool:
@@ -92,7 +126,9 @@ def _quantiles(release: Release, rows: Rows) -> Iterator[Estimate]:
 def _cdf(release: Release, rows: Rows) -> Iterator[Estimate]:
     yield Estimate("rows", release["result"]["total"], bound=_promise(release, "kolmogorov_records"))
     for each in release["result"]["ranges"]:
-        yield Estimate(f"rows from {each['low']} to {each['high']}", each["count"], each["standard_error"])
+        yield Estimate(
+            f"rows from {each['low']} to {each['high']}", each["count"], each["standard_error"], counts=True
+        )
 
 
 def _ranges(release: Release, rows: Rows) -> Iterator[Estimate]:
@@ -109,7 +145,9 @@ def _histogram(release: Release, rows: Rows) -> Iterator[Estimate]:
     cells = [rows[f"lower_{axis}"] for axis in range(len(_columns(release)))]
     error = _promise(release, "standard_error")
     for place, count in enumerate(rows["count"].tolist()):
-        yield Estimate(f"cell from {', '.join(str(cell[place]) for cell in cells)}", count, error)
+        yield Estimate(
+            f"cell from {', '.join(str(cell[place]) for cell in cells)}", count, error, counts=True
+        )
 
 
 def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
@@ -134,7 +172,8 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
 def _measure(name: str, value: Any, error: Any, interval: tuple[Value, Value] | None) -> Estimate:
     """Return a measure. The error of a quantile or an extreme is of its rank, not of its value."""
     of_rank = name.startswith(("quantile", "minimum", "maximum"))
-    return Estimate(name, value, None if of_rank else error, interval=interval)
+    counts = name.partition(" ")[0] in ("count", "units")
+    return Estimate(name, value, None if of_rank else error, interval=interval, counts=counts)
 
 
 def _ball(release: Release, rows: Rows) -> Iterator[Estimate]:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.answers.answer import Rows, Table, domain_of
-from pipelines.answers.checks import check_facts
+from pipelines.answers.checks import check_facts, kept_facts
 from pipelines.answers.picture import Picture
 from pipelines.answers.text import confidence, counted, hides, number, spent_delta
 from pipelines.grouped_release import answers_by_group
@@ -167,6 +167,7 @@ def _shown(release: Mapping[str, Any], rows: Rows, of: str | None = None) -> dic
         "domain": release["domain"],
         "answer": answers.answer(release, rows),
         "title": None,
+        "kept": kept_facts(release),
         "checks": check_facts(release),
         "confidence": confidence(release),
         "promises": answers.promises(release),

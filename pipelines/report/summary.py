@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.answers.answer import Answer, Fact, Rows, Table
-from pipelines.answers.checks import check_facts
+from pipelines.answers.checks import check_facts, kept_facts
 from pipelines.answers.text import confidence, counted, number, spent_delta
 from pipelines.console.printable import printable
 from pipelines.grouped_release import answers_by_group
@@ -65,7 +65,7 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
         *([f"... and {more:,} more groups"] if more else []),
         *_promised(groups[0][1]),
         "",
-        *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in _kept(release)),
+        *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in kept_facts(release)),
         f"All groups together spent {spent(privacy)}.",
     ]
 
@@ -77,7 +77,7 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
         found: tuple[Fact, ...] = ()
     else:
         lines, found = [], answer.facts
-    facts = (*found, *_kept(release), *check_facts(release), Fact("spent", (spent(release["privacy"]),)))
+    facts = (*found, *kept_facts(release), *check_facts(release), Fact("spent", (spent(release["privacy"]),)))
     width = max(len(fact.name) for fact in facts) + 2
     lines += [
         f"{fact.name:<{width}}{', '.join(fact.lines)}{f' ({fact.note})' if fact.note else ''}"
@@ -89,9 +89,9 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
 
 
 def spent(privacy: Mapping[str, Any]) -> str:
-    """Return what was spent, and which neighbors it hides, in words."""
+    """Return what was spent, and which neighbors it hides: of one row, one record, or one unit."""
     epsilon, delta = number(privacy["epsilon"]), number(spent_delta(privacy))
-    return f"epsilon {epsilon}, delta {delta}, {privacy['neighbors']}"
+    return f"epsilon {epsilon}, delta {delta}, {privacy['neighbors']} {counted({'privacy': privacy}).one}"
 
 
 def _promised(release: Mapping[str, Any]) -> list[str]:
@@ -104,19 +104,6 @@ def _promised(release: Mapping[str, Any]) -> list[str]:
         *(f"  • {sentence}" for sentence in promises),
         *([unpromised] if unpromised else []),
     ]
-
-
-def _kept(release: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Return what a unit has in the answer: its rows beyond that are in no error bar."""
-    if release["privacy"].get("unit") is None:
-        return ()
-    bounds = release.get("contributions")
-    if bounds is None:
-        by = counted(release).by.removeprefix(", by ")
-        return (Fact("kept", (by,)),) if by else ()  # a function gets all rows of a unit
-    return (
-        Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {bounds['rows']:,} rows in each",)),
-    )
 
 
 def table_lines(table: Table, most: int | None = _MOST_ROWS) -> list[str]:

@@ -5,8 +5,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import shoal
 from core.rounds import Block
 from core.secure_noise import SecureNoise
 from pipelines.compare.compare import Side, _change, compare, read_side
@@ -23,6 +25,8 @@ from tests.pipelines.jobs import LINE, changes
 JUDGED = [task for task in TASKS if task not in ("sample_and_aggregate", "triangles")]
 KNOWN = ["histogram", "cdf", "ranges", "quantiles", "median", "statistics", "mst_cost"]
 """Tasks whose answers come with errors."""
+
+CITIES = {"groups": 1, "rows": 3}
 
 
 def released(tmp_path, task, points, changed=None, noise=None):
@@ -64,6 +68,56 @@ def test_noise_does_not_explain_other_rows(tmp_path, task):
     one = released(tmp_path, task, records(task, 1))
     other = released(tmp_path, task, records(task, 2, 24_000, 0.25))
     assert compare(read_side(one), read_side(other))["larger"] >= 1
+
+
+DRAWN = {
+    "histogram": ({"params": {"cells": [24]}}, True),
+    "median": ({}, False),
+    "statistics": ({"params": {"measures": ["count", "mean"]}, "contributions": CITIES}, True),
+}
+"""What is asked of people whose rows each run draws anew, and whether anything is known of its changes."""
+
+
+@pytest.mark.parametrize("task", DRAWN)
+def test_rows_that_each_run_draws_anew_explain_changes_of_counts(tmp_path, task):
+    """Six runs on the same 6,000 rows of 600 people: by noise alone, nearly every pair has a cell too many.
+
+    Each of the three pairs has a change that is too large with probability below 5%: two of them have one
+    with probability below 1%.
+    """
+    rng = np.random.default_rng(7)
+    rows = pa.table(
+        {
+            "x": rng.integers(0, 24, 6_000),
+            "who": rng.integers(0, 600, 6_000),
+            "c": rng.choice(["a", "b"], 6_000),
+        }
+    )
+    more, known = DRAWN[task]
+    job = (
+        {
+            "task": task,
+            "input": {"columns": ["x"], "unit": "who"},
+            "domain": {"lower": [0], "upper": [23], "step": 1},
+            "privacy": {"epsilon": 50.0, "delta": 0.0},
+        }
+        | more
+        | ({"group_by": {"columns": ["c"], "keys": ["a", "b"]}} if task == "statistics" else {})
+    )
+    sides = []
+    for number in range(6):
+        shoal.run(job | {"output": str(tmp_path / str(number))}, rows)
+        sides.append(read_side(str(tmp_path / str(number))))
+    found = [compare(one, other) for one, other in zip(sides[::2], sides[1::2], strict=True)]
+    assert all(each["drawn_anew"] for each in found)
+    assert sum(each["larger"] > 0 for each in found) < 2
+    assert any(change["larger"] is not None for each in found for change in each["answers"]) == known
+    if task == "histogram":  # by noise alone they would be
+        error = json.loads((tmp_path / "0" / "release.json").read_text())["accuracy"]["promises"][
+            "standard_error"
+        ]
+        moved = [abs(c["after"] - c["before"]) for each in found for c in each["answers"]]
+        assert max(moved) > 10 * error
 
 
 def test_standard_errors_have_the_right_size(tmp_path):
