@@ -25,6 +25,12 @@ TYPICAL = {
 }
 """The figure that states how large errors are as a rule, for a promise that bounds them."""
 
+UNITS = {
+    "mean_error": "times half of the range of a column, over the number of rows, it is the error of a mean",
+    "sum_error": "times the largest absolute value of the column, it is the error of a sum",
+}
+"""What a promise is counted in, where that is neither rows nor the unit of a column."""
+
 
 @dataclass(frozen=True)
 class Question:

@@ -26,7 +26,7 @@ from typing import Any
 
 from pipelines.answers.text import number
 from pipelines.errors import JobError
-from pipelines.figures import Question, find_question, plan_raw
+from pipelines.figures import UNITS, Question, find_question, plan_raw
 from pipelines.job.text import set_key
 from pipelines.nearest import meant, nearest
 
@@ -117,6 +117,8 @@ def solve(raw: Mapping[str, Any], key: str, promise: str, most: str) -> tuple[di
     first = search(possible, start, len(values))
     place = None if first is None else next((i for i in range(first, len(values)) if enough(i)), None)
     shown = question.shown(promise, limit)
+    unit = UNITS.get(promise.rpartition(".")[2])
+    counted_in = "" if unit is None else f" ({unit})"
     if place is None:
         best = [(found, i) for i in _tries(start, len(values)) if (found := figure(i)) is not None]
         tried = f"{key}: no value from {number(values[0])} to {number(values[-1])}"
@@ -125,14 +127,14 @@ def solve(raw: Mapping[str, Any], key: str, promise: str, most: str) -> tuple[di
             raise JobError(f"{said}, because nothing is promised about it at the values that were tried.")
         least, at = min(best)
         near = f"at {number(values[at])} it is {question.shown(promise, least)}"
-        raise JobError(f"{said}; {near}, the smallest that was found.")
+        raise JobError(f"{said}; {near}, the smallest that was found{counted_in}.")
     promised = figure(place) or 0.0
     less = figure(place - 1) if place else None
     says = f"{key} is {number(values[place])}, the smallest value that was found to promise {promise} at "
     says += f"most {shown}: it promises {question.shown(promise, promised)}"
     if place and planned(place - 1) is not None:
         says += f", and {number(values[place - 1])} promises {question.shown(promise, less)}"
-    solved = Solved(key, values[place], promise, limit, promised, f"{says}.")
+    solved = Solved(key, values[place], promise, limit, promised, f"{says}{counted_in}.")
     return set_key(raw, key, values[place]), solved
 
 

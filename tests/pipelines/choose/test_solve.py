@@ -102,6 +102,19 @@ def test_a_job_of_several_questions_is_solved_for_the_promise_of_one():
     assert plan_raw(changed)[0].figures()["middle.rank_error"] == solved.promised
 
 
+def test_a_promise_without_its_question_gets_the_name_with_it():
+    with pytest.raises(JobError, match=r"'rank_error' is no promise of median \(did you mean middle\.rank"):
+        solve(QUESTIONS_JOB, EPSILON, "rank_error", "30")
+
+
+def test_an_error_of_means_says_what_it_is_counted_in():
+    job = changed_job(changes("statistics"))
+    _, solved = solve(job, EPSILON, "mean_error", "100")
+    assert solved.says.endswith("over the number of rows, it is the error of a mean).")
+    with pytest.raises(JobError, match="it is the error of a mean"):
+        solve(job, EPSILON, "mean_error", "1e-9")
+
+
 def test_a_distance_between_dates_is_a_duration():
     domain = {"domain": {"lower": ["2020-01-01"] * 2, "upper": ["2020-12-31"] * 2, "step": "1 day"}}
     raw = changed_job({"task": "one_cluster", **domain, "params": {"target": 3000}, "privacy.epsilon": 0.5})
