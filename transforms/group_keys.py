@@ -114,7 +114,8 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
             where = f"group_by.columns: {short(column)}"
             if len(schema.get_all_field_indices(column)) != 1:
                 found = "occurs more than once in" if column in schema.names else "is missing from"
-                raise InputError(f"{where} {found} {short(file.name)}; each key column occurs once.")
+                names = short(", ".join(schema.names))
+                raise InputError(f"{where} {found} {short(file.name)}; its columns are {names}.")
             kind, first = schema.field(column).type, schemas[0].field(column).type
             where += f" is {short(str(kind))} in {short(file.name)}"
             if kind != first:

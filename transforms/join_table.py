@@ -74,6 +74,8 @@ def open_join(path: str, on: str, columns: tuple[str, ...] | None) -> Join:
         names = _schema(file).names
     except InputError as error:  # of the scheme or the credentials
         raise InputError(str(error).replace("input.path", "input.join.path", 1)) from None
+    except FileNotFoundError:
+        raise InputError(f"input.join.path: {short(file.name)} does not exist; {_ALLOWED}.") from None
     except Exception:
         raise _unreadable(file) from None
     used = tuple(name for name in names if name != on) if columns is None else columns

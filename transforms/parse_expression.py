@@ -261,13 +261,15 @@ def _literal(value: object) -> Literal:
 def _listed(tree: ast.AST) -> list[ast.expr]:
     if isinstance(tree, ast.List | ast.Tuple) and tree.elts:
         return tree.elts
-    raise ExpressionError("it has in without a list, such as country in ['DE', 'FR']")
+    raise ExpressionError("it has in without a list of values, such as country in ['DE', 'FR']")
 
 
 def _function(name: str, arguments: int) -> str:
     name = "if" if name == _IF else name
     if name in _AGGREGATES.split():
         raise ExpressionError(f"it calls {name}, but an expression sees one row, and no other")
+    if name == "col":
+        raise ExpressionError("it calls col, which takes one name in quotes, such as col('first name')")
     if name not in FUNCTIONS:
         raise ExpressionError(f"it calls {name}, which is not a function{near(name, list(FUNCTIONS))}")
     least, most = FUNCTIONS[name]

@@ -43,6 +43,10 @@ def read_keys(path: str, columns: Sequence[str], truncate: Sequence[Truncate | N
                 labels += [found[number].decode() for number in groups]
     except InputError:
         raise
+    except FileNotFoundError:
+        raise InputError(
+            f"group_by.keys: {short(file.name)} does not exist; give a Parquet file, a list, or private."
+        ) from None
     except Exception:  # damaged bytes may cause any type of error
         raise InputError(
             f"group_by.keys: {short(file.name)} cannot be read as Parquet; give a Parquet file, a list, or "

@@ -75,11 +75,14 @@ def _swept(
     from pipelines.simulation.made_up import parse_made_up
 
     made_up = None if rows is None else parse_made_up(rows)
-    curve = sweep(raw, parse_sweep(text, raw), promise, made_up)
+    write = None
     if html is not None:
-        from pipelines.report.page import write_page
+        from pipelines.report.page import page_at
 
-        write_page(html, curve_page(curve, str(raw.get("task", "the job"))))
+        write = page_at(html)
+    curve = sweep(raw, parse_sweep(text, raw), promise, made_up)
+    if write is not None:
+        write(curve_page(curve, str(raw.get("task", "the job"))))
     return describe_curve(curve), lambda _, console: show_curve(curve, console), []
 
 

@@ -14,6 +14,7 @@ too; see `pipelines.compare.estimates.drawn_anew`. Counts allow for it. Of other
 """
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from rich.table import Table
 
 from pipelines.answers.text import number
 from pipelines.compare.estimates import Estimate, Value, estimates, most_of_unit
+from pipelines.errors import JobError
 from pipelines.job.job import load_job
 from pipelines.job.questions import QUESTIONS
 from pipelines.joint_plan import planned_as
@@ -38,6 +40,8 @@ _LEAST = 1.7
 
 _MOST = 40
 """Most changes that a terminal shows."""
+
+_ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
 _ASKED = ("task", "rows", "domain", "group_by", "contributions", "params")
 _BUDGET = ("epsilon", "delta", "neighbors", "unit", "count", "keep", "order", "policy")
@@ -102,7 +106,12 @@ def read_side(path: str) -> Side:
     folder = open_folder(absolute(path).removesuffix(f"/{RELEASE}"))
     data = folder.read(RELEASE)
     if data is None:
-        described = planned_as(load_job(path))[1]
+        if os.path.isdir(path):
+            raise JobError(f"{path} has no {RELEASE}, so it is not a release: {_ALLOWED}.")
+        try:
+            described = planned_as(load_job(path))[1]
+        except JobError as error:  # which of the two it is about
+            raise JobError(*(text if path in text else f"{path}: {text}" for text in error.args)) from None
         return Side.of(path, described.get(QUESTIONS) or {"": described})
     release = parse_release(data, folder.locate(RELEASE))
     with as_the_run_wrote_it(folder.locate(RELEASE)):

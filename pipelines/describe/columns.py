@@ -107,7 +107,9 @@ def describe(
     names = [name for name in dict.fromkeys(wanted or schema.names) if name != unit]
     for name in (*wanted, *([] if unit is None else [unit])):
         if name not in schema.names:
-            raise JobError(f"{path} has no column {name}{meant(nearest(name, schema.names))}.")
+            option = "--unit" if name == unit and name not in wanted else "--columns"
+            near, known = meant(nearest(name, schema.names)), ", ".join(schema.names)
+            raise JobError(f"{option}: {path} has no column {name!r}{near}: its columns are {known}.")
     columns: list[Described] = []
     others: list[str] = []
     questions: dict[str, Any] = {}

@@ -363,8 +363,9 @@ def check_job(raw: dict[str, Any]) -> Job:
     check_text(raw)
     task, tasks = raw.get("task"), f"the tasks are {', '.join(TASKS)}"
     if task is None:
-        typed = nearest("task", map(str, raw))
-        raise JobError(f"task is missing{f' ({typed} is not a known key)' if typed else ''}: {tasks}.")
+        typed = None if "task" in raw else nearest("task", map(str, raw))
+        wrong = "has no value" if "task" in raw else "is missing"
+        raise JobError(f"task {wrong}{f' ({typed} is not a known key)' if typed else ''}: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
         close = nearest(task, TASKS) if isinstance(task, str) else None
         raise JobError(f"task is {quoted(task)}{meant(close)}: {tasks}.")

@@ -100,9 +100,9 @@ def show_ledger(
         }
         if html is not None:
             from pipelines.ledger.page import ledger_page
-            from pipelines.report.page import write_page
+            from pipelines.report.page import page_at
 
-            write_page(html, ledger_page(described))
+            page_at(html)(ledger_page(described))
         if json:
             typer.echo(as_json(described, indent=2))
         else:

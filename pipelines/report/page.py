@@ -1,7 +1,9 @@
 """The report of a release in a folder, of one question, of several or of groups."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pipelines.console.printable import CONTROL, printable
@@ -31,16 +33,18 @@ def as_page(text: str) -> bytes:
     return CONTROL.sub(_escaped, text).encode()
 
 
-def write_page(place: str, page: bytes) -> None:
-    """Write a page that the option --html asks for, also over an earlier one.
+def page_at(place: str) -> Callable[[bytes], None]:
+    """Return what writes the page that the option --html asks for, also over an earlier one.
 
     Raises:
-        JobError: the file exists, and is not a page.
+        JobError: the place is a folder, or a file that is not a page.
     """
+    if os.path.isdir(place):
+        raise JobError(f"--html {place} is a folder: give the name of a file.")
     folder, name = open_file(absolute(place))
-    if not (folder.read(name) or page).startswith(_DOCTYPE):
+    if not (folder.read(name) or _DOCTYPE).startswith(_DOCTYPE):
         raise JobError(f"--html {place} exists, but it is not a page: give another name.")
-    folder.replace(name, page)
+    return partial(folder.replace, name)
 
 
 def _page(folder: Folder, release: Mapping[str, Any]) -> str:

@@ -260,13 +260,21 @@ def _keys_staying(options: PipelineOptions, sources: Iterable[Source]) -> Iterat
 def _submit(
     build: Callable[[], beam.Pipeline], delivery: Delivery, started: Callable[[PipelineResult], None]
 ) -> bool:
-    """Build and run the pipeline of a run; see `submit`. A release that a failed pipeline left counts."""
+    """Build and run the pipeline of a run; see `submit`. A release that a failed pipeline left counts.
+
+    The error of a run that is charged says how to go on at no further cost.
+    """
     try:
         return submit(build, "no release was written", started)
-    except ShoalError:
-        if delivery.find() is None:
+    except ShoalError as error:
+        if delivery.find() is not None:
+            return True
+        if not isinstance(error, RunError) or delivery.charged is None:
             raise
-        return True
+        raise RunError(
+            f"{error} The run is charged: once that is mended, run it again with run_id {delivery.run_id}, "
+            "which costs nothing more."
+        ) from None
 
 
 def charge_delivery(

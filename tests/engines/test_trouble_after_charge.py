@@ -65,6 +65,7 @@ def fails_and_finishes(bench: Bench, says: str, mend: Callable[[], object], outp
     failed = bench.run()
     assert failed.exit_code == 1, failed.output
     assert says in failed.stderr
+    assert "The run is charged: once that is mended, run it again with run_id " in failed.stderr
     assert failed.stderr.strip().count("\n") == 0
     assert [path.name for path in output.iterdir()] == ["output.id"]
     assert [entry.release for entry in read_ledger(bench.job["privacy"]["ledger"]).charges] == [None]
