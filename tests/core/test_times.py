@@ -176,7 +176,7 @@ WRONG = [
     (("2013-01-01T00:00", "2013-12-31T00:00Z", "1 day"), "all bounds must be of one kind"),
     (("2013-01-01T24:00", "2013-12-31T00:00", "1 day"), "write a number, a date such as"),
     (("2013-01-01T00:00:60", "2013-12-31T00:00", "1 day"), "write a number, a date such as"),
-    (("2013-01-01", 5, "1 day"), "write a number, a date such as"),
+    (("2013-01-01", 5, "1 day"), "write two numbers or two dates"),
     ((0.5, 10.5, "1 day"), "beside axes of dates or timestamps, bounds that are numbers must be whole"),
 ]
 

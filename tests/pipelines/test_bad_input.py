@@ -15,6 +15,9 @@ from tests.pipelines.jobs import changes
 WRONG_JOBS = [
     ({"task": "one_clusters"}, "task"),
     ({"task": ...}, "task is missing"),
+    ({"task": None}, "task has no value"),
+    ({"domain.upper": ["2026-01-01", 1]}, "domain.lower has 0.0 beside a date"),
+    ({"domain.upper": ["1_20", 1]}, "domain.upper has '1_20'"),
     ({"surprise": 1}, "surprise is not a known key"),
     ({"params.targte": 5}, "params.targte is not a known key"),
     ({"input.unit": "user"}, "input.unit: user is missing from part.parquet; its columns are x, y"),

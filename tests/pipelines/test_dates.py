@@ -75,7 +75,7 @@ def run(made: Mapping[str, Any]) -> tuple[dict[str, Any], Path]:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"domain": {**YEAR, "lower": ["2013-02-30"]}}, "domain.lower has '2013-02-30': write a number, a date"),
-    ({"domain": {**YEAR, "lower": [0]}}, "domain.lower has 0.0: write a number, a date"),
+    ({"domain": {**YEAR, "lower": [0]}}, "domain.lower has 0.0 beside a date"),
     ({"domain": {**YEAR, "step": 1}}, "domain.step is 1.0: between dates or timestamps write a whole number"),
     ({"domain": {**YEAR, "step": "0 days"}}, "domain.step is '0 days': write a whole number"),
     ({"domain": {**YEAR, "step": "3 days"}}, "domain.step is 3 days, which does not divide the time from"),

@@ -195,6 +195,8 @@ def test_public_keys_of_a_file(tmp_path):
         read_keys(path, ["c"], [None])
     with pytest.raises(InputError, match=r"^group_by\.keys ftp://b/k has a scheme that is not supported"):
         read_keys("ftp://b/k", ["c"], [None])
+    with pytest.raises(InputError, match=r"^group_by\.keys: privat does not exist; give a Parquet file"):
+        read_keys(str(tmp_path / "privat"), ["c"], [None])
 
 
 def test_a_file_of_too_many_keys_is_not_read(tmp_path, monkeypatch):

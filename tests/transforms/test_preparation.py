@@ -248,13 +248,18 @@ def test_a_table_that_cannot_be_joined_is_refused(tmp_path: Path, columns, given
     assert str(error.value).endswith(".")
 
 
-@pytest.mark.parametrize("content", [None, b"no parquet", b"PAR1"])
-def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "does not exist"),
+        (b"no parquet", "cannot be read as Parquet"),
+        (b"PAR1", "cannot be read as Parquet"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None, says: str) -> None:
     if content is not None:
         (tmp_path / "t.parquet").write_bytes(content)
-    with pytest.raises(
-        InputError, match=r"^input\.join\.path: t\.parquet cannot be read as Parquet; give one"
-    ):
+    with pytest.raises(InputError, match=rf"^input\.join\.path: t\.parquet {says}; give one"):
         open_join(str(tmp_path / "t.parquet"), "city", None)
 
 

@@ -149,7 +149,9 @@ def test_bad_input_is_one_sentence(bench, refused):
     pq.write_table(pa.table({"a": [1], "a is null": [1]}), "taken.parquet")
     pyarrow.csv.write_csv(pa.table({"a": [1]}), "rows.csv")
     assert "did you mean age?" in wrong(bench, refused, "rows.parquet", "--columns", "aeg")
-    assert "no column nobody" in wrong(bench, refused, "rows.parquet", "--unit", "nobody")
+    assert "--unit: rows.parquet has no column 'nobody'" in wrong(
+        bench, refused, "rows.parquet", "--unit", "nobody"
+    )
     assert "that can be described" in wrong(bench, refused, "lists.parquet")
     assert "at most 50" in wrong(bench, refused, "wide.parquet")
     assert "a is null" in wrong(bench, refused, "taken.parquet")
