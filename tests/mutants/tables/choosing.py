@@ -86,6 +86,22 @@ CHOSEN = (
     ),
     Mutant(
         12,
+        "pipelines/compare/estimates.py",
+        "rows that each run draws anew change no count",
+        "math.sqrt(most * max(0, estimate.value))",
+        "0.0 * most",
+        Selection(("tests/pipelines/compare/test_compare.py",), "draws_anew and histogram"),
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimates.py",
+        "rows that each run draws anew change no median",
+        "return replace(estimate, error=None, bound=None, interval=None)",
+        "return estimate",
+        Selection(("tests/pipelines/compare/test_compare.py",), "draws_anew and median"),
+    ),
+    Mutant(
+        12,
         "pipelines/ledger/left.py",
         "a ledger counts as empty for the runs that fit",
         "runs = _fitting(ledger, charge, *_spent(ledger)[:2])",

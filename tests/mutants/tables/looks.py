@@ -1,7 +1,7 @@
 """Wrong versions of the looks at a wide domain."""
 
 from tests.mutants.mutant import Mutant, Selection
-from tests.mutants.tables.selections import charged, nothing_but_noise
+from tests.mutants.tables.selections import nothing_but_noise
 
 _FOCUS = "core/focus.py"
 _WIDE = "core/quantiles/wide.py"
@@ -121,7 +121,15 @@ LOOKS = (
         "a choice among what sections offer has half the noise",
         "return int(self.points[self.noise.select_run(self.scores, self.lengths, self.scale)])",
         "return int(self.points[self.noise.select_run(self.scores, self.lengths, self.scale / 2)])",
-        charged("threshold", "exponential"),
+        Selection(("tests/core/threshold/test_sections.py",), "distribution"),
+    ),
+    Mutant(
+        12,
+        "core/threshold/exponential.py",
+        "errors of thresholds end beyond the largest integer where epsilon is tiny",
+        "far = min(learner.errors(1e-10 * setting.params.failure) + 1, NEVER)",
+        "far = learner.errors(1e-10 * setting.params.failure) + 1",
+        Selection(("tests/core/threshold/test_sections.py",), "errors_end"),
     ),
     Mutant(
         12,

@@ -32,8 +32,8 @@ COSTS = (
         7,
         _CORE,
         "parts are raised as if the costs of all questions were those of the dearest",
-        "together = spend([draw for each in draws for draw in each], delta)",
-        "together = max((spend(each, delta) for each in draws), key=lambda each: each.epsilon)",
+        "yield spend([draw for each in draws for draw in each], delta)",
+        "yield max((spend(each, delta) for each in draws), key=lambda each: each.epsilon)",
         _BUDGET,
     ),
     Mutant(
