@@ -1,4 +1,4 @@
-"""Which tests are slow: `make test` leaves them out, and `make test-engines` runs them."""
+"""Which tests are slow, or audits: `make test` leaves out both, `make test-engines` runs the slow ones."""
 
 import re
 
@@ -7,6 +7,19 @@ from hypothesis import settings
 
 settings.register_profile("any machine", deadline=None)  # seconds say how busy the machine is
 settings.load_profile("any machine")
+
+AUDITS = (
+    "core/mechanisms/test_ordered_search.py::test_probabilities_of_the_found_point_are_close_for_neighbors*",
+    "core/one_cluster/practical/test_both_at_once.py::test_the_draws_are_those_of_two_passes*",
+    "core/sample_and_aggregate/test_aggregator.py::test_every_promise_holds*",
+    "core/statistics/test_ranks.py::test_promises_hold_in_every_group*",
+    "core/threshold/test_interior_point.py::test_ranks_are_as_private_as_charged*",
+    "pipelines/choose/test_solve.py::test_the_solved_epsilon_is_nearly_the_smallest*",
+    "pipelines/simulation/test_simulate.py::test_promises_hold_on_made_up_rows_in_any_units*",
+    "pipelines/test_sample_and_aggregate.py::test_a_function_that_returns_its_first_row_gains_nothing*",
+    "pipelines/test_sample_and_aggregate.py::test_attacks_in_every_block_end_in_not_found*",
+)
+"""Long tests beside those that have the mark `audit`; see `SLOW`. Shorter ones of the same kind stay."""
 
 SLOW = (
     "benchmarks/test_papers.py::test_the_smallest_form_writes_tables_and_figures[one-cluster*",
@@ -17,10 +30,8 @@ SLOW = (
     "core/mechanisms/test_above_threshold.py::test_it_draws_that_distribution*",
     "core/mechanisms/test_choosing.py::test_it_reaches_its_delta_and_no_more*",
     "core/mechanisms/test_ordered_search.py::test_no_answers_lose_more_than_is_charged*",
-    "core/mechanisms/test_ordered_search.py::test_probabilities_of_the_found_point_are_close_for_neighbors*",
     "core/mechanisms/test_splits.py::test_outcomes_of_neighbors_are_as_likely_as_charged*",
     "core/one_cluster/practical/test_ball_cover.py::test_crowded_balls_are_those_of_all_balls*",
-    "core/one_cluster/practical/test_both_at_once.py::test_the_draws_are_those_of_two_passes*",
     "core/one_cluster/practical/test_guarantee.py::test_promise_holds*",
     "core/one_cluster/practical/test_method.py::test_a_small_planted_ball_is_found*",
     "core/one_cluster/practical/test_method.py::test_good_radius_costs_what_the_plan_charges*",
@@ -35,11 +46,9 @@ SLOW = (
     "core/quantiles/test_intervals.py::test_intervals_hold_the_true_quantiles*",
     "core/quantiles/test_task.py::test_huge_universes_and_many_quantiles*",
     "core/sample_and_aggregate/test_aggregator.py::test_auto_takes_no_method_whose_own_promise_is_void*",
-    "core/sample_and_aggregate/test_aggregator.py::test_every_promise_holds*",
     "core/sample_and_aggregate/test_aggregator.py::test_failed_blocks_are_counted_and_charged*",
     "core/sample_and_aggregate/test_aggregator.py::test_no_radius_is_released_where_nothing_is_promised_about_it*",
     "core/sample_and_aggregate/test_task.py::test_the_budget_is_spent_and_no_more*",
-    "core/statistics/test_ranks.py::test_promises_hold_in_every_group*",
     "core/test_aggregate.py::test_every_subset_is_as_likely*",
     "core/test_composition.py::test_gaussian_draws_beside_others_are_covered_and_not_much_looser*",
     "core/test_composition.py::test_own_deltas_are_spent_beside_what_composition_takes*",
@@ -54,11 +63,9 @@ SLOW = (
     "core/test_secure_noise.py::test_selection_is_the_exponential_mechanism*",
     "core/threshold/test_exponential.py::test_thresholds_are_chosen_by_the_exponential_mechanism*",
     "core/threshold/test_exponential.py::test_on_the_hardest_examples_the_promise_is_what_is_measured*",
-    "core/threshold/test_interior_point.py::test_ranks_are_as_private_as_charged*",
     "engines/*",
     "pipelines/compare/test_compare.py::test_rows_that_each_run_draws_anew*",
     "pipelines/choose/test_solve.py::test_a_target_and_a_number_of_blocks_are_solved_for*",
-    "pipelines/choose/test_solve.py::test_the_solved_epsilon_is_nearly_the_smallest*",
     "pipelines/choose/test_solve.py::test_the_solved_epsilon_keeps_its_promise_on_made_up_rows*",
     "pipelines/choose/test_sweep.py::test_every_point_is_the_plan_at_its_value*",
     "pipelines/choose/test_sweep.py::test_typical_errors_are_those_of_the_plan_or_of_runs*",
@@ -88,7 +95,6 @@ SLOW = (
     "pipelines/simulation/test_simulate.py::test_a_function_leaves_nothing_either*",
     "pipelines/simulation/test_simulate.py::test_errors_are_those_of_the_noise*",
     "pipelines/simulation/test_simulate.py::test_nothing_is_written_charged_or_sent*",
-    "pipelines/simulation/test_simulate.py::test_promises_hold_on_made_up_rows_in_any_units*",
     "pipelines/test_bad_input.py::test_odd_rows_are_no_errors*",
     "pipelines/test_bounds.py::test_the_domain_of_the_answer_is_that_of_the_next_job",
     "pipelines/test_checks.py::test_counts_are_released_with_noise*",
@@ -145,9 +151,7 @@ SLOW = (
     "pipelines/test_count.py::test_every_task_runs_on_counts*",
     "pipelines/test_rows.py::test_every_task_runs_on_prepared_rows*",
     "pipelines/test_rows.py::test_the_number_of_elements_does_not_depend_on_what_is_kept*",
-    "pipelines/test_sample_and_aggregate.py::test_a_function_that_returns_its_first_row_gains_nothing*",
     "pipelines/test_sample_and_aggregate.py::test_a_process_imports_scikit_learn_where_its_function_needs_it*",
-    "pipelines/test_sample_and_aggregate.py::test_attacks_in_every_block_end_in_not_found*",
     "pipelines/test_sample_and_aggregate.py::test_check_function_says_what_is_wrong[mean_sleepily*",
     "pipelines/test_sample_and_aggregate.py::test_clusters_that_the_first_column_does_not_tell_apart_are_matched_to_anchors*",
     "pipelines/test_statistics.py::test_a_pipeline_bounds_contributions_as_memory_does*",
@@ -202,7 +206,11 @@ SLOW = (
 """Tests as pytest names them, below tests/; `*` stands for any text."""
 
 
-_SLOW = re.compile("|".join(re.escape(pattern).replace(r"\*", ".*") for pattern in SLOW))
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(pattern).replace(r"\*", ".*") for pattern in patterns))
+
+
+_SLOW, _AUDITS = _any_of(SLOW), _any_of(AUDITS)
 
 
 def is_slow(place: str) -> bool:
@@ -214,8 +222,16 @@ def is_slow(place: str) -> bool:
     return _SLOW.fullmatch(place) is not None
 
 
+def is_audit(place: str) -> bool:
+    """Say whether a test is an audit; see `is_slow`."""
+    return _AUDITS.fullmatch(place) is not None
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if is_slow(item.nodeid.removeprefix("tests/")):
+        place = item.nodeid.removeprefix("tests/")
+        if is_slow(place):
             item.add_marker(pytest.mark.slow)
+        if is_audit(place):
+            item.add_marker(pytest.mark.audit)

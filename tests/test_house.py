@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW, is_slow
+from tests.conftest import AUDITS, SLOW, is_audit, is_slow
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("core", "transforms", "pipelines", "shoal")
@@ -148,13 +148,14 @@ def test_tests_of_engines_are_where_the_makefile_looks() -> None:
     assert {path for path in marked - {Path(__file__)} if path.parent not in folders} == set()
 
 
-@pytest.mark.parametrize("pattern", SLOW)
-def test_what_is_called_slow_exists(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", [*SLOW, *AUDITS])
+def test_what_is_called_slow_or_an_audit_exists(pattern: str) -> None:
     """A file or test that is renamed would else be fast again, unseen."""
     place, _, test = pattern.partition("::")
     found = list((ROOT / "tests").glob(place.removesuffix("*")))
     assert found
     name = test.partition("[")[0].rstrip("*")
     assert all(f"def {name}" in path.read_text() for path in found if test)
-    assert is_slow(pattern.replace("*", "any text"))
-    assert not is_slow(f"{pattern.replace('*', 'any text')} more") or pattern.endswith("*")
+    is_called = is_audit if pattern in AUDITS else is_slow
+    assert is_called(pattern.replace("*", "any text"))
+    assert not is_called(f"{pattern.replace('*', 'any text')} more") or pattern.endswith("*")

@@ -271,10 +271,8 @@ def _submit(
             return True
         if not isinstance(error, RunError) or delivery.charged is None:
             raise
-        raise RunError(
-            f"{error} The run is charged: once that is mended, run it again with run_id {delivery.run_id}, "
-            "which costs nothing more."
-        ) from None
+        again = f"run it again with run_id {delivery.run_id}, which costs nothing more"
+        raise RunError(f"{error} The run is charged: once that is mended, {again}.") from None
 
 
 def charge_delivery(

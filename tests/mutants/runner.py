@@ -63,7 +63,19 @@ def planted(mutant: Mutant, tree: Path) -> Iterator[None]:
 
 def run_tests(tests: Selection, tree: Path) -> Outcome:
     """Run tests of a copied tree, up to the first that fails."""
-    command = [sys.executable, "-m", "pytest", *tests.nodes, "-x", "-q", "-rf", "--tb=no", "--no-header"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *tests.nodes,
+        "-m",
+        "",
+        "-x",
+        "-q",
+        "-rf",
+        "--tb=no",
+        "--no-header",
+    ]
     command += ["-p", "no:cacheprovider", *(["-k", tests.only] if tests.only else [])]
     # Without bytecode on disk, a file that changes twice in a second is read again.
     own = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}

@@ -14,7 +14,7 @@ from tests.pipelines.jobs import JOBS
 from tests.pipelines.random_jobs import Generator, contents
 
 SEED = int(os.environ.get("SHOAL_JOBS_SEED", "0"))
-JOBS_IN_ALL = int(os.environ.get("SHOAL_JOBS", "1000"))
+JOBS_IN_ALL = int(os.environ.get("SHOAL_JOBS", "500"))
 """By hand, more jobs of another seed may be tried."""
 
 DRY_RUNS = 10
