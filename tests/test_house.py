@@ -133,7 +133,7 @@ def test_ci_runs_what_a_developer_runs() -> None:
 def test_every_test_is_run_by_one_target(slow: bool, engine: bool, audit: bool) -> None:
     """Whatever its markers, one pytest run of `make test`, `make test-engines` or `make audit` has it."""
     targets = re.split(r"^(?=[a-z-]+:)", (ROOT / "Makefile").read_text(), flags=re.M)
-    recipes = [text for text in targets if re.match("(test|test-engines|audit):", text)]
+    recipes = [text for text in targets if re.match("(test|test-slow|test-services|audit):", text)]
     runs = re.findall(r"pytest -m \"?([a-z ]+)", "".join(recipes))
     assert len(runs) == 4
     markers = {"slow": slow, "engine": engine, "audit": audit}
