@@ -88,15 +88,17 @@ def read_bounds(low: Any, high: Any) -> tuple[WrittenInstant, WrittenInstant]:
         InvalidValue: one is neither a date nor a timestamp, or is a number beside a date.
     """
     given = (("lower", low), ("upper", high))
-    first, last = (read_instant(value) if isinstance(value, str) else None for _, value in given)
-    if first is not None and last is not None:
-        return first, last
-    wrong = [each for each, found in zip(given, (first, last), strict=True) if found is None]
-    field, value = next((each for each in wrong if isinstance(each[1], str)), wrong[0])
-    if isinstance(value, str):
-        raise InvalidValue(field, value, f"{_FORM}, of the years 0001 to 9999", f"has {value!r:.60}")
-    allowed = "write two numbers or two dates as the bounds of an axis"
-    raise InvalidValue(field, value, allowed, f"has {value!r:.60} beside a date")
+    for field, value in given:  # a text that is wrong, before a number beside one that is right
+        if isinstance(value, str) and read_instant(value) is None:
+            raise InvalidValue(field, value, f"{_FORM}, of the years 0001 to 9999", f"has {value!r:.60}")
+    read = []
+    for field, value in given:
+        found = read_instant(value) if isinstance(value, str) else None
+        if found is None:
+            allowed = "write two numbers or two dates as the bounds of an axis"
+            raise InvalidValue(field, value, allowed, f"has {value!r:.60} beside a date")
+        read.append(found)
+    return read[0], read[1]
 
 
 def read_step(written: Any) -> tuple[int, int, str]:

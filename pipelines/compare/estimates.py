@@ -40,7 +40,7 @@ def most_of_unit(release: Release) -> int | None:
     Args:
         release: a release of one question, or its plan.
     """
-    privacy, bounds = release["privacy"], release.get("contributions")
+    privacy, bounds = release.get("privacy", {}), release.get("contributions")
     if privacy.get("unit") is None:
         return None
     if bounds is not None:

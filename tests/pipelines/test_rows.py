@@ -161,7 +161,7 @@ WRONG = [
     ({"input.join": {"path": "a", "on": "k", "columns": ["k"]}}, "input.join.columns is ['k']"),
     (
         {"input.join": {"path": "/nowhere/t.parquet", "on": "kind"}},
-        "input.join.path: t.parquet cannot be read",
+        "input.join.path: t.parquet does not exist",
     ),
     (
         {"input.join": {"path": "ftp://a/t.parquet", "on": "kind"}},

@@ -324,7 +324,7 @@ WRONG = [
     (by(["city"], [["a", 1]]), "a key has one value for each of group_by.columns"),
     (by(["city"], {"town": ["a"]}), "group_by.keys has lists for town"),
     (by(["city"], ["x" * 300]), "a key of more than 256 bytes"),
-    (by(["city"], "nowhere.parquet"), "group_by.keys: nowhere.parquet cannot be read"),
+    (by(["city"], "nowhere.parquet"), "group_by.keys: nowhere.parquet does not exist"),
     (by(["city"], [1, 2]), "group_by.keys has 1 for city, which is string in the files; its keys are text."),
     (by(["city"], "private") | {"input.unit": "code"}, "input.unit is code and group_by is given"),
     (by(["city"], "private") | {"privacy.delta": 0.0}, "privacy.delta is 0.0: private keys need one above 0"),

@@ -124,6 +124,7 @@ OF_ROWS = (
     "Rows without a value are left out",
     "Rows with a null, NaN or infinity in a used column are left out, and so are rows without person",
     "rows inside and outside of the balls",  # which `shoal screen` tells apart
+    "of the kept rows",
 )
 
 
