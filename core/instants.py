@@ -87,12 +87,12 @@ def read_bounds(low: Any, high: Any) -> tuple[WrittenInstant, WrittenInstant]:
     Raises:
         InvalidValue: one is neither a date nor a timestamp, or is a number beside a date.
     """
-    given = (("lower", low), ("upper", high))
-    for field, value in given:  # a text that is wrong, before a number beside one that is right
+    # A text that is wrong is told before a number beside one that is right.
+    for field, value in (("lower", low), ("upper", high)):
         if isinstance(value, str) and read_instant(value) is None:
             raise InvalidValue(field, value, f"{_FORM}, of the years 0001 to 9999", f"has {value!r:.60}")
     read = []
-    for field, value in given:
+    for field, value in (("lower", low), ("upper", high)):
         found = read_instant(value) if isinstance(value, str) else None
         if found is None:
             allowed = "write two numbers or two dates as the bounds of an axis"

@@ -183,7 +183,7 @@ def test_statistics_by_group_are_compared_group_by_group():
         "quantile_0.5_high": np.array([0.6, 0.7]),
     }
     found = {each.name: each for each in estimates(release, rows)}
-    assert found["count of b"] == Estimate("count of b", 4, 1.0)
+    assert found["count of b"] == Estimate("count of b", 4, 1.0, counts=True)
     assert found["quantile_0.5 of a"] == Estimate("quantile_0.5 of a", 0.5, interval=(0.4, 0.6))
 
 
