@@ -12,7 +12,7 @@ from tests.engines.services import Prism
 from tests.engines.strands_job import KEYS, StrandsJob, assert_equal
 from tests.pipelines.jobs import GROUPED
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(1_200)]
 
 TWO_PROCESSES = ["--runner=FnApiRunner", "--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
