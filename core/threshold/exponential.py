@@ -6,19 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.aggregate import Counts
 from core.draws import Charged, Draw
 from core.focus import CELLS
 from core.gaps import Runs
 from core.mechanisms.exponential import Exponential, missed_scores
 from core.mechanisms.offers import NEVER, Offer, Offers
 from core.noise import Noise
-from core.rounds import Block
-from core.sections import MOST_SECTIONS, InSections, Sectioned
+from core.sections import MOST_SECTIONS, Sectioned
 from core.task import Accuracy
-from core.threshold.examples import Examples, labeled
+from core.threshold.examples import Examples
 from core.threshold.found import FoundThreshold, Promises
-from core.threshold.learner import LearnerMethod, LearnThreshold
+from core.threshold.learner import ExamplesInSections, LearnerMethod, LearnThreshold
 from core.tightness import Tightness
 
 _FEWEST_SECTIONS = 16
@@ -72,7 +70,7 @@ class ExponentialLearner:
 
 
 @dataclass(frozen=True)
-class LearnInSections(InSections):
+class LearnInSections(ExamplesInSections):
     """Choose among all thresholds of a wide axis, whose examples are held by different workers.
 
     This is the choice of `ExponentialLearner`, whose proof holds, but for errors that end: all thresholds
@@ -89,7 +87,6 @@ class LearnInSections(InSections):
     """
 
     purpose: ClassVar[str] = LearnThreshold.purpose
-    label: int
     learner: ExponentialLearner
     far: int
     name: str = LearnThreshold.name
@@ -97,11 +94,6 @@ class LearnInSections(InSections):
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.learner.draws()
-
-    @property
-    def size(self) -> int:
-        """See `InSections.size`."""
-        return self.learner.size
 
     @property
     def sections(self) -> int:
@@ -112,10 +104,6 @@ class LearnInSections(InSections):
     def most_counts(self) -> int:
         """Most counts that the private stage holds: what all sections offer."""
         return min(self.sections * (self.far + 1), self.size + 1)
-
-    def count(self, block: Block) -> tuple[Counts, int]:
-        """See `InSections.count`."""
-        return labeled(block.points, self.label), 2
 
     def examine(self, section: Sectioned, state: None, noise: Noise) -> Offers:
         """Offer the thresholds of a section.

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.aggregate import Ints
 from core.draws import Draw, Laplace
 from core.interior_point.exponential import ExponentialFinder
 from core.mechanisms.exponential import Exponential
@@ -13,8 +13,6 @@ from core.mechanisms.tails import largest_sum_of_two
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.threshold.examples import Examples, ranked
-
-Ints = NDArray[np.int64]
 
 MOST_RANKS = 1 << 18
 """Most ranks that are tried: the choice among them takes a fraction of a second."""

@@ -11,6 +11,7 @@ from core.draws import Charged, Draw
 from core.noise import Noise
 from core.policy import Cuts
 from core.rounds import Block
+from core.sections import InSections
 from core.task import Method
 from core.threshold.examples import Examples, labeled
 from core.threshold.found import FoundThreshold
@@ -64,6 +65,28 @@ class LearnThreshold:
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundThreshold:
         """Release a threshold."""
         return FoundThreshold(self.learner.learn(Examples.of_counts(aggregate), noise))
+
+
+@dataclass(frozen=True)
+class ExamplesInSections(InSections):
+    """A round that counts the examples of each value and label in sections of the values.
+
+    Args:
+        label: grid coordinate from which a label counts as 1.
+        learner: has the draws.
+    """
+
+    label: int
+    learner: Learner
+
+    @property
+    def size(self) -> int:
+        """See `InSections.size`."""
+        return self.learner.size
+
+    def count(self, block: Block) -> tuple[Counts, int]:
+        """See `InSections.count`."""
+        return labeled(block.points, self.label), 2
 
 
 class LearnerMethod(Method[Threshold]):

@@ -17,12 +17,12 @@ from core.gaps import Order, Runs
 from core.mechanisms.offers import NEVER, Offer, Offers
 from core.noise import Noise
 from core.rounds import Block
-from core.sections import MOST_SECTIONS, InSections, Sectioned
+from core.sections import MOST_SECTIONS, Sectioned
 from core.task import Accuracy
 from core.threshold.examples import Examples, labeled, ranked
 from core.threshold.found import FoundThreshold, Promises
 from core.threshold.interior_point import MOST_RANKS, InteriorPointLearner
-from core.threshold.learner import LearnerMethod, LearnThreshold
+from core.threshold.learner import ExamplesInSections, LearnerMethod, LearnThreshold
 from core.tightness import Tightness
 
 
@@ -53,7 +53,7 @@ class CountExamples:
 
 
 @dataclass(frozen=True)
-class ChooseRank(InSections):
+class ChooseRank(ExamplesInSections):
     """Choose a rank by the errors of its cut; the state before it is about how many examples there are.
 
     A second look counts the examples before each section. So a section knows which of the ranks that are
@@ -67,18 +67,12 @@ class ChooseRank(InSections):
 
     ranked: ClassVar[bool] = True
     purpose: ClassVar[str] = "how many rows lie below the threshold"
-    label: int
     learner: InteriorPointLearner
     name: str = "rank"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.learner.rank,)
-
-    @property
-    def size(self) -> int:
-        """See `InSections.size`."""
-        return self.learner.size
 
     @property
     def sections(self) -> int:
@@ -89,10 +83,6 @@ class ChooseRank(InSections):
     def most_counts(self) -> int:
         """Most counts that the private stage holds: one for each rank that is tried."""
         return MOST_RANKS + 2
-
-    def count(self, block: Block) -> tuple[Counts, int]:
-        """See `InSections.count`."""
-        return labeled(block.points, self.label), 2
 
     def examine(self, section: Sectioned, state: int, noise: Noise) -> Offers:
         """Offer the ranks of a section, as numbers of those that are tried."""

@@ -56,14 +56,14 @@ class Side:
         asked: what each question asks for, by dotted key; a job of one question has it by an empty name.
         planned: what was planned for each question, by what it is.
         figures: of each question; None for a job.
-        drawn: the questions of whose units each run draws anew which rows count.
+        drawn: whether, in any question, each run draws anew which rows of a unit count.
     """
 
     path: str
     asked: Mapping[str, Mapping[str, Any]]
     planned: Mapping[str, Mapping[str, Any]]
     figures: Mapping[str, Sequence[Estimate]] | None = None
-    drawn: frozenset[str] = frozenset()
+    drawn: bool = False
 
     @classmethod
     def of(
@@ -74,7 +74,7 @@ class Side:
     ) -> "Side":
         """Return a side; `questions` has the plan or the answer of each question as values."""
         asked = {name: _asked(described) for name, described in questions.items()}
-        drawn = frozenset(name for name, each in questions.items() if most_of_unit(each) is not None)
+        drawn = any(most_of_unit(each) is not None for each in questions.values())
         return cls(path, asked, {name: _planned(each) for name, each in questions.items()}, figures, drawn)
 
 
@@ -141,7 +141,7 @@ def compare(one: Side, other: Side) -> dict[str, Any]:
         "only_a": alone[0],
         "only_b": alone[1],
         "larger": sum(change.larger is True for change in changes),
-        "drawn_anew": bool(one.drawn | other.drawn),
+        "drawn_anew": one.drawn or other.drawn,
     }
 
 
