@@ -179,7 +179,9 @@ def _written(job: Job, promises: Mapping[str, Any]) -> dict[str, Any]:
 def describe_groups(job: Job) -> dict[str, Any]:
     """Return groups and contributions of a job as JSON values, without the public keys."""
     keys, bounds = job.group_keys, job.bounds
-    contributions = {} if bounds is None else {"contributions": asdict(bounds)}
+    contributions: dict[str, Any] = {} if bounds is None else {"contributions": asdict(bounds)}
+    if bounds is not None and TASKS[job.task].subsamples:  # a function gets all rows of a unit in a group
+        contributions = {"contributions": {"groups": bounds.groups}}
     if keys is None:
         return contributions
     public = None if keys.labels is None else len(keys.labels)

@@ -73,7 +73,7 @@ _CORE, _HERE = CoreTask.__module__.removesuffix(".task"), __name__.removesuffix(
 """Names of the packages, which are below `shoal` where they are installed."""
 
 _PLANE = ("x", "y")
-_GROUPS = f"{_HERE}.job.groups:GroupsJob"
+_GROUPS = f"{_HERE}.job.groups:RowsByGroupJob"
 
 
 def _task(place: str, answers: str, job_at: str | None = _GROUPS, **more: Any) -> Task:

@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.rounds import Block
-from core.sampling import scramble
 from transforms.bound_units import BLOCK_VALUES, Bounding, add_outside, count_units, of_someone
 from transforms.group_keys import GroupKeys, Ints
 from transforms.open_source import Source
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.read_blocks import Reader, to_block
 from transforms.sorted_words import sorted_numbers, sorted_within
-from transforms.unit_keys import unit_ids, unit_keys
+from transforms.unit_groups import UnitGroups, places
 from transforms.unit_records import race_of
 from transforms.unit_rows import (
     ROWS,
@@ -30,9 +28,6 @@ from transforms.unit_rows import (
 
 Contributed = tuple[bytes, bytes, bytes, bytes, bytes]
 """Of one shard: points axis by axis as int64, identities, counts of `Block.outside`, groups, and labels."""
-
-_GROUP = 0x67726F7570
-"""Tweak of the hash that chooses groups. No sampling of records uses it."""
 
 
 @dataclass(frozen=True)
@@ -196,35 +191,15 @@ def chosen(
         names: labels or numbers of the groups, all different.
     """
     salt = contributing.bounding.salt
-    of_name = unit_ids(unit_keys(names, salt))
-    pair = of_unit * len(names) + groups
-    order = sorted_numbers(pair)
-    pair = pair[order]
-    first = np.append(True, pair[1:] != pair[:-1])
-    begins, of_pair = np.flatnonzero(first), np.cumsum(first) - 1
-    unit_of, group_of = np.divmod(pair[begins], len(names))
-    hashes = scramble(scramble(ids, salt, _GROUP)[unit_of] ^ of_name[group_of], salt, _GROUP)
-    # Two groups of a unit may have one hash if their names have: then the smaller name comes first.
-    by_name = np.empty(len(names), dtype=np.int64)
-    by_name[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
-    ranked = sorted_within(unit_of, hashes, (by_name[group_of],))
-    keeps = np.empty(len(begins), dtype=np.bool_)
-    keeps[ranked] = _rank(unit_of[ranked]) < contributing.groups
+    pairs = UnitGroups.of(of_unit, ids, groups, names, contributing.groups, salt)
     # Rows are chosen where a unit has too many of them in a group that it keeps.
-    full = keeps & (np.diff(np.append(begins, len(pair))) > contributing.rows)
-    some = full[of_pair]
-    of_full, among = (np.cumsum(full) - 1)[of_pair[some]], order[some]
+    full = pairs.kept & (pairs.rows > contributing.rows)
+    some = full[pairs.of_pair]
+    of_full, among = (np.cumsum(full) - 1)[pairs.of_pair[some]], pairs.order[some]
     words = [points[among, axis].astype(np.uint64) for axis in range(points.shape[1])]
-    race = race_of([hashes[of_pair[some]], *words], of_full, salt)
+    race = race_of([pairs.hashes[pairs.of_pair[some]], *words], of_full, salt)
     ranked = sorted_within(of_full, race, words)
-    kept = np.empty(len(points), dtype=np.bool_)
-    kept[order] = keeps[of_pair]
-    kept[among[ranked]] = _rank(of_full[ranked]) < contributing.rows
+    kept = pairs.keep()
+    kept[among[ranked]] = places(of_full[ranked]) < contributing.rows
     indices = np.flatnonzero(kept)
     return indices[sorted_numbers(of_unit[indices])]
-
-
-def _rank(sorted_: Ints) -> Ints:
-    """Return the place of each element among the equal ones, in a sorted array."""
-    new = np.flatnonzero(np.append(True, sorted_[1:] != sorted_[:-1])) if len(sorted_) else sorted_
-    return np.arange(len(sorted_)) - np.repeat(new, np.diff(np.append(new, len(sorted_))))

@@ -1,7 +1,7 @@
 """Evaluate a function on disjoint subsamples; the answers are the records of the rounds."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.errors import add_mark
 from core.rounds import Block
+from transforms.bound_groups import CHOSEN, SHARDS, OwnedRows, split_kept, split_owners
 from transforms.count_done import count_done
 from transforms.gather_parts import GatherParts
 from transforms.open_source import InputError, Source
@@ -46,14 +47,38 @@ class AnswerReader:
         yield Block(points, np.full(len(known), number, dtype=np.uint64))
 
 
+@dataclass(frozen=True)
+class AnswersOfGroups:
+    """Read an `Answer` as a record of its group, or as none; see `transforms.records.RecordsOfQuestions`.
+
+    An element is one of its group alone. Every group has as many as it has subsamples.
+
+    Args:
+        dimension: number of values of an answer.
+        subsamples: of each group.
+    """
+
+    dimension: int
+    subsamples: int
+
+    def blocks_of(self, element: Answer, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        """Return the block of the group, if it is due. The identity is the number within the group."""
+        group, number = divmod(element[0], self.subsamples)
+        if group in due:
+            yield from ((group, block) for block in AnswerReader(self.dimension).blocks((number, element[1])))
+
+
 @dataclasses.dataclass
 class EvaluateSubsamples(beam.PTransform):
     """Split the rows into subsamples and evaluate `function` on each.
 
     Every subsample has one answer, which is None without rows. So adding or removing a unit changes one
-    answer, and replacing a unit changes at most two. Rows are gathered as Arrow streams; see `GatherParts`.
-    The number of elements does not depend on which subsamples have rows. The answers are materialized, so
-    that every reader sees the same answer of a randomized function.
+    answer, and replacing a unit changes at most two. With groups, it changes one answer of each of the groups
+    that the unit keeps, which are at most `splitting.groups`.
+
+    Rows are gathered as Arrow streams; see `GatherParts`. The number of elements does not depend on which
+    subsamples have rows. The answers are materialized, so that every reader sees the same answer of a
+    randomized function.
 
     Args:
         splitting: how rows become subsamples.
@@ -66,10 +91,21 @@ class EvaluateSubsamples(beam.PTransform):
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return one `Answer` per subsample."""
         return (
-            descriptors
-            | "Gather" >> GatherParts(partial(split_rows, self.splitting), self.splitting.shards, _LABEL)
+            self._gathered(descriptors)
             | "Evaluate" >> beam.ParDo(_Evaluate(self.splitting, self.function))
             | "Keep" >> beam.Reshuffle()
+        )
+
+    def _gathered(self, descriptors: beam.PCollection) -> beam.PCollection:
+        """Return the parts of subsamples. Where units may be in several groups, their rows meet before."""
+        splitting = self.splitting
+        if splitting.keys is None or splitting.unit is None:
+            return descriptors | "Gather" >> GatherParts(
+                partial(split_rows, splitting), splitting.shards, _LABEL
+            )
+        owned = descriptors | "Owners" >> GatherParts(partial(split_owners, splitting), SHARDS, _LABEL)
+        return owned | "Gather" >> GatherParts(
+            partial(split_kept, splitting), splitting.shards, _LABEL, CHOSEN
         )
 
 
@@ -110,11 +146,23 @@ def evaluate_in_memory(source: Source, splitting: Splitting, function: Function)
         FunctionError: the function cannot be imported.
     """
     gathered: dict[int, list[Shard]] = {part: [] for part in range(splitting.shards)}
-    for file in source.files:
-        for descriptor in list_row_groups(file):
-            for part, shard in split_rows(splitting, descriptor):
-                gathered[part].append(shard)
+    for part, shard in _shards(source, splitting):
+        gathered[part].append(shard)
     with FunctionRunner(function) as runner:
         for part, shards in gathered.items():
             for answer in _answers(splitting, runner, part, shards):
                 yield from AnswerReader(function.grid.dimension).blocks(answer)
+
+
+def _shards(source: Source, splitting: Splitting) -> Iterator[tuple[int, Shard]]:
+    descriptors = [each for file in source.files for each in list_row_groups(file)]
+    if splitting.keys is None or splitting.unit is None:
+        for descriptor in descriptors:
+            yield from split_rows(splitting, descriptor)
+        return
+    owned: dict[int, list[OwnedRows]] = {number: [] for number in range(SHARDS)}
+    for descriptor in descriptors:
+        for number, piece in split_owners(splitting, descriptor):
+            owned[number].append(piece)
+    for gathered in owned.items():
+        yield from split_kept(splitting, gathered)

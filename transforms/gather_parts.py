@@ -1,4 +1,4 @@
-"""Gather the pieces that descriptors are split into by part. Empty parts are gathered, too.
+"""Gather the pieces that elements are split into by part. Empty parts are gathered, too.
 
 Pieces wait in a file where the whole pipeline runs in this process, and in the runner's shuffle elsewhere.
 `transforms.spill` has the file.
@@ -13,7 +13,6 @@ from apache_beam.typehints.decorators import no_annotations
 
 from transforms.count_done import count_done
 from transforms.plain_errors import plain_errors
-from transforms.read_blocks import Descriptor
 from transforms.spill import Spill
 
 GATHERED = "gather rows"
@@ -24,39 +23,43 @@ GATHERED = "gather rows"
 class GatherParts(beam.PTransform):
     """Make one element of each part: its number, and the list of its pieces in any order.
 
-    Each descriptor gives one element for every part, so the number of elements does not depend on rows.
+    Each element gives one element for every part, so the number of elements does not depend on rows.
 
     Args:
-        split: reads the row group of a descriptor; returns pieces with the numbers of their parts.
+        split: returns the pieces of an element with the numbers of their parts: of the row group of a
+            descriptor, or of a part that was gathered before.
         parts: number of parts, numbered from 0.
         step_name: name of this step in errors; see `plain_errors`.
+        counted: the step as which elements are counted; see `count_done`.
     """
 
-    split: Callable[[Descriptor], Iterable[tuple[int, Any]]]
+    split: Callable[[Any], Iterable[tuple[int, Any]]]
     parts: int
     step_name: str
+    counted: str = GATHERED
 
-    def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
-        """Take the descriptors of `ReadBlocks`; return the parts."""
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Take descriptors of `ReadBlocks`, or parts; return the parts."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
-        split = beam.FlatMap(_split, self.split, self.parts, self.step_name, self.spill)
-        gathered = descriptors | "Split" >> split | "Group" >> beam.GroupByKey()
+        split = beam.FlatMap(_split, self.split, self.parts, self.step_name, self.counted, self.spill)
+        gathered = elements | "Split" >> split | "Group" >> beam.GroupByKey()
         return gathered | "List" >> beam.Map(_list, self.step_name, self.spill)
 
 
 @no_annotations
 def _split(
-    descriptor: Descriptor,
-    split: Callable[[Descriptor], Iterable[tuple[int, Any]]],
+    element: Any,
+    split: Callable[[Any], Iterable[tuple[int, Any]]],
     parts: int,
     step_name: str,
+    counted: str,
     spill: Spill,
 ) -> Iterator[tuple[int, list[Any]]]:
     with plain_errors(step_name):
         pieces: dict[int, list[Any]] = {number: [] for number in range(parts)}
-        for number, piece in split(descriptor):
+        for number, piece in split(element):
             pieces[number].append(spill.put(piece))
-        count_done(GATHERED)
+        count_done(counted)
         yield from pieces.items()
 
 

@@ -1,4 +1,4 @@
-"""Split the rows into disjoint random subsamples. All rows of a unit go to the same subsample."""
+"""Split the rows into disjoint random subsamples, of each group. A unit is in one subsample of a group."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.sampling import siphash
-from transforms.group_keys import without_long
-from transforms.list_files import File
+from transforms.group_keys import GroupKeys, without_long
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, row_ids
 from transforms.read_prepared import read_prepared
 from transforms.unit_keys import unit_ids, unit_keys
+
+Ints = NDArray[np.int64]
 
 _SUBSAMPLES = 0x626C6F636B73
 """Tweak of the hash that chooses subsamples. No sampling of records uses it."""
@@ -37,9 +38,11 @@ class Splitting:
     Args:
         columns: columns that the function receives, of any numeric type and with nulls.
         unit: column of the privacy unit; None where each row is a unit of its own.
-        subsamples: number of subsamples.
+        subsamples: number of subsamples, of each group.
         salt: 16 secret bytes that choose the subsample of each unit.
         preparation: how rows are prepared.
+        keys: how rows become members of groups, with public keys; None without groups.
+        groups: most groups of a unit.
     """
 
     columns: tuple[str, ...]
@@ -47,15 +50,27 @@ class Splitting:
     subsamples: int
     salt: bytes = field(repr=False)
     preparation: Preparation = AS_THEY_ARE
+    keys: GroupKeys | None = None
+    groups: int = 1
+
+    @property
+    def total(self) -> int:
+        """Number of the subsamples of all groups."""
+        return self.subsamples * (1 if self.keys is None else len(self.keys.labels or ()))
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The key columns of groups."""
+        return () if self.keys is None else self.keys.columns
 
     @property
     def shards(self) -> int:
         """Number of parts in which subsamples are gathered; subsample s is in part s mod shards."""
-        return min(self.subsamples, _SHARDS)
+        return min(self.total, _SHARDS)
 
     def numbers(self, part: int) -> range:
         """Return the subsamples of a part."""
-        return range(part, self.subsamples, self.shards)
+        return range(part, self.total, self.shards)
 
 
 @dataclass(frozen=True, order=True)
@@ -86,44 +101,80 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
     Raises:
         InputError: the row group cannot be read.
     """
+    for batch, ids, groups, row in read_split(splitting, descriptor):
+        yield from split_batch(splitting, batch, ids, groups, descriptor.file.name, row)
+
+
+def read_split(
+    splitting: Splitting, descriptor: Descriptor
+) -> Iterator[tuple[pa.RecordBatch, pa.Array, Ints, int]]:
+    """Read the rows that are split, up to `_ROWS` at a time.
+
+    Returns:
+        Of each batch the rows; keys of their units, or identities of the rows; their groups, of which -1 is
+        none; and a number that orders what is split of one file.
+
+    Raises:
+        InputError: the row group cannot be read.
+    """
     if descriptor.row_group is None:
         return
     file, row_group, row = descriptor.file, descriptor.row_group, descriptor.first_row
-    columns, preparation = splitting.columns, splitting.preparation
+    columns, preparation, keys = splitting.columns, splitting.preparation, splitting.key_columns
     if splitting.unit is None:
-        for batch, kept in read_prepared(preparation, file, row_group, columns, _ROWS):
-            ids, rows = row_ids(file, row, batch.num_rows), batch.num_rows
+        for batch, kept in read_prepared(preparation, file, row_group, columns, _ROWS, keys=keys):
+            ids, rows = pa.array(row_ids(file, row, batch.num_rows)), batch.num_rows
             if kept is not None:
-                batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
-            yield from _split(splitting, batch, ids, file, row)
+                batch, ids = batch.filter(kept), ids.filter(kept)
+            yield batch, ids, _groups(splitting, batch), row
             row += rows
         return
-    read = read_keyed(descriptor, columns, splitting.unit, splitting.salt, _ROWS, None, preparation)
-    for batch, keys in read:
-        held = pc.is_valid(keys)
-        yield from _split(splitting, batch.filter(held), unit_ids(keys.filter(held)), file, row)
+    read = read_keyed(descriptor, columns, splitting.unit, splitting.salt, _ROWS, None, preparation, keys)
+    for batch, units in read:
+        held = pc.is_valid(units)
+        own = batch.filter(held)
+        yield own, units.filter(held), _groups(splitting, own), row
         row += batch.num_rows
 
 
-def _split(
-    splitting: Splitting, batch: pa.RecordBatch, ids: NDArray[np.uint64], file: File, row: int
+def _groups(splitting: Splitting, batch: pa.RecordBatch) -> Ints:
+    if splitting.keys is None:
+        return np.zeros(batch.num_rows, dtype=np.int64)
+    return splitting.keys.read(batch)[0]
+
+
+def split_batch(
+    splitting: Splitting, batch: pa.RecordBatch, owners: pa.Array, groups: Ints, file: str, row: int
 ) -> Iterator[tuple[int, Shard]]:
-    """Yield rows by the part of their subsample; `row` orders what is split of one file."""
-    subsample = (siphash(ids, splitting.salt, _SUBSAMPLES) % np.uint64(splitting.subsamples)).astype(np.int64)
+    """Yield rows by the part of their subsample.
+
+    Args:
+        splitting: how rows become subsamples.
+        batch: the rows.
+        owners: keys of their units, or identities of the rows, shape (n,).
+        groups: their groups, -1 for none, shape (n,).
+        file: name of the file.
+        row: orders what is split of one file.
+    """
+    subsample = (
+        siphash(unit_ids(owners), splitting.salt, _SUBSAMPLES) % np.uint64(splitting.subsamples)
+    ).astype(np.int64)
+    kept = np.flatnonzero(groups >= 0)
+    subsample = (subsample + groups * splitting.subsamples)[kept]
     part, place = subsample % splitting.shards, subsample // splitting.shards
     most = len(splitting.numbers(0))
     cell = part * most + place
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell, minlength=splitting.shards * most).reshape(splitting.shards, most)
-    rows = _bare(batch.select(list(splitting.columns))).take(pa.array(order))
+    rows = bare(batch.select(list(splitting.columns))).take(pa.array(kept[order]))
     start = 0
     for number, held in enumerate(counts.tolist()):
         size = sum(held)
-        yield number, Shard(file.name, row, tuple(held), stream(rows.slice(start, size)) if size else b"")
+        yield number, Shard(file, row, tuple(held), stream(rows.slice(start, size)) if size else b"")
         start += size
 
 
-def _bare(batch: pa.RecordBatch) -> pa.RecordBatch:
+def bare(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the batch without metadata, which may describe all rows of a file."""
     return pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names)
 

@@ -125,13 +125,15 @@ class CenterAverages:
         known = over > _KNOWN * max(self.counts.scale, self.weights.scale)
         moves[~known] = 0.0
         deviation = self.sums.deviation * radii / np.maximum(over, 1.0)
+        before = np.full(self.k, np.inf) if state.noise is None else state.noise
         reach, mean_weight = radii.astype(np.float64), weights / np.maximum(counts, 1)
         if self.power == 2:
             error = self.space.grid.dimension * deviation**2
             full = np.clip(2 * (1 - mean_weight), 1 / 16, 1.0)  # below 1 if most pulls are shortened
             squares = mean_weight / full * reach**2 + error - (moves**2).sum(axis=1)
             spread = np.sqrt(np.clip(squares, (reach / 16) ** 2, (_FARTHEST * reach) ** 2))
-            moves *= self._trusted(moves, error)
+            parts, deviation = self._trusted(moves, deviation, before)
+            moves *= parts
         else:  # the harmonic mean of max(distance, radius), at most twice the spread before
             spread = np.minimum(reach / np.clip(mean_weight, 1e-9, 1), 2 * state.spread)
         spread = np.where(known, spread, state.spread)
@@ -140,19 +142,32 @@ class CenterAverages:
             positions=self.space.placed(state.positions + moves),
             spread=spread,
             counts=counts,
-            noise=np.where(known, deviation, np.inf),
+            noise=np.where(known, deviation, before),
         )
 
-    def _trusted(self, moves: Floats, error: Floats) -> Floats:
-        """Part of each move that is made, shape (k, 1): little or none where it may be noise alone.
+    def _trusted(self, moves: Floats, deviation: Floats, before: Floats) -> tuple[Floats, Floats]:
+        """Part of each move that is made, and the noise of where it leads.
 
-        The factor is 1 - (d - 2) / d * error / |move|^2, but not below 0 (James and Stein 1961). For d > 2 it
-        lowers the mean squared distance of the moves from those without noise.
+        Less of a move is made where it may be noise alone:
+
+        - The center may be a noisy mean of the round before, with noise b in each coordinate, and the move
+          leads to another one, with noise a. The squared distance of the first from the mean without noise
+          is estimated by e = max(d b^2, |move|^2 - d a^2). The two are averaged by their precision: the part
+          e / (e + d a^2) of the move is made. The noise left is a times the square root of this part.
+        - Otherwise the part is 1 - (d - 2) a^2 / |move|^2, but not below 0 (James and Stein 1961). For d > 2
+          it lowers the mean squared distance of the moves from those without noise.
 
         Args:
             moves: shape (k, d), units.
-            error: shape (k,), what noise adds to a move's squared length on average.
+            deviation: shape (k,), a: noise of a move in each coordinate.
+            before: shape (k,), b: noise of where the centers are; infinite where they are no noisy means.
+
+        Returns:
+            Parts, shape (k, 1), and the noise in each coordinate, shape (k,).
         """
         d = self.space.grid.dimension
         lengths = np.maximum((moves**2).sum(axis=1), 1.0)
-        return np.asarray(np.maximum(0.0, 1 - max(0, d - 2) / d * error / lengths)[:, None])
+        error, known = d * deviation**2, np.isfinite(before)
+        off = np.maximum(d * np.where(known, before, 0.0) ** 2, lengths - error)
+        part = np.where(known, off / (off + error), np.maximum(0.0, 1 - max(0, d - 2) / d * error / lengths))
+        return part[:, None], deviation * np.where(known, np.sqrt(part), 1.0)

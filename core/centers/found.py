@@ -40,9 +40,9 @@ class Result:
     Args:
         centers: in data units, the one with the most records first.
         counts: number of records nearest to each center.
-        noise: standard deviation of the last round's noise in each coordinate of a center, data units. It is
-            estimated from noisy counts, and infinite where these say too little. None where the method does
-            not estimate it.
+        noise: standard deviation of the noise in each coordinate of a center, data units. It is estimated
+            from noisy counts, and infinite where these say too little. None where the method does not
+            estimate it.
     """
 
     centers: tuple[PointBetween, ...]

@@ -34,9 +34,8 @@ def kept_facts(release: Release) -> tuple[Fact, ...]:
     if bounds is None:
         by = counted(release).by.removeprefix(", by ")
         return (Fact("kept", (by,)),) if by else ()  # a function gets all rows of a unit
-    return (
-        Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {bounds['rows']:,} rows in each",)),
-    )
+    rows = f"{bounds['rows']:,}" if "rows" in bounds else "all"
+    return (Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {rows} rows in each",)),)
 
 
 def _lines(release: Release, counts: list[int], error: float, many: str) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from pipelines.job.domain import Domain
-from pipelines.job.groups import GroupsJob
+from pipelines.job.groups import RowsByGroupJob
 
 _LARGEST = 10**15
 
 
-class BoundsJob(GroupsJob):
+class BoundsJob(RowsByGroupJob):
     """A job that finds bounds."""
 
     domain: Annotated[

@@ -2,7 +2,7 @@
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -11,7 +11,8 @@ from core.grouping import MOST_KEYS, Contributions, Grouping
 from core.labels import Labels
 from pipelines.errors import JobError, quoted
 from pipelines.job.contributions import UnitContributions
-from pipelines.job.job import RowsJob
+from pipelines.job.inputs import RowsInput
+from pipelines.job.job import Job, RowsJob
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
 from pipelines.tasks import Keep
@@ -165,8 +166,8 @@ def _checked(labels: list[str]) -> Labels:
     return Labels(labels)
 
 
-class GroupedJob(RowsJob):
-    """A job whose rows may have groups."""
+class GroupedJob(Job):
+    """A job whose rows may have groups, beside what its records are."""
 
     group_by: GroupBy | None = Field(
         default=None,
@@ -232,9 +233,10 @@ class GroupedJob(RowsJob):
                 "column, or leave contributions out."
             )
         if "keep" in self.input.model_fields_set:
+            keep = cast(RowsInput, self.input).keep
             raise ValueError(
-                f"input.keep is {self.input.keep} and contributions is given: with contributions rows remain "
-                "records, so leave out one of them."
+                f"input.keep is {keep} and contributions is given: with contributions rows remain records, "
+                "so leave out one of them."
             )
         bounds.build()
         guess = bounds.guess
@@ -250,8 +252,10 @@ class GroupedJob(RowsJob):
             )
 
 
-class StatisticsJob(GroupedJob):
+class StatisticsJob(GroupedJob, RowsJob):
     """A job that asks for statistics, of all records or of groups. One round counts all groups."""
+
+    input: RowsInput
 
     @property
     def task_params(self) -> Any:
@@ -278,17 +282,13 @@ class StatisticsJob(GroupedJob):
 class GroupsJob(GroupedJob):
     """A job of a task that is asked about all records, or about each group by itself."""
 
+    _without_groups: ClassVar[str] = "takes one record of a unit: leave it out; input.keep says which record"
+    _in_each_group: ClassVar[str] = "takes one row of a unit in each group, so it must be 1"
+
     @property
     def apart(self) -> bool:
         """See `Job.apart`."""
         return self.group_by is not None
-
-    @property
-    def checks(self) -> float:
-        """See `Job.checks`. With a unit and groups there are none by default: see `check_records`."""
-        if self.input.checks is None and self.apart and self.unit is not None:
-            return 0.0
-        return super().checks
 
     @property
     def group_keys(self) -> "GroupKeys | None":
@@ -318,8 +318,7 @@ class GroupsJob(GroupedJob):
         if groups is None:
             if bounds is not None:
                 raise ValueError(
-                    f"contributions is given, but {self.task} without group_by takes one record of a unit: "
-                    "leave it out; input.keep says which record."
+                    f"contributions is given, but {self.task} without group_by {self._without_groups}."
                 )
             return
         if groups.keys == _PRIVATE:
@@ -340,10 +339,7 @@ class GroupsJob(GroupedJob):
                 "one file, so leave out one of them."
             )
         if bounds is not None and bounds.rows != 1:
-            raise ValueError(
-                f"contributions.rows is {bounds.rows}: {self.task} takes one row of a unit in each group, so "
-                "it must be 1."
-            )
+            raise ValueError(f"contributions.rows is {bounds.rows}: {self.task} {self._in_each_group}.")
         if bounds is not None and bounds.clamp == "unit":
             raise ValueError(f"contributions.clamp is unit: it is for sums, which {self.task} has not.")
         if bounds is not None and bounds.groups > _MOST_OF_UNIT:
@@ -367,3 +363,16 @@ class GroupsJob(GroupedJob):
     def is_in_table(self, column: str) -> bool:
         """See `GroupedJob.is_in_table`."""
         return self.task in _TABLES and _IN_TABLES.fullmatch(column) is not None
+
+
+class RowsByGroupJob(GroupsJob, RowsJob):
+    """A job of a task of rows or units, about all of them or about each group."""
+
+    input: RowsInput
+
+    @property
+    def checks(self) -> float:
+        """See `Job.checks`. With a unit and groups there are none by default: see `check_records`."""
+        if self.input.checks is None and self.apart and self.unit is not None:
+            return 0.0
+        return super().checks

@@ -1,20 +1,23 @@
 """A job whose records are the answers of a function to disjoint subsamples of the rows."""
 
 import math
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import computed_field
 
 from core.domain import Grid
+from pipelines.job.groups import GroupsJob
 from pipelines.job.inputs import SubsamplesInput
-from pipelines.job.job import Job
 from pipelines.job.prepared import check_prepared
 
 
-class SubsamplesJob(Job):
-    """A job whose records are the answers of a function to disjoint subsamples."""
+class SubsamplesJob(GroupsJob):
+    """A job whose records are answers of a function to disjoint subsamples of all rows, or of each group."""
 
     input: SubsamplesInput
+
+    _without_groups: ClassVar[str] = "takes all rows of a unit: leave it out"
+    _in_each_group: ClassVar[str] = "takes all rows of a unit in each group that it keeps, so leave it out"
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -36,6 +39,7 @@ class SubsamplesJob(Job):
 
     def check_records(self) -> None:
         """See `Job.check_records`."""
+        super().check_records()
         if self.privacy.policy is not None:
             raise ValueError(
                 "privacy.policy is about points of a domain, but a function receives rows as they are: "

@@ -266,8 +266,8 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     if release.get("contributions"):
         bounds = release["contributions"]
         clamped = "; sums clamped for each unit" if bounds.get("clamp") == "unit" else ""
-        groups, rows_each = f"{bounds['groups']:,}", f"{bounds['rows']:,}"
-        most = f"groups: at most {groups} of a unit; rows: at most {rows_each} in each"
+        rows_each = f"at most {bounds['rows']:,}" if "rows" in bounds else "all"
+        most = f"groups: at most {bounds['groups']:,} of a unit; rows: {rows_each} in each"
         settings.insert(2, ("Contributions", most + clamped))
     if domain.get("ball"):
         ball = domain["ball"]

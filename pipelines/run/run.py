@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -13,11 +13,10 @@ from apache_beam.runners.runner import PipelineResult
 
 from core.errors import ShoalError
 from core.groups import AnyPlan, GroupedPlan
-from core.plan import Plan
-from core.rounds import Strand, looks_of, parts_of
+from core.rounds import Strand, parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
-from pipelines.console.progress import Progress, Step
+from pipelines.console.progress import Progress
 from pipelines.grouped_plan import plan_job
 from pipelines.grouped_release import draft_grouped_release
 from pipelines.job.groups import GroupsJob
@@ -51,62 +50,22 @@ from pipelines.run.joint_run import (
     build_joint_pipeline,
     prepare_questions,
     steps_of_questions,
-    unit_bounds,
 )
+from pipelines.run.prepared import Prepared, steps_of
 from pipelines.run.progress import announced, watched
 from pipelines.run.runners import EMBEDDED, check_options, in_this_process, make_options, open_pipeline
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
-from transforms.bound_units import BoundUnits, UnitBounds
+from transforms.bound_units import BoundUnits
 from transforms.column_types import Opened, exact_axes, give_types, used_types
-from transforms.evaluate_subsamples import ANSWERED, AnswerReader, EvaluateSubsamples
-from transforms.gather_parts import GATHERED
+from transforms.evaluate_subsamples import AnswerReader, AnswersOfGroups, EvaluateSubsamples
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
-from transforms.records import Records
-from transforms.run_function import Function
-from transforms.run_rounds import RunRounds, RunStrands, passes_of, shards_of
+from transforms.records import Records, RecordsOfQuestions
+from transforms.run_rounds import RunRounds, RunStrands, shards_of
 from transforms.split_groups import GroupSplit, ReaderOfGroups
-from transforms.split_units import Splitting
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A job that passed every check that needs no row, no budget and no writing.
-
-    Args:
-        job: the job.
-        options: options of Beam.
-        source: its input.
-        plan: its plan; that of all groups where it is asked about each of them by itself.
-        salt: 16 secret bytes that choose samples.
-    """
-
-    job: Job
-    options: PipelineOptions
-    source: Source
-    plan: Plan | GroupedPlan
-    salt: bytes = field(repr=False)
-
-    @property
-    def function(self) -> Function | None:
-        """The function whose answers are the records; None where the records are rows or units."""
-        return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
-
-    @property
-    def groups(self) -> int:
-        """Number of groups that the job is asked about one by one; 0 where it is not."""
-        keys = self.source.groups
-        return len(keys.labels or ()) if keys is not None and self.job.apart else 0
-
-    @property
-    def bounding(self) -> UnitBounds | None:
-        """How the rows of a unit become its records; None where rows or answers of a function are records."""
-        if self.job.keep is None and self.job.bounds is None:
-            return None
-        return unit_bounds(self.source, self.job, self.salt)
 
 
 def prepare_run(
@@ -294,23 +253,6 @@ def charge_delivery(
     return delivery, delivery.check_charge(entry)
 
 
-def steps_of(prepared: Prepared) -> list[Step]:
-    """Return the steps of a run that count what they have done, in order."""
-    source = prepared.source
-    passes = [(round_.name, 1 + looks_of(round_)) for round_ in prepared.plan.rounds]
-    if prepared.groups:
-        passes = [(name, 1) for name in passes_of([Strand(prepared.plan.rounds, prepared.plan.start)])]
-    gather = Step(GATHERED, source.row_groups, "row groups")
-    if prepared.function is not None:
-        blocks = prepared.job.task_params.blocks
-        answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
-        return [gather, answer, *(Step(name, blocks, "answers", weight=0.1) for name, _ in passes)]
-    if prepared.bounding is not None:
-        parts = prepared.bounding.parts
-        return [gather, *(Step(name, parts * times, "parts", weight=0.2) for name, times in passes)]
-    return [Step(name, source.row_groups * times, "row groups") for name, times in passes]
-
-
 def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]) -> beam.Pipeline:
     """Return the pipeline of a run: read, all rounds, write."""
     pipeline = open_pipeline(prepared.options)
@@ -337,9 +279,7 @@ def answer_rows(
         return _answer_groups(elements, prepared, delivery, rounds)
     reader: Records
     if prepared.function is not None:
-        blocks = job.task_params.blocks
-        splitting = Splitting(source.columns, source.unit, blocks, prepared.salt, source.preparation)
-        elements = elements | "Subsamples" >> EvaluateSubsamples(splitting, prepared.function)
+        elements = elements | "Subsamples" >> EvaluateSubsamples(prepared.splitting, prepared.function)
         reader = AnswerReader(job.grid.dimension)
     elif prepared.bounding is not None:
         elements = elements | "Units" >> BoundUnits(prepared.bounding)
@@ -368,9 +308,14 @@ def _answer_groups(
     return last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
 
 
-def read_groups(prepared: Prepared, elements: beam.PCollection) -> tuple[beam.PCollection, ReaderOfGroups]:
+def read_groups(
+    prepared: Prepared, elements: beam.PCollection
+) -> tuple[beam.PCollection, RecordsOfQuestions]:
     """Return what every pass reads of descriptors, and how it becomes the records of the groups."""
     job, source, bounding = prepared.job, prepared.source, prepared.bounding
+    if prepared.function is not None:
+        elements = elements | "Subsamples" >> EvaluateSubsamples(prepared.splitting, prepared.function)
+        return elements, AnswersOfGroups(job.grid.dimension, job.task_params.blocks)
     salt = None
     if bounding is None:
         reader: Records = replace(Reader.of(source, job.grid, job.checks > 0), apart=True)

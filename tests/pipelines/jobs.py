@@ -43,8 +43,10 @@ JOBS: dict[str, dict[str, Any]] = {
     "k_cover": {"params": {"k": 2, "target": 1200}},
 }
 
-GROUPED = [name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob)]
-"""The tasks that can be asked about each group by a run of its own."""
+GROUPED = [
+    name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob) and not task.subsamples
+]
+"""The tasks of rows that can be asked about each group by a run of its own."""
 
 FITTED: dict[str, dict[str, Any]] = {
     "one_cluster": {"target": 300},

@@ -70,13 +70,15 @@ def test_the_number_of_elements_does_not_depend_on_the_rows(bench, task: str, un
     assert [n for n in seen if seen[n] != seen[0]] == []
 
 
-@pytest.mark.parametrize("task", ["one_cluster", "histogram", "median"])
+@pytest.mark.parametrize("task", ["one_cluster", "histogram", "median", "sample_and_aggregate"])
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_neither_does_it_for_groups(bench, task: str, unit: str | None) -> None:
     """Also where no row is in a group: with no rows, two rows, and many."""
     more: dict[str, object] = {"group_by": {"columns": ["who"], "keys": [0, 1, 500]}}
     if unit is not None:
         more |= {"input.unit": unit, "contributions": {"groups": 2}}
+    if task == "sample_and_aggregate":
+        more["params.blocks"] = 20
     seen = {n: elements(bench, task, n, **more) for n in (0, 2, 700)}
     assert [n for n in seen if seen[n] != seen[0]] == []
 

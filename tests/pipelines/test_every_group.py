@@ -20,6 +20,7 @@ from core.groups import GroupedPlan
 from core.mechanisms.admissible import Admissible
 from core.rounds import Block
 from pipelines.job.groups import GroupsJob
+from pipelines.tasks import TASKS
 from tests.pipelines.every_plan import GroupSetting, blocks, grouped_plans
 from tests.pipelines.probing import Probe, loss
 from tests.pipelines.test_every_plan import aggregate, released
@@ -44,8 +45,19 @@ Record = tuple[int, np.ndarray]
 """A group and a point."""
 
 
+def answers(setting: GroupSetting, shape: str, more: list[Record]) -> list[list[Block]]:
+    """Return the answers of each group's blocks, of which some are others: each of the next block."""
+    everybody = np.concatenate([block.points for block in blocks(setting, shape)])
+    found = [everybody.copy() for _ in range(_GROUPS)]
+    for number, (group, point) in enumerate(more):
+        found[group][sum(before == group for before, _ in more[:number])] = point
+    return [[Block(points, np.arange(len(points), dtype=np.uint64))] for points in found]
+
+
 def database(setting: GroupSetting, shape: str, more: list[Record]) -> list[list[Block]]:
     """Return the records of each group, split as in a run: those of a shape, and some more."""
+    if TASKS[setting.job.task].subsamples:
+        return answers(setting, shape, more)
     everybody = blocks(setting, shape, _RECORDS.get(setting.job.task, 120))
     points = np.concatenate([block.points for block in everybody] + [point[None, :] for _, point in more])
     ids = np.concatenate([block.ids for block in everybody] + [np.array([_UNIT])] * len(more))
@@ -80,7 +92,11 @@ def every_neighbors(setting: GroupSetting, job: GroupsJob, shape: str) -> Iterat
         there = [(group, other) for group in range(_GROUPS - units, _GROUPS)]
         yield here, database(setting, shape, there)
         stays = [(group, other) for group in range(units)]
-        yield here, database(setting, shape, stays)
+        if TASKS[job.task].subsamples:  # it leaves a block of each of its groups, and enters another one
+            moves = [(group, point) for group in range(units) for point in (one, other)]
+            yield database(setting, shape, []), database(setting, shape, moves)
+        else:
+            yield here, database(setting, shape, stays)
 
 
 def neighbors(setting: GroupSetting, job: GroupsJob, shape: str) -> Iterator[Databases]:

@@ -52,7 +52,11 @@ def test_promises_hold_on_every_shape(task):
     assert tested or task == "triangles"  # which promises nothing
 
 
-GROUPED = [task for task in MEASURES if issubclass(TASKS[task].job or object, GroupsJob)]
+GROUPED = [
+    task
+    for task in MEASURES
+    if issubclass(TASKS[task].job or object, GroupsJob) and not TASKS[task].subsamples
+]
 LEVELS = ((1, 1), (2, 1), (1, 2))
 """Changes between neighbors, and groups of a unit: rows, replaced rows, and units in two groups."""
 

@@ -27,7 +27,8 @@ from pipelines.job.groups import MOST_GROUPS
 from pipelines.job.job import check_job, load_job
 from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
 from pipelines.plan import make_plan
-from pipelines.run.run import Prepared, prepare_run, read_groups, run_job
+from pipelines.run.prepared import Prepared
+from pipelines.run.run import prepare_run, read_groups, run_job
 from pipelines.storage.locate import open_folder
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Fixed, Recorded, Trace
@@ -391,7 +392,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a small part": ({**REPLACED, "privacy.epsilon": 1e-6}, "privacy gives each group epsilon 5e-7"),
     "a graph": ({**changes("triangles")}, "group_by is not a known key"),
-    "a function": ({**changes("sample_and_aggregate")}, "group_by is not a known key"),
     "a table in parts": (
         {**changes("histogram"), "params": {"cells": [8, 8], "parts": 3, "method": "sparse"}},
         "params.parts is 3 and group_by is given",

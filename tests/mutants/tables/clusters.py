@@ -1,6 +1,6 @@
 """Wrong versions of one_cluster, k_cover, k_means and k_median."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant, Selection
 from tests.mutants.tables.selections import (
     ACCOUNTANTS,
     BORDER,
@@ -527,9 +527,25 @@ COSTS = (
         12,
         _AVERAGE,
         "a move that may be noise alone is made in full",
-        "moves *= self._trusted(moves, error)",
-        "self._trusted(moves, error)",
+        "moves *= parts",
+        "pass",
         FIND_BACK,
+    ),
+    Mutant(
+        12,
+        _AVERAGE,
+        "two noisy means are not averaged",
+        "np.where(known, off / (off + error)",
+        "np.where(known, 1.0",
+        Selection(("tests/core/centers/test_found.py",), "averaged"),
+    ),
+    Mutant(
+        12,
+        _AVERAGE,
+        "a center that is far off is averaged as if it were a mean",
+        "lengths - error)",
+        "0.0)",
+        Selection(("tests/core/centers/test_found.py",), "averaged"),
     ),
     Mutant(
         12,

@@ -11,6 +11,7 @@ _PROMISED = Selection(
 )
 _CHARGED = Selection(("tests/pipelines/test_groups.py",), "plan_of_its_rows or plan_says or ledger")
 _READ = Selection(("tests/transforms/test_split_groups.py",))
+_FUNCTIONS = Selection(("tests/pipelines/test_functions_by_group.py",))
 _GOLDEN = Selection(("tests/pipelines/test_groups.py",), "aggregates_of_its and (median or histogram)")
 _SHOWN = Selection(("tests/pipelines/test_groups.py",), "first_release_stays")
 
@@ -131,6 +132,30 @@ RECORDS = (
         "np.add.at(counts[:, kind], groups[rows & (groups >= 0)], 1)",
         "counts[0, kind] += np.count_nonzero(rows)",
         _GOLDEN,
+    ),
+    Mutant(
+        12,
+        "transforms/bound_groups.py",
+        "a function sees a unit in all of its groups",
+        "kept = np.where(pairs.keep(), groups, -1)",
+        "kept = groups",
+        _FUNCTIONS,
+    ),
+    Mutant(
+        12,
+        "transforms/split_units.py",
+        "blocks hold rows of all groups",
+        "subsample = (subsample + groups * splitting.subsamples)[kept]",
+        "subsample = subsample[kept]",
+        _FUNCTIONS,
+    ),
+    Mutant(
+        12,
+        "transforms/bound_groups.py",
+        "the rows of a unit do not meet before its groups are chosen",
+        "shard = (siphash(unit_ids(units), splitting.salt, _OWNERS)",
+        "shard = (siphash(unit_ids(units) + np.arange(len(units), dtype=np.uint64), splitting.salt, _OWNERS)",
+        _FUNCTIONS,
     ),
     Mutant(
         7,

@@ -83,7 +83,7 @@ READY = (
         12,
         "transforms/split_units.py",
         "a function gets rows that are left out",
-        "batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()",
+        "batch, ids = batch.filter(kept), ids.filter(kept)",
         "pass",
         _PREPARED,
     ),

@@ -306,18 +306,18 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         12,
-        _KEPT,
+        "transforms/unit_groups.py",
         "a unit keeps one group more",
-        "_rank(unit_of[ranked]) < contributing.groups",
-        "_rank(unit_of[ranked]) <= contributing.groups",
+        "places(unit_of[ranked]) < most",
+        "places(unit_of[ranked]) <= most",
         _BOUNDS,
     ),
     Mutant(
         12,
         _KEPT,
         "a unit keeps all rows of its groups",
-        "full = keeps & (np.diff(np.append(begins, len(pair))) > contributing.rows)",
-        "full = keeps & (np.diff(np.append(begins, len(pair))) < 0)",
+        "full = pairs.kept & (pairs.rows > contributing.rows)",
+        "full = pairs.kept & (pairs.rows < 0)",
         _BOUNDS,
     ),
     Mutant(
@@ -330,7 +330,7 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         11,
-        _KEPT,
+        "transforms/unit_groups.py",
         "of a unit's groups those that are full are kept first",
         "ranked = sorted_within(unit_of, hashes, (by_name[group_of],))",
         "ranked = np.lexsort((-np.diff(np.append(begins, len(pair))), unit_of))",

@@ -19,8 +19,9 @@ from pipelines.console.events import Events
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import now
 from pipelines.run import progress
+from pipelines.run.prepared import steps_of
 from pipelines.run.progress import Announced, announced, watched
-from pipelines.run.run import prepare_run, run_job, steps_of
+from pipelines.run.run import prepare_run, run_job
 from tests.pipelines.jobs import changes
 from transforms.count_done import count_done, counted
 

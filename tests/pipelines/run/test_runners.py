@@ -19,7 +19,8 @@ from apache_beam.transforms.userstate import CombiningValueStateSpec
 from pipelines.errors import JobError
 from pipelines.job.job import Job, check_job
 from pipelines.run.delivery import Delivery
-from pipelines.run.run import Prepared, build_pipeline, prepare_run
+from pipelines.run.prepared import Prepared
+from pipelines.run.run import build_pipeline, prepare_run
 from pipelines.run.runners import EMBEDDED, make_options
 from pipelines.storage.local_folder import LocalFolder
 
