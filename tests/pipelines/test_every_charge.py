@@ -44,6 +44,7 @@ LESS: dict[str, tuple[float, str]] = {
     "FindRadius: level": (0.45, _LEVELS),
     "FindRadiusAndRegion: level": (0.45, _LEVELS),
     "StablePoint: level": (0.45, _LEVELS),
+    "StablePoint: radius": (0.65, "counts within radii may rise and fall at once, in data that is not tried"),
     "CoverRound: level": (0.45, _LEVELS),
     "FindInSample: level, good_radius": (0.2, _LEVELS),
     "FitRadius: radius": (0.45, "all radii about one center rise or fall together; wide balls have another"),
@@ -72,6 +73,7 @@ _WIDE = "noise hides so few records, so radii grow beyond the domain, and no rec
 LESS_IN_GROUPS: dict[str, tuple[float, str]] = {
     "CenterAverages: sums, per unit of the radius": (0.35, _WIDE),
     "CenterAverages: weights": (0.2, _WIDE),
+    "StablePoint: level": (0.2, _LEVELS),
     "FindBounds: lower bound of column #, scored by normalized rank": (0.45, _ENDS),
     "FindBounds: upper bound of column #, scored by normalized rank": (0.45, _ENDS),
 }

@@ -41,17 +41,22 @@ class _Given:
         return iter(element)
 
 
-Record = tuple[int, np.ndarray]
-"""A group and a point."""
+Record = tuple[int, np.ndarray | None]
+"""A group and a point; None where it is a block without an answer."""
 
 
 def answers(setting: GroupSetting, shape: str, more: list[Record]) -> list[list[Block]]:
-    """Return the answers of each group's blocks, of which some are others: each of the next block."""
+    """Return the answers of each group's blocks, of which the first ones are others."""
     everybody = np.concatenate([block.points for block in blocks(setting, shape)])
-    found = [everybody.copy() for _ in range(_GROUPS)]
-    for number, (group, point) in enumerate(more):
-        found[group][sum(before == group for before, _ in more[:number])] = point
-    return [[Block(points, np.arange(len(points), dtype=np.uint64))] for points in found]
+    found = []
+    for group in range(_GROUPS):
+        points, own = everybody.copy(), [point for place, point in more if place == group]
+        answered = np.ones(len(points), dtype=np.bool_)
+        for number, point in enumerate(own):
+            answered[number] = point is not None
+            points[number] = 0 if point is None else point
+        found.append([Block(points[answered], np.flatnonzero(answered).astype(np.uint64))])
+    return found
 
 
 def database(setting: GroupSetting, shape: str, more: list[Record]) -> list[list[Block]]:
@@ -80,8 +85,15 @@ Databases = tuple[list[list[Block]], list[list[Block]]]
 
 def every_neighbors(setting: GroupSetting, job: GroupsJob, shape: str) -> Iterator[Databases]:
     """Yield neighbors that differ in one record or unit, for many of its values."""
-    some = list(extremes(setting, np.concatenate([block.points for block in blocks(setting, shape)])))
+    points = np.concatenate([block.points for block in blocks(setting, shape)])
+    some: list[np.ndarray | None] = list(extremes(setting, points))
     units = 1 if job.bounds is None else job.bounds.groups
+    if TASKS[job.task].subsamples:
+        before, moved = database(setting, shape, []), changes_of(job)  # a block that is left, and one entered
+        for one in [*some, None]:
+            more = [(group, one) for group in range(units) for _ in range(moved)]
+            yield before, database(setting, shape, more)
+        return
     before = database(setting, shape, []) if job.privacy.neighbors == "add_or_remove_one" else None
     for number, one in enumerate(some):
         here = database(setting, shape, [(group, one) for group in range(units)])
@@ -92,11 +104,7 @@ def every_neighbors(setting: GroupSetting, job: GroupsJob, shape: str) -> Iterat
         there = [(group, other) for group in range(_GROUPS - units, _GROUPS)]
         yield here, database(setting, shape, there)
         stays = [(group, other) for group in range(units)]
-        if TASKS[job.task].subsamples:  # it leaves a block of each of its groups, and enters another one
-            moves = [(group, point) for group in range(units) for point in (one, other)]
-            yield database(setting, shape, []), database(setting, shape, moves)
-        else:
-            yield here, database(setting, shape, stays)
+        yield here, database(setting, shape, stays)
 
 
 def neighbors(setting: GroupSetting, job: GroupsJob, shape: str) -> Iterator[Databases]:

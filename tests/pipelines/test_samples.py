@@ -27,9 +27,7 @@ from core.sections import InSections
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from tests.pipelines.every_plan import SALT, Setting, settings
-from transforms.list_files import File
-from transforms.split_units import Splitting, _split, gather
-from transforms.unit_keys import unit_ids
+from transforms.split_units import Splitting, gather, split_batch
 from transforms.unit_records import keep_one
 from transforms.unit_rows import UnitRows
 
@@ -185,7 +183,8 @@ def blocks(salt: bytes, content: int = 0, count: int = 10) -> NDArray[np.int64]:
     values = pa.record_batch([pa.array(np.arange(N) + content)], names=["x"])
     splitting = Splitting(("x",), "u", count, salt)
     found = np.empty(N, dtype=np.int64)
-    for part, shard in _split(splitting, values, unit_ids(pa.array(IDS.astype(np.int64))), File("f", 0), 0):
+    groups = np.zeros(N, dtype=np.int64)
+    for part, shard in split_batch(splitting, values, pa.array(IDS.astype(np.int64)), groups, "f", 0):
         for number, rows in gather(splitting, part, [shard]):
             found[pa.ipc.open_stream(rows).read_all()["x"].to_numpy() - content] = number
     return found
