@@ -31,12 +31,12 @@ class OwnedRows:
     """Rows of the units of a shard that were read together. Sorting them puts rows in one order.
 
     Args:
-        file: name of the file.
+        file: number of the file.
         first_row: orders what is read of one file.
         rows: Arrow IPC stream of the rows, with the keys of their units and their groups; empty without rows.
     """
 
-    file: str
+    file: int
     first_row: int
     rows: bytes = field(repr=False)
 
@@ -60,7 +60,7 @@ def split_owners(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple
         start = 0
         for number, size in enumerate(np.bincount(shard, minlength=SHARDS).tolist()):
             rows = stream(owned.slice(start, size)) if size else b""
-            yield number, OwnedRows(descriptor.file.name, row, rows)
+            yield number, OwnedRows(descriptor.file.number, row, rows)
             start += size
 
 
@@ -76,7 +76,7 @@ def split_kept(
     batches = [pa.ipc.open_stream(each.rows).read_next_batch() for each in sorted(pieces) if each.rows]
     if not batches:
         nothing = (0,) * len(splitting.numbers(0))
-        yield from ((part, Shard("", number, nothing, b"")) for part in range(splitting.shards))
+        yield from ((part, Shard(0, number, nothing, b"")) for part in range(splitting.shards))
         return
     rows = pa.concat_batches(batches)
     units, groups = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1).to_numpy()
@@ -92,4 +92,4 @@ def split_kept(
     )
     own = pa.RecordBatch.from_arrays(rows.columns[:-2], names=list(splitting.columns))
     kept = np.where(pairs.keep(), groups, -1)
-    yield from split_batch(splitting, own, units, kept, "", number)
+    yield from split_batch(splitting, own, units, kept, 0, number)

@@ -78,13 +78,13 @@ class Shard:
     """Rows of the subsamples of one part that were split together. Sorting shards puts rows in one order.
 
     Args:
-        file: name of the file.
+        file: number of the file.
         first_row: orders what is split of one file. It is the index of the first row, or less.
         counts: number of rows of each subsample of the part.
         rows: Arrow IPC stream of the rows, subsample by subsample; empty without rows.
     """
 
-    file: str
+    file: int
     first_row: int
     counts: tuple[int, ...] = field(repr=False)
     rows: bytes = field(repr=False)
@@ -102,7 +102,7 @@ def split_rows(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple[i
         InputError: the row group cannot be read.
     """
     for batch, ids, groups, row in read_split(splitting, descriptor):
-        yield from split_batch(splitting, batch, ids, groups, descriptor.file.name, row)
+        yield from split_batch(splitting, batch, ids, groups, descriptor.file.number, row)
 
 
 def read_split(
@@ -144,7 +144,7 @@ def _groups(splitting: Splitting, batch: pa.RecordBatch) -> Ints:
 
 
 def split_batch(
-    splitting: Splitting, batch: pa.RecordBatch, owners: pa.Array, groups: Ints, file: str, row: int
+    splitting: Splitting, batch: pa.RecordBatch, owners: pa.Array, groups: Ints, file: int, row: int
 ) -> Iterator[tuple[int, Shard]]:
     """Yield rows by the part of their subsample.
 
@@ -153,7 +153,7 @@ def split_batch(
         batch: the rows.
         owners: keys of their units, or identities of the rows, shape (n,).
         groups: their groups, -1 for none, shape (n,).
-        file: name of the file.
+        file: number of the file.
         row: orders what is split of one file.
     """
     subsample = (

@@ -153,7 +153,9 @@ class CenterAverages:
         - The center may be a noisy mean of the round before, with noise b in each coordinate, and the move
           leads to another one, with noise a. The squared distance of the first from the mean without noise
           is estimated by e = max(d b^2, |move|^2 - d a^2). The two are averaged by their precision: the part
-          e / (e + d a^2) of the move is made. The noise left is a times the square root of this part.
+          p = e / (e + d a^2) of the move is made. The noise left is sqrt((p a)^2 + ((1 - p / 2) b)^2): half
+          of an earlier error is assumed to come back, because it moved the records that the center has. It is
+          none where groups are far apart, and most of it where they touch.
         - Otherwise the part is 1 - (d - 2) a^2 / |move|^2, but not below 0 (James and Stein 1961). For d > 2
           it lowers the mean squared distance of the moves from those without noise.
 
@@ -170,4 +172,5 @@ class CenterAverages:
         error, known = d * deviation**2, np.isfinite(before)
         off = np.maximum(d * np.where(known, before, 0.0) ** 2, lengths - error)
         part = np.where(known, off / (off + error), np.maximum(0.0, 1 - max(0, d - 2) / d * error / lengths))
-        return part[:, None], deviation * np.where(known, np.sqrt(part), 1.0)
+        left = np.hypot(part * deviation, (1 - part / 2) * np.where(known, before, 0.0))
+        return part[:, None], np.where(known, left, deviation)

@@ -184,7 +184,7 @@ def blocks(salt: bytes, content: int = 0, count: int = 10) -> NDArray[np.int64]:
     splitting = Splitting(("x",), "u", count, salt)
     found = np.empty(N, dtype=np.int64)
     groups = np.zeros(N, dtype=np.int64)
-    for part, shard in split_batch(splitting, values, pa.array(IDS.astype(np.int64)), groups, "f", 0):
+    for part, shard in split_batch(splitting, values, pa.array(IDS.astype(np.int64)), groups, 0, 0):
         for number, rows in gather(splitting, part, [shard]):
             found[pa.ipc.open_stream(rows).read_all()["x"].to_numpy() - content] = number
     return found

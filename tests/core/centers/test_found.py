@@ -1,6 +1,7 @@
 """The answer of the k-centers: the largest group first, and coordinates without digits that mean nothing."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ def test_two_noisy_means_of_one_center_are_averaged_and_say_so():
         np.std([each.positions[0] - state.positions[0] for each in found]) for found in (first, second)
     )
     assert two < 0.95 * one
-    assert two == pytest.approx(float(np.mean([each.noise[0] for each in second])), rel=0.2)
+    told = float(np.mean([each.noise[0] for each in second]))
+    assert 0.75 * told < two < 1.05 * told  # half of the first error is assumed to come back
 
 
 def test_a_center_far_off_is_not_averaged_with_where_it_was():
@@ -103,3 +105,25 @@ def test_a_center_far_off_is_not_averaged_with_where_it_was():
     started = Centers(state.space, off, state.spread, state.counts, np.array([told]))
     moved = step.release(step.summarize(block(rows), started), started, SeededNoise(1, factor=0.0))
     assert abs(moved.positions[0, 0] - state.positions[0, 0]) < 2 * told
+
+
+def test_the_noise_that_is_told_is_about_right_where_groups_touch():
+    """Four centers share a square evenly. Sample deviations of 100 runs in two coordinates are within 20% but
+    for a probability of 1e-4 each; seeds are fixed."""
+    step, _, _ = averaging()
+    step = replace(step, k=4)
+    space, side = step.space, 1 << step.space.bits
+    rows = space.grid.quantize(np.random.default_rng(5).uniform(20.0, 80.0, (6000, 2)))
+    quarters = np.array([[35.0, 35.0], [35.0, 65.0], [65.0, 35.0], [65.0, 65.0]])
+    positions = (space.grid.quantize(quarters) - space.middle) * side
+    start = Centers(space, positions.astype(np.int64), np.full(4, 1200.0 * side), np.full(4, 1500))
+    ended, told = [], []
+    for seed in range(100):
+        state = start
+        for turn in range(2):
+            state = step.release(step.summarize(block(rows), state), state, SeededNoise(10 * seed + turn))
+        ended.append(state.positions)
+        told.append(state.noise)
+    spread = np.sqrt(np.var(ended, axis=0).mean(axis=1))
+    ratio = spread / np.sqrt(np.mean(np.square(told), axis=0))
+    assert ratio.min() > 0.6 and ratio.max() < 1.35
