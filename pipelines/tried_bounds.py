@@ -1,7 +1,7 @@
 """What other bounds on contributions would cost: noise, and what they leave out of made-up units."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich import box
@@ -16,6 +16,9 @@ from pipelines.errors import JobError
 from pipelines.job.contributions import UnitContributions
 from pipelines.job.groups import GroupedJob
 from pipelines.tasks import TASKS
+
+_ALL = 1 << 20
+"""Rows of a unit in a group, where a function gets all of them."""
 
 _SAYS = (
     "Left out: shares of all pairs of a unit and one of its groups, and of all rows, if units are as "
@@ -37,20 +40,20 @@ def describe_bounds(job: Any, plan: Plan, plan_one: Callable[[Any], Plan]) -> di
     bounds = job.contributions if isinstance(job, GroupedJob) else None
     if bounds is None or bounds.guess is None:
         return {}
-    guess, tried = bounds.guess.build(), []
+    guess, tried, functions = bounds.guess.build(), [], TASKS[job.task].subsamples
     for other in (bounds, *_others(job, bounds)):
         try:
             planned = plan if other is bounds else plan_one(job.model_copy(update={"contributions": other}))
         except JobError:  # no plan has these bounds
             continue
-        chosen = planned.chosen
+        chosen, kept = planned.chosen, other.build()
         tried.append(
             {
                 "groups": other.groups,
-                "rows": other.rows,
+                "rows": None if functions else other.rows,
                 "error": None if chosen is None else chosen.errors[planned.method],
                 "promises": dict(as_text(TASKS[job.task].promises, planned.promises, job.grid.times)),
-                "left_out": asdict(left_out(guess, other.build())),
+                "left_out": asdict(left_out(guess, replace(kept, rows=_ALL) if functions else kept)),
             }
         )
     return {"bounds": {"guess": asdict(guess), "tried": tried, "says": _SAYS}}
@@ -93,7 +96,7 @@ def _table(tried: Sequence[Mapping[str, Any]]) -> Table:
         shown = (_shown(each["promises"][name]) for name in names)
         table.add_row(
             f"{each['groups']:,}",
-            f"{each['rows']:,}",
+            "all" if each["rows"] is None else f"{each['rows']:,}",
             _range(lost["units"]),
             _range(lost["rows"]),
             _shown(each["error"]),
@@ -108,4 +111,6 @@ def _range(shares: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
     return number(value) if isinstance(value, int | float) else value or "none"

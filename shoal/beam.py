@@ -1,12 +1,14 @@
 """Shoal inside of a Beam pipeline: `release = batches | shoal.beam.Answer(job, schema)`."""
 
 import dataclasses
+import weakref
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.decorators import no_annotations
+from apache_beam.typehints.typehints import is_consistent_with
 
 from pipelines.errors import JobError
 from pipelines.job.job import Job as OneQuestion
@@ -93,6 +95,8 @@ class Answer(beam.PTransform):
         if not several and attempt_of(prepared) is not None:
             raise JobError("params.parts is above 1: a release in parts needs files; leave it out.")
         made = delivery_of(job)
+        made.find()  # another job's release would be in the way, once the run is charged
+        _check_once(batches.pipeline, made)
         made = dataclasses.replace(made, output_id=identify_output(made.folder))
         charged = (
             batches.pipeline
@@ -110,12 +114,36 @@ class Answer(beam.PTransform):
         return written | "Stored" >> beam.Map(_stored, delivery)
 
 
+_ANSWERED = weakref.WeakKeyDictionary[beam.Pipeline, dict[str, str]]()
+"""By the output of each release of a pipeline that is being built, the hash of its job."""
+
+
+def _check_once(pipeline: beam.Pipeline, delivery: Delivery) -> None:
+    """Check that no other job of the pipeline has this output, where only the first one could be stored.
+
+    Raises:
+        JobError: one has.
+    """
+    place = delivery.folder.locate("")
+    if _ANSWERED.setdefault(pipeline, {}).setdefault(place, delivery.job) != delivery.job:
+        raise JobError(
+            f"output is {place}, and so is that of another job in this pipeline: give each a run_id or an "
+            "output of its own, or ask several questions in one job."
+        )
+
+
 def _check_batches(batches: beam.PCollection) -> None:
     """Check the PCollection and the runner of its pipeline.
 
     Raises:
-        JobError: there is more than one window or no end, or the runner might draw noise for each consumer.
+        JobError: there is more than one window or no end, its elements cannot be batches, or the runner might
+            draw noise for each consumer.
     """
+    if not isinstance(batches, beam.PCollection):
+        raise JobError(
+            "Answer is applied to the pipeline itself: put the step before it that gives a PCollection of "
+            "pyarrow.RecordBatch."
+        )
     kinds = {kind.__name__ for kind in type(batches.pipeline.runner).__mro__}
     if not kinds & {*RUNNERS, _DIRECT}:
         raise JobError(
@@ -126,6 +154,12 @@ def _check_batches(batches: beam.PCollection) -> None:
         raise JobError("batches is an unbounded PCollection: give a bounded one, which is the whole data.")
     if not isinstance(batches.windowing.windowfn, GlobalWindows):
         raise JobError("batches has windows: put beam.WindowInto(GlobalWindows()) before, for one release.")
+    kind = batches.element_type
+    if kind is not None and not is_consistent_with(pa.RecordBatch, kind):
+        raise JobError(
+            f"batches has elements of type {getattr(kind, '__name__', kind)}: give pyarrow.RecordBatch, such "
+            "as of pyarrow.RecordBatch.from_pylist(rows, schema=schema)."
+        )
 
 
 def _job_of(job: Job) -> OneQuestion | QuestionsJob:
@@ -155,6 +189,7 @@ def _charged(delivery: Delivery, job: OneQuestion | QuestionsJob, plan: Any) -> 
     """Charge the run to its ledger, once however often this is repeated."""
     with plain_errors("Charge"):
         check_folder(delivery)
+        delivery.find()  # or it is of another job, which nothing should be charged for
         return 0, charge_delivery(job, plan, delivery, now)[0]
 
 

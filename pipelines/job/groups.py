@@ -175,6 +175,8 @@ class GroupedJob(Job):
         description="Groups, each with its own answer.",
     )
 
+    _rows_too: ClassVar[str] = ", rows: 1"
+
     contributions: UnitContributions | None = Field(
         default=None,
         exclude_if=lambda bounds: bounds is None,
@@ -221,10 +223,10 @@ class GroupedJob(Job):
         bounds, unit = self.contributions, self.unit
         if bounds is None:
             if self.group_by is not None and unit is not None:
+                such = f"{{groups: 4{self._rows_too}}}"
                 raise ValueError(
-                    f"input.unit is {unit} and group_by is given: give contributions, such as "
-                    f"{{groups: 4, rows: {2 if self.task == 'statistics' else 1}}}, since a unit may be in "
-                    "several groups."
+                    f"input.unit is {unit} and group_by is given: give contributions, such as {such}, since "
+                    "a unit may be in several groups."
                 )
             return
         if unit is None:
@@ -256,6 +258,8 @@ class StatisticsJob(GroupedJob, RowsJob):
     """A job that asks for statistics, of all records or of groups. One round counts all groups."""
 
     input: RowsInput
+
+    _rows_too: ClassVar[str] = ", rows: 2"
 
     @property
     def task_params(self) -> Any:

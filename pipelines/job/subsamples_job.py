@@ -16,6 +16,7 @@ class SubsamplesJob(GroupsJob):
 
     input: SubsamplesInput
 
+    _rows_too: ClassVar[str] = ""
     _without_groups: ClassVar[str] = "takes all rows of a unit: leave it out"
     _in_each_group: ClassVar[str] = "takes all rows of a unit in each group that it keeps, so leave it out"
 

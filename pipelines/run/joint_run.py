@@ -41,7 +41,7 @@ from transforms.split_groups import GroupSplit, ReaderOfGroups
 
 @dataclass(frozen=True)
 class PreparedQuestions:
-    """A job of several questions that passed every check; see `pipelines.run.run.Prepared`.
+    """A job of several questions that passed every check; see `pipelines.run.prepared.Prepared`.
 
     Args:
         job: the job.

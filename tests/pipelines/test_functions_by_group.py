@@ -235,6 +235,18 @@ def test_a_unit_in_two_groups_halves_what_each_of_them_gets(cities: Bench) -> No
     assert plan["each_group"]["epsilon"] == 0.5
 
 
+def test_a_plan_shows_other_bounds_of_units(cities: Bench) -> None:
+    given = UNITS | {"contributions": {"groups": 2, "guess": {"groups": 3, "rows": 5}}}
+    shown = cities.shoal("plan", cities.write(cities.changed(BY_CITY | given)))
+    assert shown.exit_code == 0, shown.stderr
+    assert "Bounds of contributions" in shown.stdout
+    planned = json.loads(cities.shoal("plan", "--json", cities.write(cities.changed(BY_CITY | given))).stdout)
+    tried = planned["bounds"]["tried"]
+    assert [(each["groups"], each["rows"]) for each in tried] == [(2, None), (1, None), (4, None)]
+    for each in tried:
+        assert each["left_out"]["rows"] == pytest.approx(each["left_out"]["units"], abs=1e-5)
+
+
 def test_the_steps_of_a_run_count_the_blocks_of_all_groups(cities: Bench) -> None:
     names = {step.name: step.pieces for step in steps_of(prepared_of(cities, **UNITS))}
     assert names["answer blocks"] == 3 * BLOCKS and names["choose groups"] == 256
@@ -243,7 +255,10 @@ def test_the_steps_of_a_run_count_the_blocks_of_all_groups(cities: Bench) -> Non
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "private keys": ({"group_by.keys": "private"}, "group_by.keys is private: sample_and_aggregate answers"),
-    "a unit": ({"input.unit": "who"}, "input.unit is who and group_by is given: give contributions"),
+    "a unit": (
+        {"input.unit": "who"},
+        "input.unit is who and group_by is given: give contributions, such as {groups: 4}, since",
+    ),
     "rows of a unit": (
         {**UNITS, "contributions": {"groups": 2, "rows": 3}},
         "contributions.rows is 3: sample_and_aggregate takes all rows of a unit in each group",

@@ -14,7 +14,7 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows
 import shoal
 import shoal.beam
 from pipelines.console.quiet import quiet
-from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.ledger.ledger import Ledger, create_ledger, new_ledger, read_ledger
 from pipelines.run import joint_run, run
 from pipelines.tasks import TASKS
 from tests.engines.golden import Fixed
@@ -284,6 +284,8 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
     rows.is_bounded = False
     with pytest.raises(shoal.ShoalError, match=r"^batches is an unbounded PCollection: .*\.$"):
         answer.expand(rows)
+    with pytest.raises(shoal.ShoalError, match=r"^Answer is applied to the pipeline itself: .*\.$"):
+        _ = pipeline | "Begin" >> answer
     other = beam.Pipeline(runner="SparkRunner") | beam.Create([])
     with pytest.raises(shoal.ShoalError, match=r"^The runner is SparkRunner: it must be DirectRunner, .*\.$"):
         answer.expand(other)
@@ -300,6 +302,49 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_element_is_one_sentence_without_a_value(element: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=said) as caught:
-        answers(cells(tmp_path), [element])
+    with (
+        pytest.raises(Exception, match=said) as caught,
+        beam.Pipeline(runner=FnApiRunner()) as pipeline,
+    ):
+        made = pipeline | beam.Create([element]) | beam.Map(lambda each: each).with_output_types(Any)
+        _ = made | shoal.beam.Answer(cells(tmp_path), ROWS.schema)
     assert "0.123" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("element", "kind"), [({"x": 0.5}, "Dict"), (ROWS, "Table"), (0.5, "float")])
+def test_elements_of_another_type_are_found_before_the_charge(
+    element: Any, kind: str, tmp_path: Path
+) -> None:
+    rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create([element])
+    with pytest.raises(shoal.ShoalError, match=rf"^batches has elements of type {kind}.*from_pylist"):
+        _ = rows | shoal.beam.Answer(cells(tmp_path), ROWS.schema)
+
+
+def test_the_release_of_another_job_is_found_before_the_charge(tmp_path: Path) -> None:
+    """Also where it appears after the pipeline was built."""
+    ledger = str(tmp_path / "ledger.json")
+    create_ledger(
+        ledger, new_ledger({"epsilon": 9.0, "delta": 0.0, "neighbors": "add_or_remove_one"}, "basic")
+    )
+    privacy = {"epsilon": 1.0, "delta": 0.0, "ledger": ledger}
+    first = cells(tmp_path, output=str(tmp_path / "out"), privacy=privacy)
+    second = {**first, "run_id": "another"}
+    said = "already holds a release of another job"
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    _ = pipeline | beam.Create(ROWS.to_batches()) | shoal.beam.Answer(second, ROWS.schema)
+    answers(first, ROWS.to_batches())
+    with pytest.raises(shoal.ShoalError, match=said):
+        answers(second, ROWS.to_batches())
+    with pytest.raises(Exception, match=said):
+        pipeline.run().wait_until_finish()
+    assert [charge.run_id for charge in read_ledger(ledger).charges] == [first["run_id"]]
+
+
+def test_two_jobs_of_a_pipeline_cannot_have_one_output(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    rows = pipeline | beam.Create(ROWS.to_batches())
+    _ = rows | "One" >> shoal.beam.Answer(cells(tmp_path), ROWS.schema)
+    _ = rows | "Same" >> shoal.beam.Answer(cells(tmp_path), ROWS.schema)
+    other = cells(tmp_path, privacy={"epsilon": 2.0, "delta": 0.0})
+    with pytest.raises(shoal.ShoalError, match=r"^output is .*, and so is that of another job in this"):
+        _ = rows | "Two" >> shoal.beam.Answer(other, ROWS.schema)
