@@ -104,4 +104,5 @@ class ClusterOfAnswers(Aggregator):
         target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
         budget = replace(setting.budget, epsilon=(1 - self.failures_share) * setting.budget.epsilon)
         inner = Setting(setting.grid, target, budget, one_replaced, setting.salt)
-        return planned(Practical(inner, changes=self.changes, bounded=True))
+        # Blocks that are numbered alike would be in the samples of all groups at once.
+        return planned(Practical(inner, changes=self.changes, bounded=True, samples=False))

@@ -51,11 +51,11 @@ class BudgetSplit:
     Args:
         setting: what is asked for.
         changes: how many changes of the neighbor relation lead from a database to its neighbor.
-        bounded: whether records are the answers of blocks. Then the ball must stay about the chosen region;
-            see `FitRadius`. Nor are they sampled: they are few, and the same blocks of all groups would be.
+        bounded: whether the ball must stay about the chosen region; see `FitRadius`.
         spare: whether a part of delta is left for composing these rounds with others.
         tuned: share of the choice of the radius, and the part of the first two rounds' share that the first
             one gets. Without it both follow from the target.
+        samples: whether the first two rounds may see a secret sample of the records instead of all.
     """
 
     setting: Setting[OneCluster]
@@ -63,6 +63,7 @@ class BudgetSplit:
     bounded: bool = False
     spare: bool = False
     tuned: tuple[float, float] | None = None
+    samples: bool = True
 
     @property
     def target(self) -> int:
@@ -82,7 +83,7 @@ class BudgetSplit:
 
     def rate(self, sample: int) -> float:
         """Poisson rate at which the target keeps about `sample` records."""
-        return 1.0 if self.bounded else min(1.0, sample / self.target)
+        return min(1.0, sample / self.target) if self.samples else 1.0
 
     def floor(self, sample: int) -> int:
         """Least clipping floor of the regions' counts: a sixteenth of what the sample keeps of the target."""

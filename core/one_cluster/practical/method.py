@@ -80,12 +80,14 @@ class Practical(Method[OneCluster]):
         setting: what is asked for.
         changes: how many changes of the neighbor relation lead from a database to its neighbor.
         bounded: whether the ball must stay about the chosen region, even where few promises follow.
+        samples: see `BudgetSplit`.
     """
 
     name: ClassVar[str] = "practical"
 
     changes: int = 1
     bounded: bool = False
+    samples: bool = True
 
     def refusal(self) -> InvalidValue | None:
         """See `Method.refusal`."""
@@ -113,10 +115,14 @@ class Practical(Method[OneCluster]):
 
     @cached_property
     def _split(self) -> BudgetSplit:
-        return tuned(BudgetSplit(self.setting, self.changes, self.bounded))
+        return tuned(self._plain)
+
+    @property
+    def _plain(self) -> BudgetSplit:
+        return BudgetSplit(self.setting, self.changes, self.bounded, samples=self.samples)
 
     def _serves(self, target: int) -> bool:
-        split = tuned(BudgetSplit(self.setting, self.changes, self.bounded).for_target(target))
+        split = tuned(self._plain.for_target(target))
         return serves(split, split.draws(1.0))
 
     def _notes(self, holds: Guarantee) -> tuple[str, ...]:

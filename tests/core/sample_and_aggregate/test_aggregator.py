@@ -97,6 +97,13 @@ def test_the_ball_of_the_1_cluster_has_a_radius_of_its_own(blocks):
     assert not any("No radius" in note for note in plan.notes)
 
 
+def test_answers_are_never_sampled():
+    """Groups of one job have one key for samples, and their blocks are numbered alike."""
+    plan = plan_for("one_cluster", blocks=10_000, fraction=1.0)
+    assert {draw.cost for step in plan.rounds for draw in step.draws()}
+    assert {getattr(draw, "rate", 1.0) for step in plan.rounds for draw in step.draws()} == {1.0}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("name", "blocks"), [*COVERED, ("median", 60), ("average", 60), ("smooth_median", 200)]
