@@ -134,6 +134,14 @@ RECORDS = (
         _GOLDEN,
     ),
     Mutant(
+        7,
+        "core/sample_and_aggregate/stable_point.py",
+        "the same blocks of all groups are sampled",
+        "changes=self.changes, bounded=True, samples=False)",
+        "changes=self.changes, bounded=True)",
+        Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), "never_sampled"),
+    ),
+    Mutant(
         12,
         "transforms/bound_groups.py",
         "a function sees a unit in all of its groups",
