@@ -134,7 +134,7 @@ RECORDS = (
         _GOLDEN,
     ),
     Mutant(
-        7,
+        4,
         "core/sample_and_aggregate/stable_point.py",
         "the same blocks of all groups are sampled",
         "changes=self.changes, bounded=True, samples=False)",
