@@ -100,12 +100,14 @@ PEOPLE = 3000
 
 @pytest.mark.parametrize("task", ["histogram", "sample_and_aggregate"])
 def test_rows_of_people(flink: FlinkCluster, site: Site, process_workers: list[str], task: str) -> None:
-    """Every person has three rows: counted are people, and a person is in one subsample."""
+    """Every person has three rows: counted are people, or one is in a subsample of each of two cities."""
     flink.resize(2)
     rng = np.random.default_rng(5)
     person = rng.permutation(np.repeat(np.arange(PEOPLE), 3))
     x = rng.uniform(size=len(person))
-    columns = {"x": x, "y": np.clip(x + rng.normal(scale=0.05, size=len(x)), 0, 1), "person": person}
+    falls = rng.integers(0, 2, len(x)) == 1
+    y = np.clip(np.where(falls, 1 - x, x) + rng.normal(scale=0.05, size=len(x)), 0, 1)
+    columns = {"x": x, "y": y, "person": person, "city": np.where(falls, "down", "up")}
     pq.write_table(pa.table(columns), site.bench.rows, row_group_size=1000)
     site.bench.job |= {"task": task, "params": {"cells": [16]}}
     site.bench.job["input"]["unit"] = "person"
@@ -121,12 +123,15 @@ def test_rows_of_people(flink: FlinkCluster, site: Site, process_workers: list[s
             "blocks": 60,
             "outputs": {"lower": [-1.0], "upper": [1.0], "step": 2.0**-10},
         }
+        site.bench.job["group_by"] = {"columns": ["city"], "keys": ["up", "down"]}
+        site.bench.job["contributions"] = {"groups": 2}
     site.run(*process_workers)
-    result = site.bench.release()["result"]
+    release = site.bench.release()
     if task == "histogram":
-        assert abs(result["total"] - PEOPLE) < 100  # noise of scale 1/20
+        assert abs(release["result"]["total"] - PEOPLE) < 100  # noise of scale 1/20
     else:
-        assert abs(result["value"][0] - np.corrcoef(columns["x"], columns["y"])[0, 1]) < 0.1
+        for group, there in zip(release["groups"], (~falls, falls), strict=True):
+            assert abs(group["result"]["value"][0] - np.corrcoef(x[there], y[there])[0, 1]) < 0.1
 
 
 def test_a_task_manager_dies(flink: FlinkCluster, site: Site, process_workers: list[str]) -> None:
