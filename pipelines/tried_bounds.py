@@ -80,7 +80,7 @@ def show_bounds(plan: Mapping[str, Any], console: Console) -> None:
     """Print the bounds of a described plan, if it has some: those of the job first."""
     if "bounds" in plan:
         console.print("Bounds of contributions", style="bold")
-        console.print(_table(plan["bounds"]["tried"]))
+        console.print(_table(plan["bounds"]["tried"]), crop=False)
         console.print(plan["bounds"]["says"])
 
 
@@ -88,20 +88,21 @@ def _table(tried: Sequence[Mapping[str, Any]]) -> Table:
     names = [
         name for name in tried[0]["promises"] if any(each["promises"][name] is not None for each in tried)
     ]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("groups", "rows", "units left out", "rows left out", "error", *names):
-        table.add_column(header.replace("_", " "), justify="right", min_width=9 * ("left out" in header))
+    headers = ("groups", "rows", "units left out", "rows left out", "error", *names)
+    rows = []
     for each in tried:
         lost = each["left_out"]
         shown = (_shown(each["promises"][name]) for name in names)
-        table.add_row(
-            f"{each['groups']:,}",
-            "all" if each["rows"] is None else f"{each['rows']:,}",
-            _range(lost["units"]),
-            _range(lost["rows"]),
-            _shown(each["error"]),
-            *shown,
-        )
+        kept = "all" if each["rows"] is None else f"{each['rows']:,}"
+        left = (_range(lost["units"]), _range(lost["rows"]))
+        rows.append((f"{each['groups']:,}", kept, *left, _shown(each["error"]), *shown))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header, cells in zip(headers, zip(*rows, strict=True), strict=True):
+        name = header.replace("_", " ")
+        widest = max(map(len, (*cells, *name.split())))  # part of a number looks like another one
+        table.add_column(name, justify="right", min_width=max(widest, 9 * ("left out" in name)))
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

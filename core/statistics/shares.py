@@ -88,12 +88,26 @@ def pair(asked: Statistics, grid: Grid, change: Change) -> list[Weighted] | None
     return [Weighted(above, weight, 3 / extent**2 * asked.private), below, missing]
 
 
+def lost(asked: Statistics, rows: int) -> int:
+    """Return what a measure lacks at most where a unit is missing, in what its error is counted in.
+
+    That is up to M rows, or M of the largest values. It is one where each unit counts once: in numbers of
+    units, and in sums that are clamped for each unit.
+
+    Args:
+        asked: the measures.
+        rows: of a unit in a group at most, M.
+    """
+    once = {"units", "sum"} if asked.clamped else {"units"}
+    return 1 if set(map(str, asked.measures)) <= once else rows
+
+
 def numbers(asked: Statistics, change: Change, rows: float, units: float, gaussian: bool) -> list[Weighted]:
     """Return the quantities from which numbers of rows and units follow; the first one finds private keys.
 
-    See the top of this module. A unit of a group that is not found stands for up to M rows that are then
-    missing. So where the number of units finds keys, its variance weighs M^2. It weighs more where it does
-    nothing else: a group that is not found lacks all of its measures.
+    See the top of this module. Where the number of units finds keys, its variance weighs the square of what a
+    unit of a group that is not found stands for; see `lost`. It weighs more where it does nothing else: a
+    group that is not found lacks all of its measures.
 
     Args:
         asked: the measures.
@@ -102,7 +116,8 @@ def numbers(asked: Statistics, change: Change, rows: float, units: float, gaussi
         units: of the number of units.
         gaussian: whether noise is Gaussian.
     """
-    most, found = change.rows, float(change.rows**2 * asked.private) * (1.0 if rows + units else _ALONE)
+    most = change.rows
+    found = float(lost(asked, most) ** 2 * asked.private) * (1.0 if rows + units else _ALONE)
     if not asked.several:
         return [Weighted(Quantity("rows"), rows + units, found)] if rows + units + found else []
     if not units + found:

@@ -243,6 +243,22 @@ def test_clamped_sums_do_not_get_noisier_with_rows(neighbors):
         assert sum_.sensitivity == neighbors.changes * 2 * factor * 12  # 6 / 0.5 steps, in 2 groups
 
 
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+@pytest.mark.parametrize("measures", [["sum"], ["units", "sum"]])
+def test_finding_private_keys_does_not_starve_sums_that_are_clamped(measures, method):
+    """A unit of a group that is not found lacks one clamped sum, however many rows it may have."""
+    promised = []
+    for rows in (1, 60):
+        made = plan(
+            measures, grid=SUMS, grouping=PRIVATE, contributions=Contributions(3, rows, "unit"), method=method
+        )
+        promised.append(made.promises["sum_error"])
+    listed = plan(
+        measures, grid=SUMS, grouping=PUBLIC, contributions=Contributions(3, 1, "unit"), method=method
+    )
+    assert promised[0] == promised[1] <= 2.5 * listed.promises["sum_error"]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_the_sensitivity_of_clamped_sums_by_exhaustive_search(rows):
     """All ways in which a unit can be in one of three groups with up to `rows` rows, added and replaced."""

@@ -306,6 +306,14 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         12,
+        "core/statistics/shares.py",
+        "finding keys starves sums that are clamped for each unit",
+        "float(lost(asked, most) ** 2 * asked.private)",
+        "float(most**2 * asked.private)",
+        Selection(("tests/core/statistics/test_ranks.py",), "starve"),
+    ),
+    Mutant(
+        12,
         "transforms/unit_groups.py",
         "a unit keeps one group more",
         "places(unit_of[ranked]) < most",
