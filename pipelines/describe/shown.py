@@ -10,6 +10,8 @@ from pipelines.describe.columns import PROBABILITIES, ROWS, Described, Descripti
 from pipelines.joint_release import answers_of
 from pipelines.report.summary import spent, table_lines
 
+_TENFOLD, _MANY_STEPS = 10, 100
+
 _MOST_VALUES = 5
 """Values of a text that are shown: those with the most rows."""
 
@@ -56,7 +58,8 @@ def _quantiles(column: Described, answer: Mapping[str, Any]) -> list[str]:
     """Return the quantiles; where the interval of one reaches an end of the type, its other end.
 
     Too few rows then lie on that side to tell where the quantile is: the released value may be far from all
-    rows. It is in the release all the same.
+    rows. Where the ends differ more than tenfold, the interval stands in the place of the value, for the same
+    reason. The value is in the release all the same.
     """
     result, domain = answer["result"], answer["domain"]
     low, high = domain["lower"][0], domain["upper"][0]
@@ -69,11 +72,21 @@ def _quantiles(column: Described, answer: Mapping[str, Any]) -> list[str]:
     known = []
     for value, first, last in zip(result["values"], result["lows"], result["highs"], strict=True):
         below, above = first == low, last == high
-        if first == last or not (below or above):
+        if first == last:
             known.append(shown(value))
+        elif not (below or above):
+            known.append(f"{shown(first)} to {shown(last)}" if _far(first, last) else shown(value))
         else:
             known.append("?" if below and above else f"≤ {shown(last)}" if below else f"≥ {shown(first)}")
     return known
+
+
+def _far(first: Any, last: Any) -> bool:
+    """Return whether two numbers of steps differ more than tenfold and by many steps; dates never do."""
+    if not isinstance(first, int | float):
+        return False
+    small, large = sorted((abs(first), abs(last)))
+    return bool(large > _TENFOLD * small and last - first > _MANY_STEPS)
 
 
 def _by_value(column: Described, table: Rows) -> str:
@@ -100,7 +113,9 @@ def _ranks(description: Description, answers: Mapping[str, Mapping[str, Any]]) -
         f"The standard error of the rank of a quantile is at most about {number(typical, 2)} {many}. With "
         f"probability {confidence(ranks[0])}, all quantiles of a column are within {worst:,} {many} of their "
         "rank.",
-        "≤ and ≥ stand where too few rows are beyond a value to say more, and ? where nothing is known.",
+        "≤ and ≥ stand where too few rows are beyond a value to say more, and ? where nothing is known. Two "
+        "numbers are an interval, where a value could be anything between them: `shoal init bounds` makes a "
+        "job that finds the range of a column with less of the budget.",
     ]
 
 

@@ -47,6 +47,24 @@ def test_a_quantile_whose_interval_is_open_shows_its_other_end():
     assert lines[-1] == "All columns together spent epsilon 2, delta 0, add_or_remove_one row."
 
 
+def test_where_a_quantile_could_be_anything_its_interval_is_shown():
+    """A value within it would be read as known: an age of 34,942,635."""
+    values, ends = [20, 30, 40, 34_942_635, 50, 60, 70], (-(2**61), 2**61)
+    lows, highs = [19, 28, 5, 27, 50, 0, 60], [25, 33, 60, 67_108_863, 50, 90, 80]
+    answers = {"rows": about_rows([0.25]), "1-a": quantiles(values, lows, highs, ends)}
+    lines = shown([Described("a", "int64", "1-a")], answers, {"rows": None, "1-a": None})
+    (row,) = (line.split("  ") for line in lines if line.startswith("a "))
+    assert [each.strip() for each in row if each][3:] == [
+        "20",
+        "30",
+        "40",
+        "27 to 67,108,863",
+        "50",
+        "60",
+        "70",
+    ]
+
+
 def test_parts_of_one_and_dates_are_shown_in_their_units():
     parts = [1_500_000 * i for i in range(7)]
     days = [f"2020-01-0{i}" for i in range(1, 8)]
