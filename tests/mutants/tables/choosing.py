@@ -136,8 +136,8 @@ CHOSEN = (
         12,
         "pipelines/describe/shown.py",
         "a quantile beyond all rows is shown as if it were known",
-        "if first == last or not (below or above):",
-        "if first is not None:",
+        "elif not (below or above):",
+        "elif first is not None:",
         _SHOWN,
     ),
     Mutant(
