@@ -16,6 +16,7 @@ from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
 from pipelines.notes import notes
 from pipelines.plan import check_part, describe, describe_groups, make_plan, show
+from pipelines.tasks import TASKS
 from pipelines.tried_bounds import describe_bounds
 
 
@@ -39,7 +40,8 @@ def make_grouped_plan(job: GroupsJob, salt: bytes) -> GroupedPlan:
         check_part(budget, "privacy gives each group")
         return make_plan(job.of_each(budget), salt)
 
-    copies = 1 if job.bounds is None else job.bounds.groups
+    keys = cast(GroupBy, job.group_by).labels or ()
+    copies = 1 if job.bounds is None else min(job.bounds.groups, len(keys))  # a unit is in no others
     try:
         plan = plan_groups(plan_one, job.privacy.budget(), job.neighbors.changes, copies)
     except InvalidValue as error:
@@ -127,6 +129,8 @@ def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:
     by, most = " and ".join(keys.columns), "" if plan.copies == 1 else f" A unit is in at most {plan.copies} "
     if most:
         most += "groups, chosen uniformly by a secret hash. What it has in further groups is left out."
+    if job.unit is not None and TASKS[job.task].subsamples:
+        most += " All of its rows in a group are in one block of that group."
     return [
         f"All answers and promises are about the records of one group. Rows without a public key in {by} are "
         f"left out.{most}",

@@ -1,6 +1,7 @@
 """Shoal inside of a Beam pipeline: `release = batches | shoal.beam.Answer(job, schema)`."""
 
 import dataclasses
+import os
 import weakref
 from typing import Any
 
@@ -114,22 +115,29 @@ class Answer(beam.PTransform):
         return written | "Stored" >> beam.Map(_stored, delivery)
 
 
-_ANSWERED = weakref.WeakKeyDictionary[beam.Pipeline, dict[str, str]]()
-"""By the output of each release of a pipeline that is being built, the hash of its job."""
+_ANSWERED = weakref.WeakKeyDictionary[beam.Pipeline, dict[tuple[str, str], str]]()
+"""By the output of each release of a pipeline that is being built, and by its ledger with its run id, the
+hash of its job."""
 
 
 def _check_once(pipeline: beam.Pipeline, delivery: Delivery) -> None:
-    """Check that no other job of the pipeline has this output, where only the first one could be stored.
+    """Check that no other job of the pipeline has this output, or this run id in this ledger.
+
+    Only the first one could be stored, or charged.
 
     Raises:
         JobError: one has.
     """
-    place = delivery.folder.locate("")
-    if _ANSWERED.setdefault(pipeline, {}).setdefault(place, delivery.job) != delivery.job:
-        raise JobError(
-            f"output is {place}, and so is that of another job in this pipeline: give each a run_id or an "
-            "output of its own, or ask several questions in one job."
-        )
+    place = os.path.realpath(delivery.folder.locate(""))
+    taken = {"output": (place, "")}
+    if delivery.ledger is not None:
+        taken["run_id"] = (os.path.realpath(delivery.ledger), delivery.run_id)
+    for name, (where, run_id) in taken.items():
+        if _ANSWERED.setdefault(pipeline, {}).setdefault((where, run_id), delivery.job) != delivery.job:
+            raise JobError(
+                f"{name} is {run_id or where}, and so is that of another job in this pipeline: give each a "
+                "run_id or an output of its own, or ask several questions in one job."
+            )
 
 
 def _check_batches(batches: beam.PCollection) -> None:

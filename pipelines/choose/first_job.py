@@ -25,7 +25,7 @@ _OFFERED = ("input.unit", "input.keep", "input.where", "privacy.neighbors", "pri
 
 _SKETCHES = {
     "group_by": "{columns: [city], keys: [Berlin, Paris]}",
-    "contributions": "{groups: 3, rows: 10}",
+    "contributions": "{groups: 3}",  # of rows, one in each group: most tasks take no more
 }
 """Whole keys with parts that may be left out and that a first job shows on one line; see docs/groups.md."""
 

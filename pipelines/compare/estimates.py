@@ -43,8 +43,8 @@ def most_of_unit(release: Release) -> int | None:
     privacy, bounds = release.get("privacy", {}), release.get("contributions")
     if privacy.get("unit") is None:
         return None
-    if bounds is not None:
-        return int(bounds["rows"])
+    if bounds is not None:  # a function gets all rows of a unit, and its answer is no count
+        return int(bounds["rows"]) if "rows" in bounds else None
     return 1 if kept_rows(privacy) else None
 
 

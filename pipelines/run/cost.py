@@ -160,6 +160,9 @@ def trial(job: Job, folder: Path) -> dict[str, Any]:
     for key in ("types", "where", "derive", "join", "count"):
         values["input"].pop(key, None)
     values["privacy"].pop("ledger", None)
+    code = getattr(job.params, "code", None)
+    if code is not None:  # of which the values have a digest
+        values["params"]["code"] = code
     return {**values, "output": str(folder / "out"), "run_id": "trial"}
 
 

@@ -247,6 +247,23 @@ def test_a_plan_shows_other_bounds_of_units(cities: Bench) -> None:
         assert each["left_out"]["rows"] == pytest.approx(each["left_out"]["units"], abs=1e-5)
 
 
+def test_a_unit_is_charged_for_no_more_groups_than_there_are(cities: Bench) -> None:
+    given = UNITS | {"privacy.epsilon": 1.0}
+    parts = []
+    for groups in (3, 10):
+        job = cities.write(cities.changed(BY_CITY | given | {"contributions": {"groups": groups}}))
+        parts.append(json.loads(cities.shoal("plan", "--json", job).stdout)["each_group"]["epsilon"])
+    assert parts[0] == parts[1]
+
+
+def test_two_releases_of_units_are_compared(cities: Bench) -> None:
+    for name in ("one", "two"):
+        job = BY_CITY | UNITS | {"run_id": name, "output": str(cities.folder / name)}
+        assert cities.shoal("run", cities.write(cities.changed(job))).exit_code == 0
+    compared = cities.shoal("diff", str(cities.folder / "one"), str(cities.folder / "two"))
+    assert compared.exit_code == 0, compared.stderr
+
+
 def test_the_steps_of_a_run_count_the_blocks_of_all_groups(cities: Bench) -> None:
     names = {step.name: step.pieces for step in steps_of(prepared_of(cities, **UNITS))}
     assert names["answer blocks"] == 3 * BLOCKS and names["choose groups"] == 256

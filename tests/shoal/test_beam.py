@@ -348,3 +348,22 @@ def test_two_jobs_of_a_pipeline_cannot_have_one_output(tmp_path: Path) -> None:
     other = cells(tmp_path, privacy={"epsilon": 2.0, "delta": 0.0})
     with pytest.raises(shoal.ShoalError, match=r"^output is .*, and so is that of another job in this"):
         _ = rows | "Two" >> shoal.beam.Answer(other, ROWS.schema)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(shoal.ShoalError, match=r"^output is .*, and so is that of another job in this"):
+        linked = {**other, "output": str(tmp_path / "link" / "beam")}
+        _ = rows | "Three" >> shoal.beam.Answer(linked, ROWS.schema)
+
+
+def test_two_jobs_of_a_pipeline_cannot_have_one_run_id_in_a_ledger(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "ledger.json")
+    about = {"epsilon": 9.0, "delta": 0.0, "neighbors": "add_or_remove_one"}
+    create_ledger(ledger, new_ledger(about, "basic"))
+    privacy = {"epsilon": 1.0, "delta": 0.0, "ledger": ledger}
+    rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create(ROWS.to_batches())
+    for name in ("one", "two"):
+        job = cells(tmp_path, output=str(tmp_path / name), privacy=privacy)
+        if name == "one":
+            _ = rows | name >> shoal.beam.Answer(job, ROWS.schema)
+            continue
+        with pytest.raises(shoal.ShoalError, match=r"^run_id is one, and so is that of another job in this"):
+            _ = rows | name >> shoal.beam.Answer(job, ROWS.schema)

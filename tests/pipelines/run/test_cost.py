@@ -164,3 +164,11 @@ def test_memory_is_predicted_for_fewer_rows_than_were_tried(
     rows: int, peaks: tuple[float, float], memory: float
 ) -> None:
     assert _memory(rows, (2_000_000, 6_000_000), peaks) == pytest.approx(memory)
+
+
+def test_a_trial_has_the_code_of_a_function(bench: Bench) -> None:
+    """Its values have a digest of the text, which is no Python."""
+    text = "def first(rows):\n    return [0.5]\n"
+    params = {**changes("sample_and_aggregate")["params"], "function": "own.py:first", "code": text}
+    job = check_job(bench.changed({**changes("sample_and_aggregate"), "params": params}))
+    assert trial(job, bench.folder)["params"]["code"] == text
