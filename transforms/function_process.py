@@ -69,6 +69,9 @@ def main(
 ) -> None:
     """Import `place`, then fork a child per request until the requesting process ends.
 
+    Whatever ends it, perhaps the requesting process without cleaning up, the folder is removed: it may hold
+    what a function wrote of its rows.
+
     Args:
         control: socket of the requests.
         place: the function, `module:name`, or `FILE:name`.
@@ -77,6 +80,22 @@ def main(
         folder: a private folder; it contains the home of the children, which is emptied for each child.
         limits: of each child.
     """
+    try:
+        _serve(control, place, arguments, length, folder, limits)
+    finally:
+        if not limits.sandbox:
+            remove(folder)
+
+
+def _serve(
+    control: socket.socket,
+    place: str,
+    arguments: Mapping[str, Any],
+    length: int | None,
+    folder: str,
+    limits: Limits,
+) -> None:
+    """See `main`."""
     if limits.sandbox:
         os.mkdir(home_in(folder))
     # Orphans of the import and of children become children of this process, which kills them.
@@ -104,9 +123,7 @@ def main(
     control.sendall(READY)
     while True:
         order, handed, _, _ = socket.recv_fds(control, 1, 1)
-        if order != RUN:  # the requesting process ended, perhaps without cleaning up
-            if not limits.sandbox:
-                remove(folder)
+        if order != RUN:  # the requesting process ended
             return
         child = os.fork()
         if child == 0:
@@ -114,8 +131,7 @@ def main(
         os.close(handed[0])
         if control.recv(1) != END:
             os.kill(child, signal.SIGKILL)
-            if not limits.sandbox:
-                remove(folder)
+            os.waitpid(child, 0)  # it writes no more
             return
         _end_children(child)
         if not limits.sandbox:
