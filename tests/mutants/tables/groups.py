@@ -94,7 +94,7 @@ COSTS = (
         7,
         "pipelines/grouped_plan.py",
         "a unit in several groups has the budget in each",
-        "copies = 1 if job.bounds is None else job.bounds.groups",
+        "copies = 1 if job.bounds is None else min(job.bounds.groups, len(keys))",
         "copies = 1",
         _SPENT,
     ),
