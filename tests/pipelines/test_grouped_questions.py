@@ -278,7 +278,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a part that is too small": (
         {"unit": "who", "cells.contributions": {"groups": 20}, "cells.share": 1e-3, "spots.share": 1e4},
-        "questions.cells: privacy gives each group epsilon 9.997e-8 and delta",
+        "questions.cells: privacy gives each group epsilon 9.997e-7 and delta",
     ),
     "a graph": (
         {"graph": {"task": "triangles", "columns": ["x", "y"], "domain": SQUARE, "group_by": CITIES}},
