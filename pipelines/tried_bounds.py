@@ -17,9 +17,6 @@ from pipelines.job.contributions import UnitContributions
 from pipelines.job.groups import GroupedJob
 from pipelines.tasks import TASKS
 
-_ALL = 1 << 20
-"""Rows of a unit in a group, where a function gets all of them."""
-
 _SAYS = (
     "Left out: shares of all pairs of a unit and one of its groups, and of all rows, if units are as "
     "guessed. The first figure is for units that are much alike, the second one where a few units have most. "
@@ -41,19 +38,20 @@ def describe_bounds(job: Any, plan: Plan, plan_one: Callable[[Any], Plan]) -> di
     if bounds is None or bounds.guess is None:
         return {}
     guess, tried, functions = bounds.guess.build(), [], TASKS[job.task].subsamples
+    bounded = replace(guess, rows=1.0) if functions else guess  # a function gets all rows of a group
     for other in (bounds, *_others(job, bounds)):
         try:
             planned = plan if other is bounds else plan_one(job.model_copy(update={"contributions": other}))
         except JobError:  # no plan has these bounds
             continue
-        chosen, kept = planned.chosen, other.build()
+        chosen = planned.chosen
         tried.append(
             {
                 "groups": other.groups,
                 "rows": None if functions else other.rows,
                 "error": None if chosen is None else chosen.errors[planned.method],
                 "promises": dict(as_text(TASKS[job.task].promises, planned.promises, job.grid.times)),
-                "left_out": asdict(left_out(guess, replace(kept, rows=_ALL) if functions else kept)),
+                "left_out": asdict(left_out(bounded, other.build())),
             }
         )
     return {"bounds": {"guess": asdict(guess), "tried": tried, "says": _SAYS}}

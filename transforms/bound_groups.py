@@ -75,13 +75,11 @@ def split_kept(
     number, pieces = gathered
     batches = [pa.ipc.open_stream(each.rows).read_next_batch() for each in sorted(pieces) if each.rows]
     if not batches:
-        nothing = (0,) * len(splitting.numbers(0))
-        yield from ((part, Shard(0, number, nothing, b"")) for part in range(splitting.shards))
-        return
+        return  # `GatherParts` hands on every part, also without pieces
     rows = pa.concat_batches(batches)
     units, groups = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1).to_numpy()
     told = units.dictionary_encode()
-    names = pa.array(np.arange(len(splitting.keys.labels or ())) if splitting.keys is not None else [0])
+    names = pa.array(np.arange(splitting.total // splitting.subsamples))
     pairs = UnitGroups.of(
         told.indices.to_numpy().astype(np.int64),
         unit_ids(told.dictionary),

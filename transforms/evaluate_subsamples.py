@@ -99,7 +99,7 @@ class EvaluateSubsamples(beam.PTransform):
     def _gathered(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Return the parts of subsamples. Where units may be in several groups, their rows meet before."""
         splitting = self.splitting
-        if splitting.keys is None or splitting.unit is None:
+        if not splitting.chooses_groups:
             return descriptors | "Gather" >> GatherParts(
                 partial(split_rows, splitting), splitting.shards, _LABEL
             )
@@ -156,7 +156,7 @@ def evaluate_in_memory(source: Source, splitting: Splitting, function: Function)
 
 def _shards(source: Source, splitting: Splitting) -> Iterator[tuple[int, Shard]]:
     descriptors = [each for file in source.files for each in list_row_groups(file)]
-    if splitting.keys is None or splitting.unit is None:
+    if not splitting.chooses_groups:
         for descriptor in descriptors:
             yield from split_rows(splitting, descriptor)
         return

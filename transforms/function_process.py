@@ -80,63 +80,50 @@ def main(
         folder: a private folder; it contains the home of the children, which is emptied for each child.
         limits: of each child.
     """
-    try:
-        _serve(control, place, arguments, length, folder, limits)
-    finally:
-        if not limits.sandbox:
-            remove(folder)
-
-
-def _serve(
-    control: socket.socket,
-    place: str,
-    arguments: Mapping[str, Any],
-    length: int | None,
-    folder: str,
-    limits: Limits,
-) -> None:
-    """See `main`."""
-    if limits.sandbox:
-        os.mkdir(home_in(folder))
-    # Orphans of the import and of children become children of this process, which kills them.
-    _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
-    try:
-        module, _, name = place.rpartition(":")
-        own = import_module(module) if length is None else _run_text(module, _received(control, length))
-        function = getattr(own, name)
-        if not callable(function):
-            raise TypeError(f"{name} is not callable")
-        function = partial(function, **arguments)
-    except BaseException as error:
-        problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
-        control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
-        return
-    if not limits.sandbox:
-        _renew(folder)
-    pa.array(
-        [0.0]
-    ).to_numpy()  # Arrow imports pandas here where it is installed, which takes a third of a second
-    shared = _shared_memory()
-    gc.collect()
-    gc.freeze()  # fewer shared pages are copied when children write to them
-    _use_huge_pages()
-    control.sendall(READY)
-    while True:
-        order, handed, _, _ = socket.recv_fds(control, 1, 1)
-        if order != RUN:  # the requesting process ended
+    with contextlib.ExitStack() as ending:
+        if limits.sandbox:
+            os.mkdir(home_in(folder))
+        else:
+            ending.callback(remove, folder)
+        # Orphans of the import and of children become children of this process, which kills them.
+        _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+        try:
+            module, _, name = place.rpartition(":")
+            own = import_module(module) if length is None else _run_text(module, _received(control, length))
+            function = getattr(own, name)
+            if not callable(function):
+                raise TypeError(f"{name} is not callable")
+            function = partial(function, **arguments)
+        except BaseException as error:
+            problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
+            control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
             return
-        child = os.fork()
-        if child == 0:
-            _run_child(function, handed[0], folder, shared, limits)
-        os.close(handed[0])
-        if control.recv(1) != END:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)  # it writes no more
-            return
-        _end_children(child)
         if not limits.sandbox:
-            _renew(folder)  # before the next request, which it must not delay
-        control.sendall(END)
+            _renew(folder)
+        pa.array(
+            [0.0]
+        ).to_numpy()  # Arrow imports pandas here where it is installed, which takes a third of a second
+        shared = _shared_memory()
+        gc.collect()
+        gc.freeze()  # fewer shared pages are copied when children write to them
+        _use_huge_pages()
+        control.sendall(READY)
+        while True:
+            order, handed, _, _ = socket.recv_fds(control, 1, 1)
+            if order != RUN:  # the requesting process ended
+                return
+            child = os.fork()
+            if child == 0:
+                _run_child(function, handed[0], folder, shared, limits)
+            os.close(handed[0])
+            if control.recv(1) != END:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)  # it writes no more
+                return
+            _end_children(child)
+            if not limits.sandbox:
+                _renew(folder)  # before the next request, which it must not delay
+            control.sendall(END)
 
 
 def _received(control: socket.socket, length: int) -> bytes:

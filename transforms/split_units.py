@@ -64,6 +64,11 @@ class Splitting:
         return () if self.keys is None else self.keys.columns
 
     @property
+    def chooses_groups(self) -> bool:
+        """Whether the rows of a unit must meet first, since it keeps some of its groups."""
+        return self.keys is not None and self.unit is not None
+
+    @property
     def shards(self) -> int:
         """Number of parts in which subsamples are gathered; subsample s is in part s mod shards."""
         return min(self.total, _SHARDS)

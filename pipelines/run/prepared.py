@@ -75,8 +75,9 @@ def steps_of(prepared: Prepared) -> list[Step]:
         passes = [(name, 1) for name in passes_of([Strand(prepared.plan.rounds, prepared.plan.start)])]
     gather = Step(GATHERED, source.row_groups, "row groups")
     if prepared.function is not None:
-        blocks, meet = prepared.splitting.total, prepared.groups and source.unit is not None
-        choose = [Step(CHOSEN, SHARDS, "parts", weight=0.2)] if meet else []
+        splitting = prepared.splitting
+        blocks = splitting.total
+        choose = [Step(CHOSEN, SHARDS, "parts", weight=0.2)] if splitting.chooses_groups else []
         answer = Step(ANSWERED, blocks, "blocks", weight=10.0)
         return [gather, *choose, answer, *(Step(name, blocks, "answers", weight=0.1) for name, _ in passes)]
     if prepared.bounding is not None:

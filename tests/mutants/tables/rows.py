@@ -197,8 +197,8 @@ READY = (
         12,
         "transforms/function_process.py",
         "blocks share what a function keeps in the process that forks",
-        "        child = os.fork()\n",
-        "        function(pa.table({'x': [0.5]}))\n        child = os.fork()\n",
+        "            child = os.fork()\n",
+        "            function(pa.table({'x': [0.5]}))\n            child = os.fork()\n",
         _APART,
     ),
     Mutant(
