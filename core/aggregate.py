@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ _SAMPLE = 0x73616D706C65
 
 _FACTOR = 0x9E3779B97F4A7C15
 """Odd, and without a pattern: the golden ratio of 2^64."""
+
+_FULL = 16
+"""Cells for each occupied one, or for each record, up to which a table of all cells is made."""
 
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
@@ -108,6 +111,65 @@ class Counts:
         ends = np.searchsorted(shard[order], np.arange(shards + 1))
         parts = [slice(*ends[shard : shard + 2]) for shard in range(shards)]
         return [Counts(keys[part], counts[part]) for part in parts]
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """How many records lie in each of the cells 0 to `size` - 1: sparse while few of them are occupied.
+
+    Many records are counted in a table of all cells, which takes a tenth of the time of sorting their keys.
+
+    Args:
+        size: number of cells.
+        sparse: the counts of the occupied cells, or None where there is a table.
+        table: shape (size,), the counts of all cells, or None. It is sent in the smallest type that holds it.
+    """
+
+    size: int
+    sparse: Counts | None
+    table: NDArray[np.integer[Any]] | None = None
+
+    @classmethod
+    def of(cls, keys: Ints, size: int) -> "CellCounts":
+        """Count the occurrences in `keys`, shape (n,), all below `size`."""
+        if len(keys) * _FULL < size:
+            return cls(size, Counts.of(keys))
+        return cls(size, None, np.bincount(keys, minlength=size))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        table = None if self.table is None else self.table.astype(np.min_scalar_type(self.table.max()))
+        return CellCounts, (self.size, self.sparse, table)
+
+    def __add__(self, other: "CellCounts") -> "CellCounts":
+        if self.table is not None and other.table is not None:
+            return CellCounts(self.size, None, np.add(self.table, other.table, dtype=np.int64))
+        if self.sparse is not None and other.sparse is not None:
+            both = self.sparse + other.sparse
+            if len(both) * _FULL < self.size:
+                return CellCounts(self.size, both)
+        total = np.zeros(self.size, dtype=np.int64)
+        for each in (self, other):
+            if each.table is not None:
+                total += each.table
+            elif each.sparse is not None:
+                total[each.sparse.keys] += each.sparse.counts
+        return CellCounts(self.size, None, total)
+
+    def within(self, cells: Ints, halvings: int) -> Ints:
+        """Count the records in cells of 2^halvings neighboring ones, given their numbers (m,): shape (m,)."""
+        if self.table is not None:
+            width = min(self.size, 1 << halvings)
+            return np.asarray(self.table.reshape(-1, width).sum(axis=1, dtype=np.int64)[cells])
+        counts = cast(Counts, self.sparse)
+        first, after = np.searchsorted(counts.keys, np.stack([cells, cells + 1]) << halvings)
+        before = np.concatenate([[0], np.cumsum(counts.counts)])
+        return np.asarray(before[after] - before[first], dtype=np.int64)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CellCounts) or self.size != other.size:
+            return False
+        cells = np.arange(self.size)
+        return np.array_equal(self.within(cells, 0), other.within(cells, 0))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts
+from core.aggregate import CellCounts
 from core.centers.cells import Frame
 from core.centers.found import Centers
 from core.centers.iteration import scattered
@@ -59,17 +59,18 @@ class CountedCells:
     counts: tuple[Gaussian, ...]
     purpose: ClassVar[str] = "how many rows lie in the cells of a tree, and first centers from them"
     name: str = "coreset"
-    floor: int | None = 0  # large and sparse: merged in shards, none of it clipped
+    floor: None = None
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.counts
 
-    def summarize(self, block: Block, state: Frame | None) -> Counts:
+    def summarize(self, block: Block, state: Frame | None) -> CellCounts:
         """Count the records in every finest cell; those of coarser cells are sums of these."""
-        return Counts.of(self._frame(state).keys(block.points))
+        frame = self._frame(state)
+        return CellCounts.of(frame.keys(block.points), 1 << len(frame.order))
 
-    def release(self, aggregate: Counts, state: Frame | None, noise: Noise) -> Centers:
+    def release(self, aggregate: CellCounts, state: Frame | None, noise: Noise) -> Centers:
         """Release k centers, their spread and their weights."""
         frame = self._frame(state)
         points, weights = self.grown(frame, aggregate, noise)
@@ -82,7 +83,7 @@ class CountedCells:
             raise TypeError("the coreset round has neither a frame nor one from the round before")
         return frame
 
-    def grown(self, frame: Frame, aggregate: Counts, noise: Noise) -> tuple[Floats, Floats]:
+    def grown(self, frame: Frame, aggregate: CellCounts, noise: Noise) -> tuple[Floats, Floats]:
         """Grow the tree: return the middles (m, q) of its undivided cells, and their weights (m,).
 
         The weights of a cell's children are scaled so that they sum to the cell's own weight.
@@ -96,7 +97,7 @@ class CountedCells:
                 break
             fan = 1 << (level - before)
             children = ((parents << (level - before))[:, None] + np.arange(fan)).ravel()
-            noisy = count.add(_counted(aggregate, children, last - level), noise)
+            noisy = count.add(aggregate.within(children, last - level), noise)
             kept = np.where(noisy > _CLEAR * count.scale, noisy, 0).reshape(-1, fan).astype(np.float64)
             total = kept.sum(axis=1)
             if parent_weights is None:  # the root is not counted itself
@@ -157,11 +158,3 @@ class CountedCells:
             spread=spread,
             counts=np.rint(total).astype(np.int64),
         )
-
-
-def _counted(aggregate: Counts, cells: Ints, shift: int) -> Ints:
-    """Exact counts of cells `shift` halvings above the finest, shape as `cells`."""
-    ends = np.searchsorted(aggregate.keys, np.concatenate([cells, cells + 1]) << shift)
-    before = np.concatenate([[0], np.cumsum(aggregate.counts)])
-    first, after = ends[: len(cells)], ends[len(cells) :]
-    return np.asarray(before[after] - before[first], dtype=np.int64)

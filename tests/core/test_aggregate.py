@@ -1,3 +1,4 @@
+import pickle
 from collections import Counter
 from itertools import combinations
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.aggregate import Counts, Sample, Tally
+from core.aggregate import CellCounts, Counts, Sample, Tally
 from core.sampling import siphash
 from tests.core.exact import fits
 
@@ -50,6 +51,31 @@ def test_clipped_counts_move_by_at_most_one(values, extra, floor):
     moves = {k: after.get(k, 0) - before.get(k, 0) for k in before.keys() | after.keys()}
     assert all(move in (0, 1) for move in moves.values())
     assert sum(moves.values()) <= 1
+
+
+cells = st.lists(st.integers(0, 63), max_size=40)
+
+
+@given(cells, cells, cells, st.integers(0, 7))
+def test_counts_of_cells_are_the_same_in_a_table_and_sparse(a, b, c, halvings):
+    parts = [CellCounts.of(np.array(part, dtype=np.int64), 64) for part in (a, b, c)]
+    sparse = [CellCounts(64, counts(part)) for part in (a, b, c)]
+    whole = CellCounts(64, counts(a + b + c))
+    numbers = np.arange(-(-64 // (1 << halvings)))
+    expected = [sum(cell >> halvings == number for cell in a + b + c) for number in numbers]
+    for x, y, z in (parts, sparse, (parts[0], sparse[1], pickle.loads(pickle.dumps(parts[2])))):
+        assert (x + y) + z == x + (z + y) == whole
+        assert (x + y + z).within(numbers, halvings).tolist() == expected
+
+
+def test_a_table_of_cells_is_made_where_it_pays_and_is_sent_small():
+    few, many = CellCounts.of(np.zeros(3, np.int64), 64), CellCounts.of(np.zeros(300, np.int64), 64)
+    assert few.table is None and many.sparse is None
+    assert (few + few).table is None and (few + many).within(np.array([0]), 0).tolist() == [303]
+    assert pickle.loads(pickle.dumps(many)).table.dtype == np.uint16
+    sent = pickle.loads(pickle.dumps(CellCounts.of(np.zeros(255, np.int64), 64)))
+    assert (sent + sent).within(np.array([0, 1]), 0).tolist() == [510, 0]
+    assert sent.within(np.array([0]), 6).tolist() == [255]
 
 
 def test_tally_adds():

@@ -119,7 +119,7 @@ ROUNDS = (
         _CORESET,
         "a cell's children are counted only where it holds records",
         "alive = np.flatnonzero(kept.ravel() > 0)",
-        "alive = np.flatnonzero((kept.ravel() > 0) & (_counted(aggregate, children, last - level) > 0))",
+        "alive = np.flatnonzero((kept.ravel() > 0) & (aggregate.within(children, last - level) > 0))",
         nothing_but_noise("k_means", "drawn and auto"),
     ),
     Mutant(
