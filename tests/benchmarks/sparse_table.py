@@ -2,8 +2,8 @@
 
 Every row has a cell of its own. The noise is the real one; the threshold is 1, so that most cells are
 released and the table is as large as it can be. Time is that of one pipeline that reads, counts, draws and
-writes the table, less that of the same pipeline on an empty input; the ratio is of processor time. Memory is the largest resident size of
-the process, the only one on the embedded runner. Run by `make bench-sparse`.
+writes the table, less that of the same pipeline on an empty input; the ratio is of processor time. Memory is
+the largest resident size of the process, the only one on the embedded runner. Run by `make bench-sparse`.
 """
 
 import os
