@@ -148,7 +148,7 @@ lock: install ## rewrite the locks from pyproject.toml; LOCKFLAGS=--upgrade take
 	$(COMPILE) --extra demo --extra gcp --extra s3 --extra azure --output-file requirements.txt > /dev/null
 	$(COMPILE) --extra demo --extra gcp --extra s3 --extra azure --extra dev --output-file requirements-dev.txt > /dev/null
 	cp requirements-dev.txt requirements-oldest.txt
-	echo "apache-beam==2.72.0" | $(COMPILE) - --extra demo --extra gcp --extra s3 --extra azure --extra dev \
+	echo "apache-beam==2.75.0" | $(COMPILE) - --extra demo --extra gcp --extra s3 --extra azure --extra dev \
 		--output-file requirements-oldest.txt > /dev/null
 
 clean: ## remove .venv and everything that was made
