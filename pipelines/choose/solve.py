@@ -29,6 +29,7 @@ from pipelines.errors import JobError
 from pipelines.figures import UNITS, Question, find_question, plan_raw
 from pipelines.job.text import set_key
 from pipelines.nearest import meant, nearest
+from pipelines.tasks import TASKS
 
 _EPSILON = "privacy.epsilon"
 _SOLVED: Mapping[str, tuple[float, float, bool]] = {
@@ -111,7 +112,7 @@ def solve(raw: Mapping[str, Any], key: str, promise: str, most: str) -> tuple[di
     @cache
     def possible(place: int) -> bool:
         found = planned(place)
-        return found is not None and (enough(place) or _any_method(found, promise, limit))
+        return found is not None and (enough(place) or bool(_methods(found, promise, limit)))
 
     search = _first if key == _EPSILON else _first_in_order
     first = search(possible, start, len(values))
@@ -134,7 +135,13 @@ def solve(raw: Mapping[str, Any], key: str, promise: str, most: str) -> tuple[di
     says += f"most {shown}: it promises {question.shown(promise, promised)}"
     if place and planned(place - 1) is not None:
         says += f", and {number(values[place - 1])} promises {question.shown(promise, less)}"
-    solved = Solved(key, values[place], promise, limit, promised, f"{says}{counted_in}.")
+    says += f"{counted_in}."
+    if first is not None and first < place:
+        method = _methods(planned(first) or [], promise, limit)[0]
+        key_of_method = f"params.{TASKS[question.job.task].core.choice}"
+        chooses = f"questions.{question.name}.{key_of_method}" if question.name else key_of_method
+        says += f" With {chooses}: {method}, which auto does not choose, {number(values[first])} is enough."
+    solved = Solved(key, values[place], promise, limit, promised, says)
     return set_key(raw, key, values[place]), solved
 
 
@@ -175,14 +182,14 @@ def _tries(start: int, count: int) -> list[int]:
     return [i for step in away for i in dict.fromkeys((start + step, start - step)) if 0 <= i < count]
 
 
-def _any_method(planned: list[Question], promise: str, limit: float) -> bool:
-    """Return whether a method that auto might take keeps the promise."""
+def _methods(planned: list[Question], promise: str, limit: float) -> list[str]:
+    """Return the methods that auto might take and does not, but that keep the promise."""
     question = find_question(planned, promise)
     chosen = question.plan.chosen
     if chosen is not None and chosen.asked is not None:
-        return False
-    found = (question.figures(promises)[promise] for promises in question.plan.alternatives.values())
-    return any(value is not None and value <= limit for value in found)
+        return []
+    found = {name: question.figures(each)[promise] for name, each in question.plan.alternatives.items()}
+    return [name for name, value in found.items() if value is not None and value <= limit]
 
 
 def _first(possible: Callable[[int], bool], start: int, count: int) -> int | None:

@@ -1,6 +1,7 @@
 """The solved value keeps its promise, and is at most 10% above the smallest that does."""
 
 import json
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -107,6 +108,19 @@ def test_a_promise_without_its_question_gets_the_name_with_it():
         solve(QUESTIONS_JOB, EPSILON, "rank_error", "30")
 
 
+def test_a_method_that_promises_it_at_less_is_named():
+    raw = changed_job(changes("quantiles") | {"params": {"probabilities": [0.1, 0.5, 0.9]}})
+    _, solved = solve(raw, EPSILON, "rank_error", "100")
+    assert solved.says.endswith("is enough.")
+    named, less = re.search(
+        r"With params.method: (\w+), which auto does not choose, ([\d.]+)", solved.says
+    ).groups()
+    asked = changed_job({**raw, "params": {**raw["params"], "method": named}})
+    found = solve(asked, EPSILON, "rank_error", "100")[1]
+    assert found.value == float(less) < solved.value / 1.05
+    assert "auto does not choose" not in found.says
+
+
 def test_an_error_of_means_says_what_it_is_counted_in():
     job = changed_job(changes("statistics"))
     _, solved = solve(job, EPSILON, "mean_error", "100")
@@ -150,13 +164,14 @@ def test_the_method_that_is_chosen_keeps_the_promise(monkeypatch):
             "read": lambda _, text: float(text),
             "shown": lambda _, value: str(value),
         }
-        return [SimpleNamespace(plan=plan, **shown)]
+        return [SimpleNamespace(name="", job=SimpleNamespace(task="median"), plan=plan, **shown)]
 
     monkeypatch.setattr(module, "plan_raw", planned)
     monkeypatch.setattr(module, "find_question", lambda found, _: found[0])
     for start in (0.01, 1.0, 50.0):
         _, solved = solve({"privacy": {"epsilon": start}}, EPSILON, "error", "2")
         assert (solved.value, solved.promised) == (5.0, 0.2)
+        assert "With params.method: other, which auto does not choose, 0.5 is enough." in solved.says
 
 
 @pytest.mark.parametrize("holes", [(), range(40, 60), range(70, 75), [17], range(5, 90)])
