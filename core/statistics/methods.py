@@ -238,8 +238,10 @@ class ReleaseTotals(Method[Statistics]):
         both = zip(("count", "units"), round_.reading.whole, round_.reading.unrounded, strict=True)
         for name, whole, unrounded in both:
             square += (whole**2 - unrounded**2) * (name in names)  # rounding changes these errors a little
-        error = math.sqrt(square / len(round_.reading.names()))
-        error = max(error, 0 if found is None else found - 1)
+        square /= len(round_.reading.names())
+        if found is not None:
+            square = (square + _square_missing(found - 1)) / 2
+        error = math.sqrt(square)
         return Accuracy(promises, error, self._notes(promises), tightness=self._tightness(promises))
 
     def _tightness(self, promises: Promises) -> dict[str, Tightness]:
@@ -314,6 +316,14 @@ class ReleaseTotals(Method[Statistics]):
             f"chosen at random. Of these bounds, {'; '.join(costs)}. What the bounds leave out is not in the "
             "errors; with contributions.guess, a plan estimates it."
         )
+
+
+def _square_missing(most: int) -> float:
+    """Return the mean square of the units of a group that may be missing, of 1 to `most` units.
+
+    The logarithm of the number is even, as sizes of groups roughly are: orders of magnitude are as likely.
+    """
+    return (most**2 - 1) / (2 * math.log(most)) if most > 1 else float(most)
 
 
 class LaplaceTotals(ReleaseTotals):

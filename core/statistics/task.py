@@ -31,7 +31,8 @@ STATISTICS = Task(
     Statistics,
     (LaplaceTotals, GaussianTotals),
     "the root mean square error of the measures, where a count is in rows, a sum in largest absolute values "
-    "of its column, a mean times the number of rows in halves of its column's range, a rank in rows, and "
-    "where a missing group counts as empty",
+    "of its column, a mean times the number of rows in halves of its column's range, a rank in rows; with "
+    "private keys half of the groups are too small to be surely released, of any order of magnitude, and "
+    "count as empty",
     check,
 )
