@@ -19,7 +19,7 @@ from pipelines.tasks import TASKS
 
 _SAYS = (
     "Left out: shares of all pairs of a unit and one of its groups, and of all rows, if units are as "
-    "guessed. The first figure is for units that are much alike, the second one where a few units have most. "
+    "guessed. The first figure is for units that differ by chance alone, the second one where a few have most. "
     "The guess is made without the rows, and the truth may lie outside of both."
 )
 
@@ -105,7 +105,8 @@ def _table(tried: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _range(shares: Any) -> str:
-    low, high = (f"{100 * share:.{0 if share >= 0.01 else 2}f}" for share in shares)
+    digits = 0 if max(shares) >= 0.01 else 2
+    low, high = (f"{100 * share:.{digits}f}" for share in shares)
     return f"{low}%" if low == high else f"{low} to {high}%"
 
 

@@ -74,7 +74,7 @@ def test_a_plan_prints_the_bounds_also_of_a_question(bench: Bench) -> None:
     job = given(bench, "private keys")
     said = bench.shoal("plan", bench.write(job))
     assert said.exit_code == 0, said.stderr
-    assert "Bounds of contributions" in said.stdout and "20 to 33%" in said.stdout
+    assert "Bounds of contributions" in said.stdout and "7 to 33%" in said.stdout
     own = {key: job.pop(key) for key in ("task", "domain", "params", "group_by", "contributions")}
     job |= {"questions": {"by_city": {**own, "columns": job["input"].pop("columns")}}}
     job["input"].pop("checks")
