@@ -28,7 +28,7 @@ _HALF = 31
 """Number of bits of a coordinate that a sum adds up at a time."""
 
 _FEW = 16
-"""Number of repeated halves of hashes from which on all hashes are sorted."""
+"""Number of repeated hashes from which on all hashes are sorted."""
 
 
 def unit_records(
@@ -137,16 +137,30 @@ def race_of(words: Sequence[U64], of_unit: NDArray[np.int64], salt: bytes) -> U6
 def repeated(hashes: U64) -> NDArray[np.intp]:
     """Return the indices of those hashes that occur several times.
 
-    Upper halves are compared first, because they are sorted in half of the time.
+    Upper bits of a hash are its place in a table, which holds the last hash of each place. A hash that occurs
+    twice is the one that its place holds, or is among the others of its place, which are few and are sorted.
+
+    Args:
+        hashes: shape (n,), fewer than 2^31; fast if their upper bits are spread.
     """
-    halves = (hashes >> np.uint64(32)).astype(np.uint32)
-    ordered = np.sort(halves)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(twice):
+    bits = len(hashes).bit_length() + 2
+    place = (hashes >> np.uint64(64 - bits)).view(np.int64)
+    every = np.arange(len(hashes), dtype=np.int32)
+    last = np.empty(1 << bits, dtype=np.int32)
+    last[place] = every
+    held = np.take(last, place, mode="clip")
+    others = np.flatnonzero(held != every)
+    found = hashes[others]
+    ordered = np.sort(found)
+    twice = [found[found == hashes[held[others]]], ordered[1:][ordered[1:] == ordered[:-1]]]
+    number = sum(map(len, twice))
+    if not number:
         return np.empty(0, dtype=np.intp)
-    some = np.flatnonzero(np.isin(halves, twice)) if len(twice) < _FEW else np.arange(len(hashes))
-    order, found = sorted_words(hashes[some])
-    same = found[1:] == found[:-1]
+    some = (
+        np.arange(len(hashes)) if number >= _FEW else np.flatnonzero(np.isin(hashes, np.concatenate(twice)))
+    )
+    order, sorted_ = sorted_words(hashes[some])
+    same = sorted_[1:] == sorted_[:-1]
     return some[order[np.append(same, False) | np.append(False, same)]]
 
 
