@@ -19,8 +19,8 @@ from pipelines.tasks import TASKS
 
 _SAYS = (
     "Left out: shares of all pairs of a unit and one of its groups, and of all rows, if units are as "
-    "guessed. The first figure is for units that differ by chance alone, the second one where a few have most. "
-    "The guess is made without the rows, and the truth may lie outside of both."
+    "guessed. The first figure is for units that differ by chance alone, the second one where a few have "
+    "most. The guess is made without the rows, and the truth may lie outside of both."
 )
 
 

@@ -15,7 +15,7 @@ from pipelines.errors import JobError
 from pipelines.job.job import Job as OneQuestion
 from pipelines.job.job import check_raw
 from pipelines.job.questions import QuestionsJob
-from pipelines.ledger.ledger import now
+from pipelines.ledger.ledger import LedgerRefusal, check_charges, now
 from pipelines.release import identify_output
 from pipelines.run.delivery import Delivery, check_folder, delivery_of
 from pipelines.run.joint_run import PreparedQuestions, answer_questions
@@ -45,7 +45,8 @@ class Answer(beam.PTransform):
 
     What the caller promises:
 
-    1. The batches are the whole data of the run, and are the same whenever the pipeline is run again.
+    1. The batches are the whole data of the run, and have the same rows whenever the pipeline is run again,
+       in batches of any sizes.
     2. Each row is of one person. Nothing before this step mixed the rows of different people: no join,
        average, rank, normalization or deduplication over rows, and no sample or limit that depends on
        them. The guarantee is for the rows that arrive here.
@@ -97,7 +98,7 @@ class Answer(beam.PTransform):
             raise JobError("params.parts is above 1: a release in parts needs files; leave it out.")
         made = delivery_of(job)
         made.find()  # another job's release would be in the way, once the run is charged
-        _check_once(batches.pipeline, made)
+        _check_beside(batches.pipeline, made, job, prepared.plan)
         made = dataclasses.replace(made, output_id=identify_output(made.folder))
         charged = (
             batches.pipeline
@@ -115,29 +116,50 @@ class Answer(beam.PTransform):
         return written | "Stored" >> beam.Map(_stored, delivery)
 
 
-_ANSWERED = weakref.WeakKeyDictionary[beam.Pipeline, dict[tuple[str, str], str]]()
-"""By the output of each release of a pipeline that is being built, and by its ledger with its run id, the
-hash of its job."""
+@dataclasses.dataclass
+class _Answered:
+    """What the Answers of a pipeline that is being built have asked for.
+
+    Args:
+        places: the output of each release, and its ledger with its run id.
+        runs: by ledger, the jobs and plans that it is to be charged for.
+    """
+
+    places: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+    runs: dict[str, list[tuple[Any, Any]]] = dataclasses.field(default_factory=dict)
 
 
-def _check_once(pipeline: beam.Pipeline, delivery: Delivery) -> None:
-    """Check that no other job of the pipeline has this output, or this run id in this ledger.
+_ANSWERED = weakref.WeakKeyDictionary[beam.Pipeline, _Answered]()
 
-    Only the first one could be stored, or charged.
+
+def _check_beside(pipeline: beam.Pipeline, delivery: Delivery, job: Any, plan: Any) -> None:
+    """Check that a job goes together with those of other Answers of the pipeline.
+
+    One output holds one release, and one run id of a ledger stands for one. The answer of a second Answer
+    would be the release of the first, or of some questions of both, even where both have the same job.
 
     Raises:
-        JobError: one has.
+        JobError: another one has this output, or this run id in this ledger.
+        LedgerRefusal: the ledger would refuse the job after the charges of the others.
     """
-    place = os.path.realpath(delivery.folder.locate(""))
-    taken = {"output": (place, "")}
+    answered = _ANSWERED.setdefault(pipeline, _Answered())
+    taken = {"output": (os.path.realpath(delivery.folder.locate("")), "")}
     if delivery.ledger is not None:
         taken["run_id"] = (os.path.realpath(delivery.ledger), delivery.run_id)
     for name, (where, run_id) in taken.items():
-        if _ANSWERED.setdefault(pipeline, {}).setdefault((where, run_id), delivery.job) != delivery.job:
+        if (where, run_id) in answered.places:
             raise JobError(
-                f"{name} is {run_id or where}, and so is that of another job in this pipeline: give each a "
-                "run_id or an output of its own, or ask several questions in one job."
+                f"{name} is {run_id or where}, and so is that of another Answer in this pipeline: give each "
+                "a run_id or an output of its own, or ask several questions in one job."
             )
+    if delivery.ledger is not None:
+        runs = answered.runs.setdefault(taken["run_id"][0], [])
+        try:
+            check_charges(delivery.ledger, [*runs, (job, plan)], now)
+        except LedgerRefusal as error:
+            raise LedgerRefusal(f"{error} Charges of other Answers of this pipeline count.") from None
+        runs.append((job, plan))
+    answered.places |= {*taken.values()}
 
 
 def _check_batches(batches: beam.PCollection) -> None:
@@ -148,10 +170,10 @@ def _check_batches(batches: beam.PCollection) -> None:
             draw noise for each consumer.
     """
     if not isinstance(batches, beam.PCollection):
-        raise JobError(
-            "Answer is applied to the pipeline itself: put the step before it that gives a PCollection of "
-            "pyarrow.RecordBatch."
-        )
+        said = "the pipeline itself: put the step before it that gives"
+        if isinstance(batches, tuple | list | dict):
+            said = "several PCollections: put beam.Flatten() before it, which makes of them"
+        raise JobError(f"Answer is applied to {said} a PCollection of pyarrow.RecordBatch.")
     kinds = {kind.__name__ for kind in type(batches.pipeline.runner).__mro__}
     if not kinds & {*RUNNERS, _DIRECT}:
         raise JobError(

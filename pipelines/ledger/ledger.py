@@ -11,7 +11,7 @@ release is recorded only in the ledger that its run was charged to.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -142,6 +142,30 @@ def check_charge(
     return entry
 
 
+def check_charges(
+    path: str, runs: Sequence[tuple[Job | QuestionsJob, AnyPlan]], clock: Callable[[], datetime]
+) -> None:
+    """Check that the ledger admits the last of several runs after the charges of all others.
+
+    Args:
+        path: of the ledger.
+        runs: jobs of different run ids with their plans, of which those that are charged cost nothing more.
+        clock: returns the current time.
+
+    Raises:
+        JobError: there is no ledger.
+        LedgerRefusal: the budget does not suffice for all of them.
+    """
+    ledger = read_ledger(path)
+    for job, plan in runs[:-1]:
+        if ledger.entry(job.run_id) is None:
+            entry = entry_of(ledger, job, plan, clock())
+            ledger = ledger.model_copy(update={"charges": (*ledger.charges, entry)})
+    job, plan = runs[-1]
+    if ledger.entry(job.run_id) is None:
+        _admit(path, ledger, job, plan, clock())
+
+
 def mark_released(path: str, run_id: str, release: str, charged: str | None = None) -> None:
     """Add the SHA-256 of the visible release to the charge of `run_id`, unless it is there.
 
@@ -246,7 +270,7 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
         raise LedgerRefusal(
             f"{about} has epsilon {ledger.epsilon:g} and delta {ledger.delta:g} in all, and "
             f"{len(ledger.charges)} charges; with this run's epsilon {counted.epsilon:g} and delta "
-            f"{counted.delta:g} {would}. Nothing was charged."
+            f"{counted.delta:g} {would}. Nothing was charged for it."
         )
     return entry
 

@@ -344,14 +344,57 @@ def test_two_jobs_of_a_pipeline_cannot_have_one_output(tmp_path: Path) -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
     rows = pipeline | beam.Create(ROWS.to_batches())
     _ = rows | "One" >> shoal.beam.Answer(cells(tmp_path), ROWS.schema)
-    _ = rows | "Same" >> shoal.beam.Answer(cells(tmp_path), ROWS.schema)
+    for more in ({}, {"privacy": {"epsilon": 2.0, "delta": 0.0}}):  # the same job about other rows, too
+        with pytest.raises(
+            shoal.ShoalError, match=r"^output is .*, and so is that of another Answer in this"
+        ):
+            _ = rows | f"Same {len(more)}" >> shoal.beam.Answer(cells(tmp_path, **more), ROWS.schema)
     other = cells(tmp_path, privacy={"epsilon": 2.0, "delta": 0.0})
-    with pytest.raises(shoal.ShoalError, match=r"^output is .*, and so is that of another job in this"):
-        _ = rows | "Two" >> shoal.beam.Answer(other, ROWS.schema)
     (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(shoal.ShoalError, match=r"^output is .*, and so is that of another job in this"):
+    with pytest.raises(shoal.ShoalError, match=r"^output is .*, and so is that of another Answer in this"):
         linked = {**other, "output": str(tmp_path / "link" / "beam")}
         _ = rows | "Three" >> shoal.beam.Answer(linked, ROWS.schema)
+
+
+def test_a_ledger_must_admit_all_answers_of_a_pipeline(tmp_path: Path) -> None:
+    """Those that are charged already cost nothing more."""
+    ledger = str(tmp_path / "ledger.json")
+    about = {"epsilon": 2.0, "delta": 0.0, "neighbors": "add_or_remove_one"}
+    create_ledger(ledger, new_ledger(about, "basic"))
+    jobs = {
+        name: cells(
+            tmp_path,
+            output=str(tmp_path / name),
+            run_id=name,
+            privacy={"epsilon": 1.0, "delta": 0.0, "ledger": ledger},
+        )
+        for name in ("one", "two", "three")
+    }
+
+    def build(*names: str) -> beam.Pipeline:
+        pipeline = beam.Pipeline(runner=FnApiRunner())
+        rows = pipeline | beam.Create(ROWS.to_batches())
+        for name in names:
+            _ = rows | name >> shoal.beam.Answer(jobs[name], ROWS.schema)
+        return pipeline
+
+    for _ in range(2):
+        with pytest.raises(
+            shoal.ShoalError, match=r"it would come to epsilon 3 by .* of this pipeline count"
+        ):
+            build(*jobs)
+        build("one").run().wait_until_finish()
+    build("one", "two").run().wait_until_finish()
+    assert [charge.run_id for charge in read_ledger(ledger).charges] == ["one", "two"]
+
+
+def test_several_collections_are_one_sentence(tmp_path: Path) -> None:
+    rows = [beam.Pipeline(runner=FnApiRunner()) | beam.Create(ROWS.to_batches())] * 2
+    for several in (tuple(rows), dict(enumerate(rows))):
+        with pytest.raises(
+            shoal.ShoalError, match=r"^Answer is applied to several PCollections: put beam.Fl"
+        ):
+            _ = several | type(several).__name__ >> shoal.beam.Answer(cells(tmp_path), ROWS.schema)
 
 
 def test_two_jobs_of_a_pipeline_cannot_have_one_run_id_in_a_ledger(tmp_path: Path) -> None:
@@ -365,5 +408,7 @@ def test_two_jobs_of_a_pipeline_cannot_have_one_run_id_in_a_ledger(tmp_path: Pat
         if name == "one":
             _ = rows | name >> shoal.beam.Answer(job, ROWS.schema)
             continue
-        with pytest.raises(shoal.ShoalError, match=r"^run_id is one, and so is that of another job in this"):
+        with pytest.raises(
+            shoal.ShoalError, match=r"^run_id is one, and so is that of another Answer in this"
+        ):
             _ = rows | name >> shoal.beam.Answer(job, ROWS.schema)
