@@ -54,4 +54,20 @@ HELD = (
         "return 0, delivery",
         _ANSWERS,
     ),
+    Mutant(
+        12,
+        "shoal/beam.py",
+        "the same job may have two answers in one pipeline",
+        "if (where, run_id) in answered.places:",
+        "if False:",
+        _ANSWERS,
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/ledger.py",
+        "a ledger is asked about each answer of a pipeline alone",
+        "    for job, plan in runs[:-1]:\n",
+        "    for job, plan in ():\n",
+        _ANSWERS,
+    ),
 )

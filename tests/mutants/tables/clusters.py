@@ -22,7 +22,9 @@ _COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
 _FULLEST = "core/one_cluster/practical/fullest.py"
 _AVERAGE = "core/centers/center_averages.py"
 _CORESET = "core/centers/counted_cells.py"
+_AGGREGATE = "core/aggregate.py"
 _NEAREST = "core/centers/center_counts.py"
+_CELLS = Selection(("tests/core/test_aggregate.py",))
 _COVER = "core/k_cover/rounds.py"
 
 ROUNDS = (
@@ -491,6 +493,22 @@ NOISE = (
 )
 
 COSTS = (
+    Mutant(
+        12,
+        _AGGREGATE,
+        "tables of cells are added in the type that they are sent in",
+        "np.add(self.table, other.table, dtype=np.int64)",
+        "np.add(self.table, other.table)",
+        _CELLS,
+    ),
+    Mutant(
+        12,
+        _AGGREGATE,
+        "a table of cells takes one of the sparse counts that it meets",
+        "total[each.sparse.keys] += each.sparse.counts",
+        "total[each.sparse.keys] = each.sparse.counts",
+        _CELLS,
+    ),
     Mutant(
         12,
         _CORESET,

@@ -404,8 +404,8 @@ CONTRIBUTIONS = (
         11,
         "transforms/unit_records.py",
         "copies of a row have one hash where they are few",
-        "twice = ordered[1:][ordered[1:] == ordered[:-1]]",
-        "twice = ordered[1:][ordered[1:] == ordered[:-1]][_FEW:]",
+        "twice = [found[found == hashes[held[others]]],",
+        "twice = [found[found == hashes[held[others]]][_FEW:],",
         _TOGETHER,
     ),
     Mutant(
@@ -577,8 +577,8 @@ LEFT_OUT = (
         12,
         _LEFT,
         "the even shape is that of numbers from 0 on",
-        "(1 - 1 / mean) ** most",
-        "(mean / (1 + mean)) ** most",
+        "others, c = mean - 1, most - 1",
+        "others, c = mean, most - 1",
         _ESTIMATED,
     ),
     Mutant(
