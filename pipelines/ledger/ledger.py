@@ -142,6 +142,18 @@ def check_charge(
     return entry
 
 
+def check_budget(path: str, job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], datetime]) -> None:
+    """Check that the ledger has enough left for `job`, unless its run id is charged already.
+
+    Raises:
+        JobError: there is no ledger.
+        LedgerRefusal: the budget does not suffice.
+    """
+    ledger = read_ledger(path)
+    if ledger.entry(job.run_id) is None:
+        _admit(path, ledger, job, plan, clock())
+
+
 def mark_released(path: str, run_id: str, release: str, charged: str | None = None) -> None:
     """Add the SHA-256 of the visible release to the charge of `run_id`, unless it is there.
 
