@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from core.decimals import with_decimals
 from core.errors import InvalidValue
 from core.geography import FAR, RADIUS, STRETCH, Geography
 from core.times import Times
@@ -331,25 +332,39 @@ class Grid:
         """Return points (n, d), in steps, moved onto the sphere if the grid is one."""
         if self.geography is None:
             return steps
-        low = np.asarray(self.lower)
-        return np.asarray((self.geography.onto(low + steps * self.step) - low) / self.step)
+        return np.asarray((self.geography.onto(self.place(steps)) - np.asarray(self.lower)) / self.step)
+
+    def place(self, steps: NDArray[Any]) -> NDArray[np.float64]:
+        """Return points (..., d), which may lie between grid points, in the units of the bounds."""
+        return np.asarray(np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step)
 
     def restore(self, steps: NDArray[Any]) -> NDArray[Any]:
-        """Return grid points (..., d) in data units: floats, or exact int64 or uint64 if the grid is wide.
+        """Return points (..., d) in data units: floats, or exact int64 or uint64 if the grid is wide.
 
-        With geography, these are latitudes and longitudes, of shape (..., 2).
+        Floats of grid points have the decimals of the bounds and the step; see `with_decimals`. With
+        geography, these are latitudes and longitudes, of shape (..., 2).
         """
-        if not self.wide:
-            placed = np.asarray(self.lower) + np.asarray(steps, dtype=np.float64) * self.step
-            return placed if self.geography is None else self.geography.locate(placed)
-        axes = [self.restore_axis(steps[..., axis], axis) for axis in range(self.dimension)]
-        return np.stack(axes, axis=-1)
+        if self.wide:
+            axes = [self.restore_axis(steps[..., axis], axis) for axis in range(self.dimension)]
+            return np.stack(axes, axis=-1)
+        if self.geography is not None:
+            return np.asarray(self.geography.locate(self.place(steps)))
+        return self.with_decimals(self.place(steps), steps)
+
+    def with_decimals(self, values: ArrayLike, steps: ArrayLike) -> NDArray[np.float64]:
+        """Return values of a grid that is not wide, given in data units and in steps; see `core.decimals`."""
+        largest = max(map(abs, (*self.lower, *self.upper)))
+        return with_decimals(values, steps, (*self.lower, self.step), largest)
+
+    def length(self, steps: float) -> float:
+        """Return a distance in steps in data units; see `with_decimals`."""
+        return float(self.with_decimals(steps * self.step, steps))
 
     def restore_ball(self, center: NDArray[np.int64], radius: int) -> tuple[tuple[float, ...], float]:
         """Return center and radius of a ball, in grid steps, in data units."""
         if self.geography is None:
-            return tuple(self.restore(center).tolist()), radius * self.step
-        middle, wide = self.geography.cap(np.asarray(self.lower) + center * self.step, radius * self.step)
+            return tuple(self.restore(center).tolist()), self.length(radius)
+        middle, wide = self.geography.cap(self.place(center), radius * self.step)
         return tuple(middle.tolist()), wide
 
     def place_ball(self, center: Sequence[float], radius: float) -> tuple[NDArray[np.float64], float]:

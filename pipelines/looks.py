@@ -1,6 +1,7 @@
 """Look at what a run of a job would be, without reading a row or spending anything."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,23 @@ def look_at_plan(job: Job | QuestionsJob) -> tuple[dict[str, Any], Show, list[st
 
     A refusal is why a run could not start here: the plan is the same where it can.
     """
-    (planned, described, show), refusals = planned_as(job), []
-    for look in (look_at_ledger, look_at_function):
-        try:
-            described |= look(job, planned)
-        except ShoalError as error:
-            refusals.append(error_text(error))
+    planned, described, show = planned_as(job)
+    refusals: list[str] = []
+    with _told(refusals):
+        described |= look_at_ledger(job, planned)
+        check_left(job, planned)
+    with _told(refusals):
+        check_function(job)
     return described, show, refusals
+
+
+@contextmanager
+def _told(refusals: list[str]) -> Iterator[None]:
+    """Add to the refusals an error that is raised inside."""
+    try:
+        yield
+    except ShoalError as error:
+        refusals.append(error_text(error))
 
 
 def look_at_ledger(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
@@ -42,12 +53,27 @@ def look_at_ledger(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
     return {"ledger": {**asdict(left), "says": left.sentence()}}
 
 
-def look_at_function(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
-    """Import the function of a job, if it has one, and check its memory; nothing is added to the plan."""
+def check_left(job: Job | QuestionsJob, plan: AnyPlan) -> None:
+    """Check that the ledger of a job, if it has one, has enough left for its run.
+
+    Raises:
+        LedgerRefusal: it has not.
+    """
+    if job.privacy.ledger is not None:
+        from pipelines.ledger.ledger import check_charges, now
+
+        check_charges(job.privacy.ledger, [(job, plan)], now)
+
+
+def check_function(job: Job | QuestionsJob) -> None:
+    """Import the function of a job, if it has one, and check its memory.
+
+    Raises:
+        ShoalError: it cannot be imported, or has more memory than there is.
+    """
     if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
         from pipelines.run.block_memory import check_block_memory
         from pipelines.run.import_function import import_function  # imports Arrow
 
         check_block_memory(job.task_params.memory_limit)
         import_function(job.task_params.untrusted())
-    return {}

@@ -31,6 +31,8 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     Columns of a table that Parquet cannot store are left out, unless the job names them. So are other columns
     of lists and records: Parquet cannot store some of their values.
 
+    Errors call a file by its name, so that of a table is the name of `place` itself.
+
     Args:
         data: the rows.
         place: a path without a suffix, in a private folder.
@@ -43,7 +45,7 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
         return os.fspath(data)
     if isinstance(data, list | tuple):
         return _place_files(data, place)
-    table, path = to_table(data, job), f"{place}.parquet"
+    table = to_table(data, job)
     unfit = [field.name for field in table.schema if not _is_storable(field.type)]
     _check_unused(unfit, job)
     unfit += [
@@ -52,9 +54,9 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
         if pa.types.is_nested(kind) and not _is_named(name, job)
     ]
     fit = [number for number, field in enumerate(table.schema) if field.name not in unfit]
-    if not _is_written(_without_seconds(table.select(fit)), path):
+    if not _is_written(_without_seconds(table.select(fit)), place):
         raise JobError("data has a column that Parquet cannot store: convert it to a plain type.")
-    return path
+    return place
 
 
 def to_table(data: Data, job: Mapping[str, Any]) -> pa.Table:
@@ -236,7 +238,8 @@ def _texts(value: Any) -> Iterator[str]:
 def _place_files(files: Sequence[Any], place: str) -> str:
     """Link or copy files to a new folder at `place`, which is returned.
 
-    There they are named by their numbers, with the endings that say their formats.
+    There they are named as errors call them, such as data[0].csv: by their numbers, of as many digits as the
+    last one, so that they are in order, and with the endings that say their formats.
 
     Raises:
         JobError: an item is not the path of a file, or two are of the same file.
@@ -244,7 +247,7 @@ def _place_files(files: Sequence[Any], place: str) -> str:
     if not files:
         raise JobError(f"data is an empty list: {_ALLOWED}.")
     os.mkdir(place)
-    seen: dict[tuple[int, int], int] = {}
+    digits, seen = len(str(len(files) - 1)), dict[tuple[int, int], int]()
     for number, file in enumerate(files):
         item = f"data[{number}] is {quoted(file)}"
         if not isinstance(file, str | os.PathLike) or "://" in os.fspath(file):
@@ -257,7 +260,7 @@ def _place_files(files: Sequence[Any], place: str) -> str:
         if first != number:
             raise JobError(f"{item}, the same file as data[{first}], whose rows would count twice.")
         ending = next((known for known in ENDINGS if os.fspath(file).endswith(known)), ".parquet")
-        own = os.path.join(place, f"{number:06}{ending}")
+        own = os.path.join(place, f"data[{number:0{digits}}]{ending}")
         try:
             os.link(path, own)
         except OSError:  # it is on another disk, or of another user

@@ -1,7 +1,10 @@
 """Estimators of scikit-learn and a call for quantiles: short ways to frequent jobs."""
 
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,32 +14,36 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pipelines.errors import JobError
+from pipelines.errors import JobError, quoted
 from pipelines.job.questions import QUESTIONS
 from shoal.calls import run
 from shoal.data import Data
 from shoal.ledger import Ledger
 from shoal.shown import Release
 
-__all__ = ["Centers", "KMeans", "KMedians", "quantiles"]
+__all__ = ["KMeans", "KMedians", "quantiles"]
 
 _FINEST = 2**16
-"""Steps in the widest column where no step is given."""
+"""Most steps in the widest column where no step is given."""
 
 _UNLIKE = 10
 """How many times as wide as another a column may be without a warning."""
 
 
-class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
-    """Centers that are released with differential privacy; a row is one person.
+class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
+    """Centers with a small sum of squared distances, released with differential privacy.
+
+    Each row is one person. For people with several rows, run a job of `k_means` with `input.unit`.
 
     Args:
         n_clusters: number of centers.
         epsilon: what each call of `fit` spends.
         delta: likewise; with 0 KMeans takes a method without it. KMedians needs one above 0.
-        bounds: public lower and upper bound of the columns, or a pair for each column. Values outside are
-            moved to them. Choose them without looking at the data.
-        step: distance of neighboring values that are told apart; by default the widest column has 2^16 steps.
+        bounds: public lower and upper bound of all columns, a pair for each column, or a mapping from the
+            name of each column to its pair. Values outside are moved to them. Choose them without looking at
+            the data.
+        step: distance of neighboring values that are told apart. By default it divides the bounds of every
+            column where it can, and the widest column has at most 2^16 steps.
         neighbors: what is hidden: `add_or_remove_one` (the number of rows is private) or `replace_one`.
         ledger: a `shoal.Ledger`, or the path of one, that each fit is charged to.
 
@@ -50,7 +57,7 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
     that its caller has.
     """
 
-    _task: str
+    _task = "k_means"
 
     def __init__(
         self,
@@ -74,6 +81,9 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Release centers of the rows X, shape (n, d), whose dtypes are numbers. Each call spends the budget.
 
+        Rows with a NaN, an infinity or a missing value are left out. The release does not say how many: that
+        would take a part of epsilon (`input.checks` of a job).
+
         Columns have the names of a frame, or are called x0, x1 and so on. Where the bounds of one column are
         ten times as wide as those of another, a warning says that distances hardly see the narrow one.
 
@@ -83,7 +93,9 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
         _check_types(X)
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
         names = _names(self, rows.shape[1])
-        lower, upper = _bounds(self.bounds, len(names))
+        if not isinstance(self.n_clusters, Integral):
+            raise JobError(f"n_clusters is {quoted(self.n_clusters)}: give a whole number.")
+        lower, upper = _bounds(self.bounds, names)
         _warn_of_widths(names, lower, upper)
         job = {
             "task": self._task,
@@ -100,20 +112,38 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Return the index of the released center that is nearest to each row. This spends nothing."""
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(pairwise_distances_argmin(rows, self.cluster_centers_), dtype=np.int64)
+        """Return the index of the released center that is nearest to each row, shape (n,). It spends nothing.
+
+        Raises:
+            ShoalError: a row has a NaN, an infinity or a missing value. `fit` leaves such rows out.
+        """
+        return np.asarray(pairwise_distances_argmin(self._whole(X), self.cluster_centers_), dtype=np.int64)
 
     def fit_predict(self, X: ArrayLike, y: object = None, **_: object) -> NDArray[np.int64]:
         """Fit, then say of the caller's own rows which center is nearest. The labels are not private."""
         return self.fit(X).predict(X)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the distance of each row to each released center, shape (n, n_clusters)."""
+        """Return the distance of each row to each released center, shape (n, n_clusters). It spends nothing.
+
+        Raises:
+            ShoalError: see `predict`.
+        """
+        return np.asarray(euclidean_distances(self._whole(X), self.cluster_centers_))
+
+    def _whole(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return rows of the caller, each of whose values is a number.
+
+        Raises:
+            JobError: one is none.
+        """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(euclidean_distances(rows, self.cluster_centers_))
+        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        if not np.isfinite(rows).all():
+            raise JobError(
+                "X has a row with a NaN, an infinity or a missing value: leave such rows out, as fit does."
+            )
+        return np.asarray(rows)
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn asks: fits of the same rows differ, by their noise."""
@@ -126,14 +156,8 @@ class Centers(TransformerMixin, ClusterMixin, BaseEstimator):
         return int(self.cluster_centers_.shape[0])
 
 
-class KMeans(Centers):
-    """Centers with a small sum of squared distances; parameters and attributes are those of `Centers`."""
-
-    _task = "k_means"
-
-
-class KMedians(Centers):
-    """Centers with a small sum of distances; parameters and attributes are those of `Centers`."""
+class KMedians(KMeans):
+    """Centers with a small sum of distances; parameters and attributes are those of `KMeans`."""
 
     _task = "k_median"
 
@@ -154,13 +178,14 @@ def quantiles(
 
     Args:
         data: see `shoal.run`.
-        probabilities: each above 0 and below 1.
-        bounds: for each column its public lower and upper bound.
+        probabilities: a list of numbers, each above 0 and below 1.
+        bounds: a mapping from the name of each column to its public lower and upper bound.
         step: distance of neighboring values that are told apart, in all columns.
         epsilon: what the call spends.
         delta: likewise.
         neighbors: `add_or_remove_one` or `replace_one`.
-        unit: the column that says whose a row is, if a person has several.
+        unit: the column that says whose a row is, if a person has several rows; None where each row is a
+            person.
         ledger: a `shoal.Ledger`, or the path of one, that the call is charged to.
 
     Returns:
@@ -169,14 +194,18 @@ def quantiles(
     Raises:
         ShoalError: a parameter is wrong, or the ledger refuses the run.
     """
+    given: Any = probabilities  # a caller may give anything
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise JobError(f"probabilities is {quoted(given)}: give a list, such as [0.5].")
+    wanted = list(given)
     asked = {
         column: {
             "task": "quantiles",
             "columns": [column],
             "domain": {"lower": [low], "upper": [high], "step": step},
-            "params": {"probabilities": list(probabilities)},
+            "params": {"probabilities": wanted},
         }
-        for column, (low, high) in bounds.items()
+        for column, (low, high) in _pairs(bounds)
     }
     job = {
         "input": {} if unit is None else {"unit": unit},
@@ -184,6 +213,28 @@ def quantiles(
         QUESTIONS: asked,
     }
     return run(job, data)
+
+
+def _pairs(bounds: Any) -> list[tuple[str, tuple[Any, Any]]]:
+    """Return the columns of quantiles with their bounds.
+
+    Raises:
+        JobError: there is no mapping from names to pairs, or an empty one.
+    """
+    if not isinstance(bounds, Mapping) or not bounds:
+        raise JobError(
+            f"bounds is {quoted(bounds)}: give a mapping from columns to pairs, such as {{'age': (0, 120)}}."
+        )
+    pairs = []
+    for name, pair in bounds.items():
+        if not isinstance(name, str):
+            raise JobError(f"bounds has the key {quoted(name)}: give the name of a column, which is text.")
+        try:
+            low, high = list(() if isinstance(pair, str) else pair)
+        except (TypeError, ValueError):
+            raise JobError(f"bounds of {name} is {quoted(pair)}: give a pair, such as (0, 120).") from None
+        pairs.append((name, (low, high)))
+    return pairs
 
 
 def _check_types(X: Any) -> None:
@@ -217,7 +268,7 @@ def _privacy(epsilon: float, delta: float, neighbors: str, ledger: Ledger | str 
     return {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **charged}
 
 
-def _bounds(bounds: Any, columns: int) -> tuple[list[float], list[float]]:
+def _bounds(bounds: Any, names: Sequence[str]) -> tuple[list[float], list[float]]:
     """Return lower and upper bounds of each column.
 
     Raises:
@@ -227,18 +278,25 @@ def _bounds(bounds: Any, columns: int) -> tuple[list[float], list[float]]:
         raise JobError(
             "bounds is missing: give public bounds of the columns, such as (0, 1), or a pair for each column."
         )
+    if isinstance(bounds, Mapping):
+        if set(bounds) != set(names):
+            raise JobError(
+                f"bounds has the keys {quoted(list(bounds))}: give a pair for each column of X, which are "
+                f"{quoted(list(names))}."
+            )
+        bounds = [bounds[name] for name in names]
     try:
         pairs = np.array(bounds, dtype=np.float64)
-        low, high = (np.broadcast_to(side, columns) for side in (pairs if pairs.ndim == 1 else pairs.T))
+        low, high = (np.broadcast_to(side, len(names)) for side in (pairs if pairs.ndim == 1 else pairs.T))
     except (TypeError, ValueError):
         raise JobError(
-            f"bounds does not fit {columns} columns: give a lower and an upper bound, or such a pair for "
+            f"bounds does not fit {len(names)} columns: give a lower and an upper bound, or such a pair for "
             "each column."
         ) from None
     return low.tolist(), high.tolist()
 
 
-def _names(model: Centers, columns: int) -> list[str]:
+def _names(model: KMeans, columns: int) -> list[str]:
     """Return the names of the columns of a frame, or x0, x1 and so on for an array."""
     given = [str(name) for name in getattr(model, "feature_names_in_", ())]
     return given if len(set(given)) == columns else [f"x{axis}" for axis in range(columns)]
@@ -259,6 +317,14 @@ def _warn_of_widths(names: Sequence[str], lower: Sequence[float], upper: Sequenc
 
 
 def _step(step: float | None, lower: Sequence[float], upper: Sequence[float]) -> float:
+    """Return the step that was given, or else one that divides the bounds of every column where it can."""
     if step is not None:
         return step
-    return max(high - low for low, high in zip(lower, upper, strict=True)) / _FINEST
+    widest = max(high - low for low, high in zip(lower, upper, strict=True))
+    if not (widest > 0 and np.isfinite([*lower, *upper]).all()):
+        return widest / _FINEST  # which the check of the job refuses, with the bounds
+    widths = [Fraction(repr(high)) - Fraction(repr(low)) for low, high in zip(lower, upper, strict=True)]
+    whole = math.lcm(*(width.denominator for width in widths))
+    common = Fraction(math.gcd(*(int(width * whole) for width in widths)), whole)
+    parts = int(common * _FINEST / max(widths))
+    return float(common / parts) if parts else widest / _FINEST

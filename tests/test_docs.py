@@ -88,7 +88,8 @@ def test_the_page_on_python_can_be_followed(tmp_path: Path, monkeypatch: pytest.
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "python.md").read_text(), re.M | re.S)
     assert len([line for line in blocks[0].splitlines() if line]) == 3
     rng = np.random.default_rng(1)
-    names = {"people": pa.table({"age": rng.integers(20, 61, 5000)}), "X": rng.uniform(0, 100, (5000, 2))}
+    people = {"age": rng.integers(20, 61, 5000), "person": np.arange(5000) // 2}
+    names = {"people": pa.table(people), "X": rng.uniform(0, 100, (5000, 2))}
     monkeypatch.chdir(tmp_path)
     exec("".join(blocks), names)
     assert abs(names["release"].result["value"] - 40) <= 2

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from core.labels import Labels
 from transforms.key_labels import LONGEST, UNITS, Truncate, values_of
 from transforms.list_files import File, InputError, short
+from transforms.text_as_times import convert_text
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _HOUR = 24
@@ -124,7 +125,8 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
                     "type in all files."
                 )
             if unit is not None and not is_time(kind):
-                raise InputError(f"{where}; group_by.truncate is for timestamps and dates, so leave it out.")
+                advice = convert_text(file, column, kind, "timestamps") or "leave it out"
+                raise InputError(f"{where}; group_by.truncate is for timestamps and dates, so {advice}.")
             if unit is None and pa.types.is_timestamp(kind):
                 raise InputError(
                     f"{where}; give group_by.truncate with day, hour or month for it, since nearly every "

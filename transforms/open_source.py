@@ -16,6 +16,7 @@ from transforms.list_files import ALLOWED, File, InputError, filesystem, list_fi
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_formats import READINGS
 from transforms.row_order import is_ordering
+from transforms.text_as_times import convert_text
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _TIMES = (
@@ -137,7 +138,7 @@ def open_source(
     if preparation:
         schemas = tuple(map(preparation.schema, files, schemas))
     for file, schema in zip(files, schemas, strict=True):
-        check_columns(file, schema, columns, unit, order, count)
+        check_columns(file, schema, columns, unit, order, count, times)
         _check_kinds(file, schema, columns, times)
         _check_same(files[0], schemas[0], file, schema, columns, unit, order)
     if count is not None and len(files) > MOST_FILES:
@@ -225,8 +226,9 @@ def check_columns(
     unit: str | None,
     order: str | None = None,
     count: str | None = None,
+    times: Times | None = None,
 ) -> None:
-    """Check that a file has each used column once, with a supported type.
+    """Check that a file has each used column once, with a supported type; `times` is for the sentence alone.
 
     Raises:
         InputError: a column is missing, occurs twice or has an unsupported type.
@@ -235,16 +237,18 @@ def check_columns(
         (field, column) for field, column in (("unit", unit), ("order", order), ("count", count)) if column
     ]
     for field, column in [*(("columns", column) for column in columns), *others]:
-        times = len(schema.get_all_field_indices(column))
-        if times != 1:
-            problem = "is missing from" if not times else "occurs more than once in"
+        there = len(schema.get_all_field_indices(column))
+        if there != 1:
+            problem = "is missing from" if not there else "occurs more than once in"
             raise InputError(
                 f"input.{field}: {short(column)} {problem} {short(file.name)}; {_listed(file, schema)}."
             )
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind) and not is_time(kind):
-            raise InputError(f"{where}; {_NUMERIC}.")
+            if times is None or times.lower[columns.index(column)] is None:
+                raise InputError(f"{where}; {_NUMERIC}.")
+            raise InputError(_other(where, file, column, kind, times))
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")
         if field == "order" and not is_ordering(kind):
@@ -266,10 +270,16 @@ def _check_kinds(file: File, schema: pa.Schema, columns: Sequence[str], times: T
         if number and found is not None:
             raise InputError(f"{where}; {_TIMES}.")
         if times is not None and not number and found != times.kind:
-            example = "" if found is None else f", or write its bounds like {_EXAMPLES[found]}"
-            if found is not None and times.kind == "dates":
-                example += ", or make a date of it in input.derive, such as date(time)"
-            raise InputError(f"{where}, but domain has {times.kind}; give a column of these{example}.")
+            raise InputError(_other(where, file, column, kind, times))
+
+
+def _other(where: str, file: File, column: str, kind: pa.DataType, times: Times) -> str:
+    """Return the sentence that a column is not of the times of its axis."""
+    found, advice = _time_kind(kind), convert_text(file, column, kind, times.kind)
+    example = "" if found is None else f", or write its bounds like {_EXAMPLES[found]}"
+    if found is not None and times.kind == "dates":
+        example += ", or make a date of it in input.derive, such as date(time)"
+    return f"{where}, but domain has {times.kind}; {advice or f'give a column of these{example}'}."
 
 
 def _time_kind(kind: pa.DataType) -> str | None:

@@ -63,7 +63,7 @@ def unit_records(
     if grid.geography is not None:
         kept = np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))
     elif grid.ball is not None:
-        kept = grid.quantize(grid.restore(kept))
+        kept = grid.quantize(grid.place(kept))
     return kept.astype(stored(grid), order="F"), rows.ids[first]
 
 

@@ -70,14 +70,15 @@ class Cells:
         ):
             single = cells == extent + 1
             if self.grid.wide:
-                ends = (place, place) if single else (self._first(place + i, axis) for i in (0, 1))
-                lower, upper = (self.grid.restore_axis(end, axis) for end in ends)
+                firsts = (place, place) if single else (self._first(place + i, axis) for i in (0, 1))
+                lower, upper = (self.grid.restore_axis(first, axis) for first in firsts)
                 columns |= {f"cell_{axis}": place, f"lower_{axis}": lower, f"upper_{axis}": upper}
                 continue
-            width = self.grid.step if single else extent * self.grid.step / cells
             columns[f"cell_{axis}"] = place
-            columns[f"lower_{axis}"] = self.grid.lower[axis] + place * width
-            columns[f"upper_{axis}"] = columns[f"lower_{axis}"] + (0 if single else width)
+            for end, cell in (("lower", place), ("upper", place if single else place + 1)):
+                steps = cell if single else cell * extent / cells
+                ends = self.grid.lower[axis] + steps * self.grid.step
+                columns[f"{end}_{axis}"] = self.grid.with_decimals(ends, steps)
         return columns | {"count": counts}
 
 

@@ -80,7 +80,7 @@ class Stable:
         """Return the answer in data units."""
         return Result(
             tuple(grid.restore(self.value).tolist()),
-            None if self.radius is None else self.radius * grid.step,
+            None if self.radius is None else grid.length(self.radius),
             None if self.errors is None else tuple(error * grid.step for error in self.errors),
             self.failed,
         )

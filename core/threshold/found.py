@@ -41,4 +41,5 @@ class FoundThreshold:
 
     def result(self, grid: Grid) -> Result:
         """Return the threshold in data units; above the upper bound, nothing is labeled 1."""
-        return Result(grid.lower[0] + self.step * grid.step)
+        value = grid.lower[0] + self.step * grid.step
+        return Result(value if grid.wide else float(grid.with_decimals(value, self.step)))

@@ -145,16 +145,16 @@ def check_charge(
 def check_charges(
     path: str, runs: Sequence[tuple[Job | QuestionsJob, AnyPlan]], clock: Callable[[], datetime]
 ) -> None:
-    """Check that the ledger admits the last of several runs after the charges of all others.
+    """Check that the ledger has enough left for the last of some runs, after the charges of the others.
 
     Args:
         path: of the ledger.
-        runs: jobs of different run ids with their plans, of which those that are charged cost nothing more.
+        runs: at least one; jobs of different run ids with their plans. What is charged costs nothing more.
         clock: returns the current time.
 
     Raises:
         JobError: there is no ledger.
-        LedgerRefusal: the budget does not suffice for all of them.
+        LedgerRefusal: the budget does not suffice.
     """
     ledger = read_ledger(path)
     for job, plan in runs[:-1]:

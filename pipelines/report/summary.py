@@ -89,9 +89,11 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
 
 
 def spent(privacy: Mapping[str, Any]) -> str:
-    """Return what was spent, and which neighbors it hides: of one row, one record, or one unit."""
-    epsilon, delta = number(privacy["epsilon"]), number(spent_delta(privacy))
-    return f"epsilon {epsilon}, delta {delta}, {privacy['neighbors']} {counted({'privacy': privacy}).one}"
+    """Return what was spent, and what it hides: one row, one record, or all rows of one unit."""
+    epsilon, delta, unit = number(privacy["epsilon"]), number(spent_delta(privacy)), privacy.get("unit")
+    one = counted({"privacy": privacy}).one
+    whose = f"no privacy unit: each {one} counts as one person" if unit is None else f"all rows of one {unit}"
+    return f"epsilon {epsilon}, delta {delta}, {privacy['neighbors']} {one} ({whose})"
 
 
 def _promised(release: Mapping[str, Any]) -> list[str]:

@@ -160,7 +160,7 @@ def _points(job: Job, made_up: MadeUp) -> Points:
     if isinstance(job, SubsamplesJob):
         return _answers(job, made_up, rng)
     points = records_for(job.task, made_up.shape, made_up.rows, job.grid, rng)
-    return points if job.grid.ball is None else job.grid.quantize(job.grid.restore(points))
+    return points if job.grid.ball is None else job.grid.quantize(job.grid.place(points))
 
 
 def _answers(job: SubsamplesJob, made_up: MadeUp, rng: np.random.Generator) -> Points:

@@ -225,3 +225,27 @@ def test_a_ball_of_any_radius_is_bounded_by_the_universe():
     for radius in (1e9, 1e300, 1.7e308):
         grid = Grid((-5.5,), (7.25,), 0.125, Ball((5e-324,), radius))
         assert grid.bounding_radius == grid.diameter + 1
+
+
+def test_grid_points_have_the_decimals_of_the_grid():
+    """Also beside points between them, which stay as they are."""
+    grid = Grid((0.0, -1.5), (500.0, 1.5), 0.01)
+    steps = np.array([[10521, 151], [11299, 0], [35, 7]])
+    assert grid.restore(steps).tolist() == [[105.21, 0.01], [112.99, -1.5], [0.35, -1.43]]
+    assert grid.restore(steps.astype(float)).tolist() == grid.restore(steps).tolist()
+    assert grid.restore(np.array([0.25, 35.0])).tolist() == [0.0025, -1.15]
+    assert grid.restore_ball(np.array([35, 0]), 35) == ((0.35, -1.5), 0.35)
+    assert [grid.length(steps) for steps in (35, 0.5)] == [0.35, 0.005]
+    every = np.arange(50_001)
+    line = Grid((0.0,), (500.0,), 0.01)
+    assert line.restore(every[:, None])[:, 0].tolist() == [float(f"{n // 100}.{n % 100:02}") for n in every]
+
+
+@pytest.mark.parametrize(
+    "low, high, step", [(1 / 3, 1e6, 0.1), (0.0, 1e8, 1 / 3), (0.0, 1.0, 2.0**-30), (-1e300, 1e300, 1e295)]
+)
+def test_grid_points_without_decimals_are_as_float64_has_them(low, high, step):
+    grid = Grid((low,), (high,), step)
+    steps = np.array([[0], [7], [grid.extents[0]]])
+    assert grid.restore(steps).tolist() == grid.place(steps).tolist()
+    assert (grid.quantize(grid.restore(steps)) == steps).all()

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -111,7 +112,7 @@ def test_rows_in_memory_are_private_and_removed_also_after_an_error(
     monkeypatch.setattr(runs, "run_job", run_job)
     with pytest.raises(RuntimeError):
         shoal.run(JOB, PEOPLE)
-    assert [found[:2] for found in seen] == [(0o700, ["data.parquet"])]
+    assert [found[:2] for found in seen] == [(0o700, ["data"])]
     assert list(temporary.iterdir()) == []
 
 
@@ -154,7 +155,7 @@ def test_a_release_is_stored_where_the_job_says(tmp_path: Path) -> None:
         ({**JOB, "input": {"path": "x", "columns": ["age"]}}, PEOPLE, r"^input\.path is given beside data"),
         ({**JOB, "input": 7}, PEOPLE, r"^input is 7: it must be a mapping"),
         ({**JOB, "input": {"columns": ["size"]}}, PEOPLE, r"^input\.columns.*size"),
-        ({**JOB, "input": {"columns": ["city"]}}, PEOPLE, r"^input\.columns.*city"),
+        ({**JOB, "input": {"columns": ["city"]}}, PEOPLE, r"^input\.columns: city is string in data; used"),
         ({**JOB, "domain": {"lower": [np.int64(0)], "upper": [9], "step": 1}}, PEOPLE, "a value that is not"),
     ],
 )
@@ -162,6 +163,55 @@ def test_a_wrong_argument_is_one_sentence(job: Any, data: Any, told: str, tmp_pa
     with pytest.raises(shoal.ShoalError, match=told) as error:
         shoal.run(job, data)
     assert len(str(error.value).splitlines()) == 1
+
+
+DAYS = {"lower": ["2026-01-01"], "upper": ["2026-12-31"], "step": "1 day"}
+MEDIAN = {"task": "median", "input": {"columns": ["day"]}, "domain": DAYS, "params": {}}
+BY_MONTH = {
+    "task": "statistics",
+    "input": {"columns": ["amount"]},
+    "domain": {"lower": [0], "upper": [9], "step": 1},
+    "group_by": {"columns": ["day"], "keys": "private", "truncate": {"day": "month"}},
+    "privacy": {"epsilon": 1.0, "delta": 1e-6},
+    "params": {"measures": ["count"]},
+}
+
+
+def test_dates_as_text_are_converted_as_the_error_says() -> None:
+    """The column of a frame is called as its caller knows it, and the advice is followed."""
+    frame = pandas.DataFrame({"day": pandas.Series(["2026-03-01", "2026-03-02", None] * 500, dtype="str")})
+    frame["amount"] = 1
+    text, job = pa.Table.from_pandas(frame), {**MEDIAN, "privacy": {"epsilon": 10.0, "delta": 0}}
+    with pytest.raises(shoal.ShoalError) as caught:
+        shoal.run(job, text)
+    told, advice = str(caught.value).split("; convert the text first, such as by ")
+    assert told.startswith("input.columns: day is ") and told.endswith("in data, but domain has dates")
+    dates = eval(advice.removesuffix("."), {"pandas": pandas, "frame": frame})
+    assert shoal.run(job, frame.assign(day=dates)).result["value"] in ("2026-03-01", "2026-03-02")
+    with pytest.raises(shoal.ShoalError) as caught:
+        shoal.run(BY_MONTH, text)
+    told, advice = str(caught.value).split(", so convert the text first, such as by ")
+    assert told.endswith("in data; group_by.truncate is for timestamps and dates")
+    times = eval(advice.removesuffix("."), {"pandas": pandas, "frame": frame})
+    (month,) = shoal.run(BY_MONTH, frame.assign(day=times)).table.column("day").to_pylist()
+    assert (month.year, month.month) == (2026, 3)
+
+
+def test_dates_of_a_csv_get_a_type_as_the_error_says(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("day\n" + "2026-03-01\n" * 100)
+    job = {**MEDIAN, "input": {"columns": ["day"], "types": {"day": "text"}}}
+    job["privacy"] = {"epsilon": 10.0, "delta": 0}
+    with pytest.raises(
+        shoal.ShoalError, match=r"in data\[0\]\.csv, but .*give it the type date in input\.types"
+    ):
+        shoal.run(job, [tmp_path / "a.csv"])
+    job["input"]["types"]["day"] = "date"
+    assert shoal.run(job, [tmp_path / "a.csv"]).result["value"] == "2026-03-01"
+
+
+def test_the_names_of_the_package_are_listed() -> None:
+    assert {"run", "plan", "KMeans", "Release"} <= set(dir(shoal))
+    assert all(hasattr(shoal, name) for name in dir(shoal))
 
 
 QUIET = """

@@ -55,13 +55,21 @@ def test_files_keep_the_endings_that_say_their_formats(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).touch()
     place = place_data([str(tmp_path / name) for name in names], str(tmp_path / "data"), {})
-    assert sorted(name[6:] for name in os.listdir(place)) == [
-        ".csv",
-        ".csv.gz",
-        ".jsonl",
-        ".parquet",
-        ".parquet",
+    assert sorted(os.listdir(place)) == [
+        "data[0].csv",
+        "data[1].csv.gz",
+        "data[2].parquet",
+        "data[3].parquet",
+        "data[4].jsonl",
     ]
+
+
+def test_many_files_keep_their_order(tmp_path: Path) -> None:
+    for number in range(11):
+        pq.write_table(pa.table({"x": [number]}), tmp_path / str(number))
+    (tmp_path / "place").mkdir()
+    files = [tmp_path / str(number) for number in range(11)]
+    assert stored(files, tmp_path / "place").column("x").to_pylist() == list(range(11))
 
 
 def test_files_that_cannot_be_linked_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,27 @@ def test_bounds_may_be_those_of_each_column() -> None:
     fitted = shoal.KMeans(2, bounds=[(-100, 100), (-10, 10)], epsilon=10.0).fit(rows)
     domain = fitted.release_.values["domain"]
     assert (domain["lower"], domain["upper"]) == ([-100.0, -10.0], [100.0, 10.0])
-    assert domain["step"] == 200 / 2**16
+    assert domain["step"] == 20 / 6553, "a step of the wide column that divides the narrow one, too"
+    named = shoal.KMeans(2, bounds={"y": (-10, 10), "x": (-100, 100)})
+    assert clone(named).get_params() == named.get_params()
+    again = named.fit(pd.DataFrame(rows, columns=["x", "y"]))
+    assert (again.release_.values["domain"] | {"columns": 0}) == (domain | {"columns": 0})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "step", "noted"),
+    [
+        ((0, 100), 100 / 2**16, 0),
+        ([(18, 95), (0, 300)], 1 / 218, 0),
+        ([(0, 0.3), (-0.1, 0.1)], 0.1 / 21845, 0),
+        ([(0, 1), (0, 2**0.5)], 2**0.5 / 2**16, 1),
+    ],
+)
+def test_the_step_divides_the_bounds_where_it_can(bounds: Any, step: float, noted: int) -> None:
+    """Otherwise a note says which grid point is the last one."""
+    release = shoal.KMeans(2, bounds=bounds, epsilon=10.0).fit(ROWS).release_
+    assert release.values["domain"]["step"] == pytest.approx(step, rel=1e-12)
+    assert sum("lower plus a multiple" in note for note in release.values["notes"]) == noted
 
 
 @pytest.mark.parametrize(
@@ -91,6 +111,12 @@ def test_bounds_may_be_those_of_each_column() -> None:
         ({}, "bounds is missing: give public bounds"),
         ({"bounds": [(0, 1)] * 3}, "bounds does not fit 2 columns"),
         ({"bounds": "wide"}, "bounds does not fit 2 columns"),
+        ({"bounds": 5}, "bounds does not fit 2 columns"),
+        ({"bounds": {"x0": (0, 1)}}, r"bounds has the keys \['x0'\]: give a pair for each .*\['x0', 'x1'\]"),
+        ({"bounds": {"x0": (0, 1), "x1": 1}}, "bounds does not fit 2 columns"),
+        ({"bounds": (0, np.inf)}, "domain.lower is 0.0 and upper inf"),
+        ({"bounds": BOUNDS, "n_clusters": 2.5}, "n_clusters is 2.5: give a whole number"),
+        ({"bounds": BOUNDS, "n_clusters": "8"}, "n_clusters is '8': give a whole number"),
         ({"bounds": (1, 0)}, "domain"),
         ({"bounds": BOUNDS, "epsilon": 0.0}, "privacy.epsilon is 0"),
         ({"bounds": BOUNDS, "n_clusters": 0}, "params.k is 0"),
@@ -127,6 +153,21 @@ def test_what_x_must_be_follows_from_types_alone(wrong: Any, right: Any, says: s
         told.add(str(caught.value))
     (only,) = told
     assert "77" not in only and "\n" not in only
+
+
+@pytest.mark.parametrize("ask", ["predict", "transform"])
+def test_rows_that_fit_leaves_out_are_told_where_they_are_asked_about(ask: str) -> None:
+    fitted = shoal.KMeans(2, bounds=BOUNDS).fit(ROWS)
+    for odd in (np.nan, np.inf):
+        with pytest.raises(shoal.ShoalError, match=r"^X has a row with a NaN, .*, as fit does\.$"):
+            getattr(fitted, ask)([[odd, 1.0]])
+
+
+def test_no_class_behind_the_estimators_is_named() -> None:
+    for kind in (shoal.KMeans, shoal.KMedians):
+        with pytest.raises(TypeError, match=r"^KMeans\.__init__\(\) got an unexpected keyword argument 'k'"):
+            kind(k=4)
+        assert "Centers`" not in str(kind.__doc__)
 
 
 def test_a_missing_value_of_a_frame_is_no_error() -> None:
@@ -178,6 +219,42 @@ def test_quantiles_of_columns_share_the_budget() -> None:
         assert np.abs(np.array(answer.result["values"]) - truth).max() < 5
     spent = [answer.values["privacy"]["epsilon"] for answer in release.answers.values()]
     assert sum(spent) <= 10.0 * (1 + 1e-9) or release.values["privacy"]["spent"] <= 10.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (
+            {"bounds": (0, 500)},
+            r"bounds is \(0, 500\): give a mapping from columns to pairs, such as \{'age'",
+        ),
+        ({"bounds": {}}, "bounds is {}: give a mapping"),
+        ({"bounds": {"x": 5}}, "bounds of x is 5: give a pair"),
+        ({"bounds": {"x": "ab"}}, "bounds of x is 'ab': give a pair"),
+        ({"bounds": {"x": (0, 1, 2)}}, r"bounds of x is \(0, 1, 2\): give a pair"),
+        ({"bounds": {0: (0, 1)}}, "bounds has the key 0: give the name of a column"),
+        ({"bounds": {"x": (0, "1")}}, r"domain\.upper"),
+        ({"probabilities": 0.5}, r"probabilities is 0.5: give a list, such as \[0.5\]"),
+        ({"probabilities": "0.5"}, "probabilities is '0.5': give a list"),
+        ({"probabilities": [2]}, "probabilities"),
+        ({"unit": 5}, "unit is 5"),
+        ({"step": None}, "step"),
+        ({"epsilon": "much"}, "privacy.epsilon"),
+    ],
+)
+def test_wrong_arguments_of_quantiles_are_told_in_one_sentence(more: dict, says: str) -> None:
+    given: dict = {"probabilities": [0.5], "bounds": {"x": BOUNDS}, "step": 0.1, "epsilon": 1.0} | more
+    with pytest.raises(shoal.ShoalError, match=says) as caught:
+        shoal.quantiles(pa.table({"x": ROWS[:, 0]}), **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_values_have_the_decimals_of_the_step() -> None:
+    rows = pa.table({"x": np.linspace(0, 500, 3001)})
+    many = [n / 20 for n in range(1, 20)]
+    release = shoal.quantiles(rows, many, bounds={"x": (0, 500)}, step=0.01, epsilon=10.0).answers["x"]
+    for name in ("values", "lows", "highs"):
+        assert all(value == round(value, 2) for value in release.result[name])
 
 
 def test_columns_have_the_names_of_a_frame() -> None:

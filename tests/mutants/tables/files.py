@@ -176,8 +176,8 @@ READING = (
         12,
         "shoal/data.py",
         "one time that milliseconds do not hold ends a run",
-        "_is_written(_without_seconds(table.select(fit)), path)",
-        "_is_written(table.select(fit), path)",
+        "_is_written(_without_seconds(table.select(fit)), place)",
+        "_is_written(table.select(fit), place)",
         _DATA,
     ),
 )

@@ -44,7 +44,10 @@ def test_a_quantile_whose_interval_is_open_shows_its_other_end():
     assert lines[0] == "12,345 rows, with a standard error of 20."
     assert "Not described: list (list)." in lines
     assert "The standard error of a share of nulls is 1%." in lines
-    assert lines[-1] == "All columns together spent epsilon 2, delta 0, add_or_remove_one row."
+    assert lines[-1] == (
+        "All columns together spent epsilon 2, delta 0, add_or_remove_one row (no privacy unit: each row "
+        "counts as one person)."
+    )
 
 
 def test_where_a_quantile_could_be_anything_its_interval_is_shown():

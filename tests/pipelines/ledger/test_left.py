@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import shoal
 from pipelines.errors import JobError
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import LedgerRefusal, charge_run, create_ledger, new_ledger, now
@@ -66,6 +67,22 @@ def test_a_plan_is_shown_where_its_ledger_refuses(bench, path):
     other = bench.shoal("plan", job, "--json")
     assert "ledger" not in json.loads(other.stdout)
     assert "but the job hides rows" in other.stderr and other.stderr.count("\n") == 1
+
+
+def test_an_empty_ledger_is_a_refusal_but_for_a_run_that_is_charged(bench, path):
+    create_ledger(path, new_ledger(TOTAL, "basic"))
+    given = {**SMALL, "privacy.epsilon": 2.0, "privacy.ledger": path}
+    first, second = (
+        bench.changed({**given, "run_id": name, "output": str(bench.folder / name)}) for name in "ab"
+    )
+    assert bench.shoal("run", bench.write(first)).exit_code == 0
+    planned, ran = (bench.shoal(command, bench.write(second)) for command in ("plan", "run"))
+    assert (planned.exit_code, ran.exit_code) == (0, 3)
+    assert "no further run like this one fits" in " ".join(planned.stdout.split())
+    (refusal,) = shoal.plan(second).refusals
+    assert planned.stderr == f"shoal: A run here would be refused. {refusal}\n"
+    assert ran.stderr == f"shoal: {refusal}\n" and refusal.endswith("Nothing was charged.")
+    assert bench.shoal("plan", bench.write(first)).stderr == ""
 
 
 def test_the_sentence_counts():

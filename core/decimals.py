@@ -1,0 +1,32 @@
+"""Grid points in data units without the binary digits that float64 puts behind their decimals."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_SURE = 10**14  # up to here sums and products of float64 round to the right whole number
+_PLACES = 22  # most decimals: 10^22 is the last power of ten that float64 holds
+
+
+def with_decimals(
+    values: ArrayLike, steps: ArrayLike, exact: Sequence[float], largest: float
+) -> NDArray[np.float64]:
+    """Return values, of which those of whole steps have no more decimals than some exact numbers.
+
+    10521 steps of 0.01 are 105.21000000000001 in float64, and 105.21 here. Where the exact numbers have too
+    many decimals for float64, such as a third, all values stay.
+
+    Args:
+        values: in data units.
+        steps: of the same shape, what they are in steps.
+        exact: lower bounds and step, of which values of whole steps are made.
+        largest: no value is further from 0.
+    """
+    numbers = [Decimal(repr(number)).normalize() for number in exact]
+    places = max(0, *(-int(number.as_tuple().exponent) for number in numbers))
+    if places > _PLACES or largest * 10**places > _SURE:
+        return np.asarray(values)
+    rounded = np.rint(np.asarray(values) * 10.0**places) / 10.0**places
+    return np.where(np.rint(steps) == steps, rounded, values)
