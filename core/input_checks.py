@@ -115,9 +115,7 @@ class CheckedRound:
     @property
     def purpose(self) -> str:
         """See `Round.purpose`."""
-        also = (
-            "" if self.count is None else "; and how many rows have no value, or one out of bounds, by column"
-        )
+        also = "" if self.count is None else "; and counts of what is left out or moved to a bound, by column"
         return f"{self.round_.purpose}{also}"
 
     @property

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from core.errors import ShoalError
-from pipelines.console.command import Terminated, exit_codes, print_lines, tell, with_beam
+from pipelines.console.command import Overrides, Terminated, exit_codes, print_lines, tell, with_beam
 from pipelines.console.exit import exit_after
 from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
@@ -52,10 +52,6 @@ _DOCTYPE = len(b"<!doctype html>")
 
 
 JobFile = Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file: a URL or a local path.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as privacy.epsilon=2."),
-]
 Runner = Annotated[str, typer.Option(help="FnApiRunner, FlinkRunner, DataflowRunner or PrismRunner.")]
 
 

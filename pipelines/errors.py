@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidValue, ShoalError
+from core.nearest import meant
 from pipelines.console.printable import CONTROL
-from pipelines.nearest import meant, models_in, nearest_path
+from pipelines.nearest import models_in, nearest_path
 
 _TYPES = {
     "string": "text (in quotes, where YAML would read it as something else)",

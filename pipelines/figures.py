@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from core.groups import GroupedPlan
+from core.nearest import meant, nearest
 from core.plan import Plan
 from pipelines.answers.text import number
 from pipelines.dates import Span, as_steps, as_text
@@ -15,7 +16,6 @@ from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job, check_raw
 from pipelines.job.questions import QuestionsJob
 from pipelines.joint_plan import make_joint_plan, questions_of
-from pipelines.nearest import meant, nearest
 from pipelines.tasks import TASKS
 
 TYPICAL = {

@@ -1,28 +1,17 @@
-"""The right key or name that is nearest to a mistyped one."""
+"""The key of a job that is nearest to a mistyped one."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
-_CLOSE, _FAR = 0.6, 0.75
-"""Least similarity of a mistyped word to one of the words beside it, and to one elsewhere in a job."""
+from core.nearest import nearest
+
+_FAR = 0.75
+"""Least similarity of a mistyped key to one elsewhere in a job."""
 
 Path = tuple[str, ...]
 """The keys that lead to a value in a job."""
-
-
-def nearest(word: str, words: Iterable[str], similarity: float = _CLOSE) -> str | None:
-    """Return which of some words is most like a mistyped one, whatever its case; None where none is."""
-    by_lower = {each.lower(): each for each in words}
-    found = get_close_matches(word.lower(), by_lower, 1, similarity)
-    return by_lower[found[0]] if found else None
-
-
-def meant(word: str | None) -> str:
-    """Return a question after a mistyped word, to put behind it; empty where no word is near."""
-    return f" (did you mean {word}?)" if word is not None else ""
 
 
 def nearest_path(path: Sequence[str | int], model: type[BaseModel], keys: Iterable[str]) -> Path | None:

@@ -278,6 +278,10 @@ def _together(plan: Mapping[str, Any]) -> str:
     )
 
 
+_COUNTED_IN = {"sum_error": " (× largest value)", "mean_error": " (× half range / count)"}
+"""What a promise in the table of methods is counted in, where that is neither records nor data units."""
+
+
 def _methods(plan: Mapping[str, Any]) -> Table:
     """Return a table of the figures and promises of all methods, the chosen one first."""
     chosen = {**plan["accuracy"]["promises"], "smallest_target": plan["accuracy"]["smallest_target"]}
@@ -289,7 +293,8 @@ def _methods(plan: Mapping[str, Any]) -> Table:
     names = [n for n in names if any(isinstance(p.get(n), int | float | str) for p in methods.values())]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in ("method", "compared by", *names):
-        table.add_column(header.replace("_", " "), justify="left" if header == "method" else "right")
+        title = header.replace("_", " ") + _COUNTED_IN.get(header, "")
+        table.add_column(title, justify="left" if header == "method" else "right")
     for method, promised in methods.items():
         values = (promised.get(name) for name in names)
         shown = (number(v) if isinstance(v, int | float) else v or "none" for v in values)

@@ -25,6 +25,7 @@ class Task:
         columns: what the columns of an example are; their number is one that the task takes.
         labels: whether its second column is a label, which is a number also beside dates.
         metric: whether it is about distances between rows, so that its columns may be latitude and longitude.
+        pure: whether a first job has delta 0, because its methods rarely gain by more.
     """
 
     task_at: str
@@ -37,6 +38,7 @@ class Task:
     columns: tuple[str, ...] = ("value",)
     labels: bool = False
     metric: bool = False
+    pure: bool = False
 
     @cached_property
     def core(self) -> CoreTask[Any]:
@@ -85,8 +87,8 @@ TASKS = {
     "k_cover": _task("k_cover.task:K_COVER", "k_cover", columns=_PLANE, metric=True),
     "histogram": _task("histogram.task:HISTOGRAM", "histogram"),
     "cdf": _task("cdf.task:CDF", "cdf"),
-    "ranges": _task("ranges.task:RANGES", "ranges", columns=_PLANE),
-    "quantiles": _task("quantiles.task:QUANTILES", "quantiles"),
+    "ranges": _task("ranges.task:RANGES", "ranges", columns=_PLANE, pure=True),
+    "quantiles": _task("quantiles.task:QUANTILES", "quantiles", pure=True),
     "interior_point": _task("interior_point.task:INTERIOR_POINT", "interior_point"),
     "threshold": _task(
         "threshold.task:THRESHOLD",
@@ -94,12 +96,15 @@ TASKS = {
         keeps=("one", "last"),
         columns=("value", "label"),
         labels=True,
+        pure=True,
     ),
     "k_means": _task("centers.task:K_MEANS", "centers", columns=_PLANE, metric=True),
     "k_median": _task("centers.task:K_MEDIAN", "centers", columns=_PLANE, metric=True),
-    "median": _task("quantiles.task:MEDIAN", "order_statistic"),
-    "minimum": _task("quantiles.task:MINIMUM", "order_statistic"),
-    "bounds": _task("bounds.task:BOUNDS", "bounds", f"{_HERE}.job.bounds_job:BoundsJob", times=False),
+    "median": _task("quantiles.task:MEDIAN", "order_statistic", pure=True),
+    "minimum": _task("quantiles.task:MINIMUM", "order_statistic", pure=True),
+    "bounds": _task(
+        "bounds.task:BOUNDS", "bounds", f"{_HERE}.job.bounds_job:BoundsJob", times=False, pure=True
+    ),
     "triangles": _task(
         "graphs.task:TRIANGLES", "graph_statistic", None, keeps=(), times=False, columns=("u", "v")
     ),

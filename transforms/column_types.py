@@ -20,6 +20,7 @@ from transforms.file_format import WITHOUT_TYPES
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import values_of
 from transforms.list_files import File, InputError, short
+from transforms.missing_column import not_once
 from transforms.parse_texts import DATE, INTEGER, NUMBER, TEXT, TIME, TRUTH
 from transforms.preparation import Preparation
 
@@ -126,20 +127,18 @@ def _typed(
 
     for name in given:
         if not bare(name):
-            wrong = f"is {schema.field(name).type} in" if schema.names.count(name) == 1 else "is missing from"
+            if schema.names.count(name) != 1:
+                raise not_once("input.types", name, file, schema.names)
             raise InputError(
-                f"input.types: {short(name)} {wrong} {short(file.name)}; give types to columns of CSV, of "
-                f"JSON lines and of folders key=value only."
+                f"input.types: {short(name)} is {schema.field(name).type} in {short(file.name)}; give types "
+                "to columns of CSV, of JSON lines and of folders key=value only."
             )
-    read = preparation.sources([name for name, _ in preparation.derive] + list(preparation.joined))
+    read = preparation.reads()
     wanted = [(name, kind) for use in uses for name, kind in use.items() if not preparation.makes(name)]
     types: dict[str, pa.DataType] = {}
     for name, kind in (*wanted, *((name, None) for name in read)):
-        if kind is None and file.format == "CSV" and not bare(name):  # whose header no error quotes
-            raise InputError(
-                f"input: {short(name)} is missing from {short(file.name)}; its first line must name each "
-                f"used column once, with commas between the names."
-            )
+        if kind is None and file.format == "CSV" and not bare(name):  # before an expression quotes its header
+            raise not_once(read.get(name, "input.order"), name, file, schema.names)
         if bare(name):
             found = _chosen(file, name, kind, given, types.get(name))
             types[name] = found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from core.labels import Labels
 from transforms.key_labels import LONGEST, UNITS, Truncate, values_of
 from transforms.list_files import File, InputError, short
+from transforms.missing_column import not_once
 from transforms.text_as_times import convert_text
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -114,9 +115,7 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
         for file, schema in zip(files, schemas, strict=True):
             where = f"group_by.columns: {short(column)}"
             if len(schema.get_all_field_indices(column)) != 1:
-                found = "occurs more than once in" if column in schema.names else "is missing from"
-                names = short(", ".join(schema.names))
-                raise InputError(f"{where} {found} {short(file.name)}; its columns are {names}.")
+                raise not_once("group_by.columns", column, file, schema.names)
             kind, first = schema.field(column).type, schemas[0].field(column).type
             where += f" is {short(str(kind))} in {short(file.name)}"
             if kind != first:

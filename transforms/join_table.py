@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from transforms.expression_values import DATE, TEXT, WHOLE, column_values
 from transforms.list_files import File, InputError, filesystem, short, version_of
+from transforms.missing_column import not_once
 from transforms.parse_expression import ExpressionError
 
 MOST_BYTES = 64 << 20
@@ -81,11 +82,7 @@ def open_join(path: str, on: str, columns: tuple[str, ...] | None) -> Join:
     used = tuple(name for name in names if name != on) if columns is None else columns
     for field, name in (("on", on), *(("columns", name) for name in used)):
         if names.count(name) != 1:
-            what = "occurs more than once in" if name in names else "is missing from"
-            raise InputError(
-                f"input.join.{field}: {short(name)} {what} {short(file.name)}; its columns are "
-                f"{short(', '.join(names))}."
-            )
+            raise not_once(f"input.join.{field}", name, file, names)
     if not used:
         raise InputError(
             f"input.join.path: {short(file.name)} has only the column {short(on)}; give one more."

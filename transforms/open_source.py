@@ -13,6 +13,7 @@ from transforms.column_types import Opened, give_types, used_types
 from transforms.count_records import MOST_FILES
 from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
+from transforms.missing_column import not_once
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_formats import READINGS
 from transforms.row_order import is_ordering
@@ -35,8 +36,6 @@ _FAULTS = {
     b"PAR1": "is truncated or damaged, or has a column of a type that Arrow cannot read",
     b"PARE": "is encrypted",
 }
-_NAMED = 30
-"""Most columns of a file that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -237,12 +236,8 @@ def check_columns(
         (field, column) for field, column in (("unit", unit), ("order", order), ("count", count)) if column
     ]
     for field, column in [*(("columns", column) for column in columns), *others]:
-        there = len(schema.get_all_field_indices(column))
-        if there != 1:
-            problem = "is missing from" if not there else "occurs more than once in"
-            raise InputError(
-                f"input.{field}: {short(column)} {problem} {short(file.name)}; {_listed(file, schema)}."
-            )
+        if len(schema.get_all_field_indices(column)) != 1:
+            raise not_once(f"input.{field}", column, file, schema.names)
         kind = schema.field(column).type
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind) and not is_time(kind):
@@ -289,14 +284,6 @@ def _time_kind(kind: pa.DataType) -> str | None:
     if pa.types.is_date(kind):
         return "dates"
     return "timestamps without a zone" if kind.tz is None else "timestamps with a zone"
-
-
-def _listed(file: File, schema: pa.Schema) -> str:
-    if file.format == "CSV":  # a file without a header has a row in its place, which no error may quote
-        return "its first line must name each used column once, with commas between the names"
-    names = [short(name) for name in schema.names]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"its columns are {', '.join(names[:_NAMED]) + more if names else 'none'}"
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -58,6 +58,13 @@ class Preparation:
         on = "" if self.join is None else self.join.on
         return tuple(dict.fromkeys(on if name in self.joined else name for name in seen))
 
+    def reads(self) -> dict[str, str]:
+        """Return the columns of a file that it needs, each with the field of the job that first names it."""
+        named = [(f"input.derive.{name}", each) for name, node in self.derive for each in columns_of(node)]
+        named += [] if self.where is None else [("input.where", each) for each in columns_of(self.where)]
+        named += [] if self.join is None else [("input.join.on", self.join.on)]
+        return {name: field for field, name in reversed(named) if not self.makes(name)}
+
     def prepare(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatch, pa.Array | None]:
         """Return the columns `names` of all rows, and which rows to keep; None for all of them.
 

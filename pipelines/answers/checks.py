@@ -9,6 +9,8 @@ _STANDS_OUT = 2.0
 _HIDDEN = 4.0
 """Standard errors up to which noise may hide a count: of so many rows, 3% of the counts do not stand out."""
 
+_LEFT_OUT = "what this leaves out is in no ± and in no promise, so counts and sums may be far too low"
+
 
 def check_facts(release: Release) -> tuple[Fact, ...]:
     """Return the counts of a release for each column; nothing where the job did not ask for them."""
@@ -27,15 +29,22 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
 
 
 def kept_facts(release: Release) -> tuple[Fact, ...]:
-    """Return what a unit has in the answer: its rows beyond that are in no error bar."""
+    """Return what a unit has in the answer. What contributions leave out is in none of its errors."""
     if release["privacy"].get("unit") is None:
         return ()
     bounds = release.get("contributions")
     if bounds is None:
         by = counted(release).by.removeprefix(", by ")
         return (Fact("kept", (by,)),) if by else ()  # a function gets all rows of a unit
-    rows = f"{bounds['rows']:,}" if "rows" in bounds else "all"
-    return (Fact("kept", (f"of each unit at most {bounds['groups']:,} groups, {rows} rows in each",)),)
+    rows = _many(bounds["rows"], "row") if "rows" in bounds else "all rows"
+    most = f"at most {rows}"
+    if release.get("group_by") is not None:
+        most = f"at most {_many(bounds['groups'], 'group')}, {rows} in each"
+    return (Fact("kept", (f"of each unit {most}; {_LEFT_OUT}",)),)
+
+
+def _many(count: int, one: str) -> str:
+    return f"{count:,} {one}{'s' if count != 1 else ''}"
 
 
 def _lines(release: Release, counts: list[int], error: float, many: str) -> tuple[str, ...]:
@@ -48,4 +57,7 @@ def _lines(release: Release, counts: list[int], error: float, many: str) -> tupl
         f"{column}: about {count:,} {many}"
         for column, count in zip(columns, counts, strict=True)
         if count > _STANDS_OUT * error
-    ) or (f"none stand out; noise may hide up to about {number(_HIDDEN * error, 2)} {many} of a column",)
+    ) or (
+        f"none stand out; noise may hide up to about {number(_HIDDEN * error, 2)} {many} of a column, or all "
+        "where there are fewer",
+    )

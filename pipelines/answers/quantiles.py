@@ -68,7 +68,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         "" if low is None or high is None else f"from {on_grid(low, step)} to {on_grid(high, step)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
-    theirs = "all those of the kept rows" if kept_rows(release["privacy"]) else "all true quantiles"
+    theirs = f"all true quantiles{' of the kept rows' if kept_rows(release['privacy']) else ''}"
     all_true = f", like {theirs} with probability {confidence(release)}"
     facts = tuple(
         Fact(f"quantile {p}", (value,), f"{true_one(release)} is {interval}{all_true}" if interval else "")

@@ -25,7 +25,16 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
-from pipelines.answers.text import Counted, counted, key_text, nothing_found, number, place_of_table, plain
+from pipelines.answers.text import (
+    Counted,
+    counted,
+    key_names,
+    nothing_found,
+    number,
+    place_of_table,
+    plain,
+    row_key,
+)
 from pipelines.dates import Span, TimeColumn, times_of
 from pipelines.quantities import after, titled
 
@@ -169,6 +178,14 @@ def _column(value: Value, columns: list[str]) -> str | None:
     return None if value.column is None else columns[value.column]
 
 
+def _says_nothing(measure: str, error: float | None, axis: int | None, release: Release) -> bool:
+    """Return whether the standard error of a mean exceeds the axis of its column, on which it must be."""
+    if not measure.startswith("mean") or axis is None or error is None:
+        return False
+    domain = domain_of(release)
+    return bool(error > domain["upper"][axis] - domain["lower"][axis])
+
+
 def _name(value: Value, columns: list[str]) -> str:
     if value.column is None:
         return "number of units" if value.measure == "units" else "count"
@@ -178,6 +195,8 @@ def _name(value: Value, columns: list[str]) -> str:
 def _shown(value: Value, many: str, release: Release) -> str:
     if value.value is None:
         return f"not known, since the noisy number of {many} is not above 0"
+    if _says_nothing(value.measure, value.error, value.column, release):
+        return "not known, since its standard error exceeds its axis"
     if value.column is None:
         return f"{value.value:,.0f} {'units' if value.measure == 'units' else many}"
     step = domain_of(release)["step"]
@@ -212,14 +231,11 @@ def _measures(measures: list[str], columns: int) -> list[str]:
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     """Return the groups with the largest first measure."""
-    keys, order = release["group_by"]["columns"], _order(release, rows, named)
-    shown = []
-    for i in order:
-        key = key_text(rows[name][i] for name in keys)
-        shown.append((key, *(_cell(release, rows, name, i) for name in named)))
+    groups, order = release["group_by"], _order(release, rows, named)
+    shown = [(row_key(groups, rows, i), *(_cell(release, rows, name, i) for name in named)) for i in order]
     many = f"{len(shown)} groups" if len(shown) != 1 else "group"
     title = f"The {many} with the largest {named[0]}; all groups are in {place_of_table(release)}"
-    return Table(title, (", ".join(keys), *named), shown)
+    return Table(title, (", ".join(key_names(groups)), *named), shown)
 
 
 def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
@@ -232,7 +248,7 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
     """Return a picture of the measures of all records, each on its own axis."""
     columns, parts, ranks = domain_of(release)["columns"], [], False
     for each in values:
-        if each.value is not None:
+        if each.value is not None and not _says_nothing(each.measure, each.error, each.column, release):
             row = Row("", each.value, each.low, each.high)
             if not _of_rank(each.measure):
                 row = Row.within("", each.value, each.error)
@@ -246,13 +262,18 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
 
 def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tuple[Figure, ...]:
     """Return a picture of each of the first measures, of the groups in the table of the report."""
-    columns, keys = domain_of(release)["columns"], release["group_by"]["columns"]
+    columns, by = domain_of(release)["columns"], release["group_by"]
     order, figures = _order(release, rows, named), []
     for name in named[:_MOST_MEASURES]:
         at, ranks = _axis(release, name), _of_rank(name)
         values, lows, highs = _with_ends(release, rows, name, at)
-        known = [i for i in order if values[i] == values[i]]  # NaN where its records are not above 0
-        groups = short([key_text(rows[key][i] for key in keys) for i in known])
+        known = [
+            i
+            for i in order
+            if values[i] == values[i]  # NaN where its records are not above 0
+            and not _says_nothing(name, highs[i] - values[i], at, release)
+        ]
+        groups = short([row_key(by, rows, i) for i in known])
         shown = [
             Row(group, *(_known(each[i]) for each in (values, lows, highs)))
             for group, i in zip(groups, known, strict=True)
@@ -263,7 +284,7 @@ def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tupl
         column = None if measure in ("count", "units") else columns[at]
         axis = _axis_of(measure, column, many, [value for row in shown for value in row.shown])
         interval = "where the true one is" if ranks else _STANDARD_ERROR
-        strip = Strip(axis, shown, ", ".join(keys))
+        strip = Strip(axis, shown, ", ".join(key_names(by)))
         drawn = strips(axis.title, [strip], "the released value", interval)
         some = f", of the groups with the largest {named[0]}" if len(values) > len(order) else ""
         figures.append(Figure(drawn, f"{axis.title}{some}"))
@@ -305,7 +326,8 @@ def _axis(release: Release, name: str) -> int:
 
 def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
     """Return a measure of a group with its error, or with the interval of a quantile."""
-    column = domain_of(release)["columns"][_axis(release, name)]
+    at = _axis(release, name)
+    column = domain_of(release)["columns"][at]
     unit = "" if name in ("count", "units") else after(column, "²" if name.startswith("variance") else "")
 
     def text(value: Any) -> str:
@@ -315,17 +337,14 @@ def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
         return "not known"  # its number of records is not above 0
     value = text(rows[name][i])
     if f"{name}_low" in rows:
-        ends, at, domain = (
-            [rows[f"{name}_{end}"][i] for end in ("low", "high")],
-            _axis(release, name),
-            release["domain"],
-        )
+        ends, domain = [rows[f"{name}_{end}"][i] for end in ("low", "high")], release["domain"]
         if ends == [domain["lower"][at], domain["upper"][at]]:
             return "not known"  # the interval says nothing
         low, high = map(text, ends)
         return f"{value}, from {low} to {high}"
-    error = number(float(rows[f"{name}_error"][i]), 3)
-    if isinstance(rows[name][i], np.datetime64) and not _of_rank(name):
-        times = times_of(release["domain"])
-        error = error if times is None else f"{error} {times.unit}s"
+    off, dated = float(rows[f"{name}_error"][i]), isinstance(rows[name][i], np.datetime64)
+    times = times_of(release["domain"]) if dated and not _of_rank(name) else None
+    if _says_nothing(name, off if times is None else off / times.amount, at, release):
+        return "not known"
+    error = number(off, 3) if times is None else f"{number(off, 3)} {times.unit}s"
     return f"{value}, off by {error} in rank" if _of_rank(name) else f"{value} ± {error}{unit}"

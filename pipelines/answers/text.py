@@ -11,6 +11,7 @@ import numpy as np
 from pipelines.answers.answer import Answer, Fact
 from pipelines.console.printable import printable
 from pipelines.quantities import Amount, Quantity, decimal, significant
+from transforms.key_labels import UNITS as TIMES
 
 NEIGHBORS = {
     "add_or_remove_one": "one row more or one row less; the number of rows is private",
@@ -131,6 +132,27 @@ def key_text(values: Iterable[object]) -> str:
         text = str(value).lower() if isinstance(value, bool | np.bool_) else str(value)
         shown.append(printable(text if text and text == text.strip() else json.dumps(text)))
     return ", ".join(shown)
+
+
+def key_names(groups: Mapping[str, Any]) -> list[str]:
+    """Return the key columns of `group_by`, each with what its times are cut to: `day (month)`."""
+    cut = groups["truncate"]
+    return [f"{name} ({cut[name]})" if name in cut else str(name) for name in groups["columns"]]
+
+
+def row_key(groups: Mapping[str, Any], rows: Mapping[str, Any], place: int) -> str:
+    """Return the key of a row of a table as `key_text` does; a time as jobs write it, such as 2013-01.
+
+    Args:
+        groups: `group_by` of the release.
+        rows: the columns of its table.
+        place: of the row.
+    """
+    cut = groups["truncate"]
+    values = ((name, rows[name][place]) for name in groups["columns"])
+    return key_text(
+        value.astype(f"datetime64[{TIMES[cut[name]]}]") if name in cut else value for name, value in values
+    )
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -61,7 +61,7 @@ def _table(curve: Curve, name: str, plain: bool) -> RichTable:
     for header in _headers(curve):
         table.add_column(header, justify="left" if header == "method" else "right")
     table.add_column(no_wrap=True, min_width=_WIDTH)
-    ends = f"● typical, ┤ promised: {curve.text(name, low)} ... {curve.text(name, high)}"
+    ends = f"● typical, ┤ promised: {curve.text(name, low)} ... {curve.text(name, high)}, logarithmic"
     table.columns[-1].header = ends.translate(_PLAIN) if plain else ends
     for point, row in zip(curve.points, _rows(curve, name), strict=True):
         line = _line(point.figures.get(name, Figure(None)), low, high)
@@ -137,7 +137,7 @@ def _picture(curve: Curve, name: str) -> Picture:
     measured = None if curve.made_up is None else f"median error on {curve.made_up.rows:,} made-up rows"
     lines: Sequence[tuple[str, str, str]] = (
         ("promised", f"promised, with probability {sure}", "sea"),
-        ("typical", measured or _STATED, "deep"),
+        ("typical", measured or _STATED, "sun"),
     )
     for which, says, color in lines:
         rows = _points(curve, name, which, x, y, low)

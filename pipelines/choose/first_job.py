@@ -142,7 +142,7 @@ def _of_input(task: Task, path: str | None, columns: Columns | None) -> dict[tup
     count, kinds = len(task.columns), {} if columns is None else columns.kinds
     axes = list(columns.axes[:count]) if columns is not None else []
     marked = [*axes, *[FILL_IN] * (count - len(axes))]
-    examples = [*axes, *[name for name in (*kinds, *task.columns) if name not in axes]][:count]
+    examples = [*axes, *[name for name in task.columns if name not in axes]][:count]
     low, high, step = (columns and columns.bounds) or (0, 100, 1)
     ends = [(0, 1) if task.labels and axis else (FILL_IN, FILL_IN) for axis in range(count)]
     shown = [(0, 1) if task.labels and axis else (low, high) for axis in range(count)]
@@ -152,7 +152,7 @@ def _of_input(task: Task, path: str | None, columns: Columns | None) -> dict[tup
         ("domain", "upper"): ([end[1] for end in ends], [end[1] for end in shown], ""),
         ("domain", "step"): (FILL_IN, step, ""),
         ("privacy", "epsilon"): 1.0,
-        ("privacy", "delta"): 1e-9,
+        ("privacy", "delta"): 0 if task.pure else 1e-9,
         ("output",): "releases/{run_id}",
     }
     return found if path is None else {**found, ("input", "path"): path}
@@ -172,7 +172,7 @@ def _lines(key: Key, fixed: Mapping[tuple[str, ...], Any], task: Task) -> Iterat
     known, name = fixed.get(key.path), key.path[-1]
     marked = key.required or (key.path[0] == "params" and key.example is not None)
     if key.name in _SKETCHES:
-        yield from ("", *_comment(f"{key.says} See docs/groups.md."), f"# {name}: {_SKETCHES[key.name]}")
+        yield from ("", *_comment(key.says), f"# {name}: {_SKETCHES[key.name]}")
         return
     if not (key.required or key.path[0] == "params" or key.name in _OFFERED):
         return

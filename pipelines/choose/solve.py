@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from core.nearest import meant, nearest
 from pipelines.answers.text import number
 from pipelines.errors import JobError
 from pipelines.figures import UNITS, Question, find_question, plan_raw
 from pipelines.job.text import set_key
-from pipelines.nearest import meant, nearest
 from pipelines.tasks import TASKS
 
 _EPSILON = "privacy.epsilon"

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from core.nearest import meant, nearest
 from pipelines.errors import JobError, quoted
 from pipelines.figures import TYPICAL, Question, find_question, plan_raw
 from pipelines.job.keys import Key, keys_of_task
 from pipelines.job.questions import QUESTIONS
 from pipelines.job.text import set_key
-from pipelines.nearest import meant, nearest
 from pipelines.simulation.made_up import MadeUp
 
 POINTS = 13

@@ -32,7 +32,7 @@ from pipelines.joint_plan import planned_as
 from pipelines.joint_release import answers_of, read_answer_rows
 from pipelines.plan import grouped
 from pipelines.release import RELEASE, as_the_run_wrote_it, parse_release, read_rows
-from pipelines.storage.locate import absolute, open_folder
+from pipelines.storage.locate import absolute, open_file, open_folder
 
 _CHANCE = 0.05
 _LEAST = 1.7
@@ -108,6 +108,11 @@ def read_side(path: str) -> Side:
     if data is None:
         if os.path.isdir(path):
             raise JobError(f"{path} has no {RELEASE}, so it is not a release: {_ALLOWED}.")
+        place, name = open_file(path)
+        if place.size(name) is None:
+            raise JobError(
+                f"There is neither a job file {path} nor a release {folder.locate(RELEASE)}: {_ALLOWED}."
+            )
         try:
             described = planned_as(load_job(path))[1]
         except JobError as error:  # which of the two it is about

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.answers.answer import Release, Rows
-from pipelines.answers.text import kept_rows, key_text
+from pipelines.answers.text import kept_rows, row_key
 from pipelines.grouped_release import answers_by_group
 
 Value = float | str
@@ -157,10 +157,9 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
             yield _measure(f"{each['measure']}{of}", each["value"], each["error"], _interval(each))
         return
     columns = dict(rows or {})
-    keys = release["group_by"]["columns"]
     names = [name.removesuffix("_error") for name in columns if name.endswith("_error")]
     for place in range(len(columns[names[0]]) if names else 0):
-        group = key_text(columns[key][place] for key in keys)
+        group = row_key(release["group_by"], columns, place)
         for name in names:
             ends = {
                 end: columns[f"{name}_{end}"][place] for end in ("low", "high") if f"{name}_{end}" in columns

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -11,6 +11,11 @@ from core.errors import ShoalError
 
 if TYPE_CHECKING:
     from pipelines.console.events import Events
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the job, such as privacy.epsilon=2."),
+]
 
 _AGAIN = "Run the same command with the same run id to finish the run."
 

@@ -22,11 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from core.nearest import meant, nearest
 from pipelines.console.printable import CONTROL
 from pipelines.errors import JobError
 from pipelines.job.questions import QUESTIONS
 from pipelines.job.text import override_key
-from pipelines.nearest import meant, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -270,7 +270,7 @@ def _by_value(column: str, keys: Any, of_units: bool) -> dict[str, Any]:
 
 def _null(name: str) -> str:
     """Return the name of the derived column that says whether a column is null."""
-    return f"{name} is null"
+    return f"nulls of {name}"
 
 
 def _quoted(name: str) -> str | None:

@@ -8,7 +8,7 @@ from pipelines.answers.answer import Rows, Table, promises_of
 from pipelines.answers.text import confidence, counted, key_text, number
 from pipelines.describe.columns import PROBABILITIES, ROWS, Described, Description
 from pipelines.joint_release import answers_of
-from pipelines.report.summary import spent, table_lines
+from pipelines.report.summary import cut, spent, table_lines
 
 _TENFOLD, _MANY_STEPS = 10, 100
 
@@ -29,7 +29,7 @@ def show_description(
     answers = answers_of(release)
     about = answers[ROWS]
     values, many = (about["result"] or {"values": ()})["values"], counted(about).many
-    total = next((f"{each['value']:,} {many}" for each in values if each["measure"] == "count"), "")
+    total = next((each["value"] for each in values if each["measure"] == "count"), None)
     error = next((number(each["error"], 2) for each in values if each["measure"] == "count"), "")
     nulls = {each["column"]: _share(each["value"]) for each in values if each["measure"] == "mean"}
     of_nulls = [each["error"] for each in values if each["measure"] == "mean" and each["error"] is not None]
@@ -40,18 +40,26 @@ def show_description(
             numbers.append((*head, *_quantiles(column, answer)))
         else:
             texts.append((*head, _by_value(column, tables[column.question])))
-    lines = [f"{total}, with a standard error of {error}." if total else "The number is not known.", ""]
+    known = total is not None
+    lines = [
+        f"{total:,} {many}, with a standard error of {error}." if known else "The number is not known.",
+        "",
+    ]
     if numbers:
         shares = tuple(f"{100 * p:g}%" for p in PROBABILITIES)
         lines += [*table_lines(Table("Quantiles", ("column", "type", "null", *shares), numbers), None), ""]
     if texts:
         headers = ("column", "type", "null", f"most frequent values, and their {many}")
-        lines += [*table_lines(Table("Values", headers, texts), None), ""]
+        lines += [*table_lines(Table("Values", headers, texts), None, None), ""]
     if description.others:
         lines += [f"Not described: {', '.join(description.others)}.", ""]
     if of_nulls:
         lines.append(f"The standard error of a share of nulls is {_share(max(of_nulls))}.")
-    return [*lines, *_ranks(description, answers), f"All columns together spent {spent(release['privacy'])}."]
+    return [
+        *lines,
+        *_ranks(description, answers, total),
+        f"All columns together spent {spent(release['privacy'])}.",
+    ]
 
 
 def _quantiles(column: Described, answer: Mapping[str, Any]) -> list[str]:
@@ -94,13 +102,15 @@ def _by_value(column: Described, table: Rows) -> str:
     if table is None or column.name not in table or not len(table[column.name]):
         return "no value was found"
     found = sorted(zip(table["count"], table[column.name], strict=True), key=lambda pair: -pair[0])
-    most = [f"{key_text([value])} {int(count):,}" for count, value in found[:_MOST_VALUES]]
+    most = [f"{cut(key_text([value]))} {int(count):,}" for count, value in found[:_MOST_VALUES]]
     more = len(found) - len(most)
     return ", ".join(most) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _ranks(description: Description, answers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return how far off the ranks of quantiles are."""
+def _ranks(
+    description: Description, answers: Mapping[str, Mapping[str, Any]], total: float | None
+) -> list[str]:
+    """Return how far off the ranks of quantiles are, of a released number of records."""
     asked = [answers[each.question] for each in description.columns]
     ranks = [each for each in asked if each["task"] == "quantiles"]
     if not ranks:
@@ -109,10 +119,16 @@ def _ranks(description: Description, answers: Mapping[str, Mapping[str, Any]]) -
     typical = max(each.typical_rank_error or 0 for each in promised)
     worst = max(each.rank_error or 0 for each in promised)
     many = counted(ranks[0]).many
+    nothing = ""
+    if total is not None and worst > total:
+        nothing = (
+            f" There are fewer {many}, so this promises nothing: describe fewer columns (--columns), or give "
+            "a larger --epsilon."
+        )
     return [
         f"The standard error of the rank of a quantile is at most about {number(typical, 2)} {many}. With "
         f"probability {confidence(ranks[0])}, all quantiles of a column are within {worst:,} {many} of their "
-        "rank.",
+        f"rank.{nothing}",
         "≤ and ≥ stand where too few rows are beyond a value to say more, and ? where nothing is known. Two "
         "numbers are an interval, where a value could be anything between them: `shoal init bounds` makes a "
         "job that finds the range of a column with less of the budget.",

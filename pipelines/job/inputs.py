@@ -49,7 +49,7 @@ class Input(JobPart):
     path: Annotated[str, AfterValidator(absolute)] = Field(
         examples=["people.parquet"],
         description="A file of Parquet, CSV, JSON lines, Arrow IPC or Avro, a folder of such files or a "
-        "glob: local, gs://..., s3://... or az://...; see docs/files.md. {run_id} is replaced by the run id, "
+        "glob: local, or at gs://, s3:// or az://. {run_id} is replaced by the run id, "
         "which the job must then give.",
     )
     columns: tuple[str, ...] = Field(
@@ -65,7 +65,7 @@ class Input(JobPart):
         default=None,
         exclude_if=_is_none,
         description="Condition on a row, such as country == 'DE' and amount > 0. Only rows for which it is "
-        "true are used. See docs/rows.md for the language.",
+        "true are used.",
     )
     derive: dict[str, str] | None = Field(
         default=None,

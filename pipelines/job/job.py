@@ -16,6 +16,7 @@ from pydantic import (
 
 from core.domain import Grid
 from core.errors import InvalidValue
+from core.nearest import meant, nearest
 from core.neighbors import Neighbors
 from pipelines.dates import has_text
 from pipelines.errors import JobError, check_text, quoted, sentences_of
@@ -30,7 +31,6 @@ from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions
 from pipelines.job.text import check_filled, read_job_text
 from pipelines.job.units import check_units
 from pipelines.job.written import TEXTS
-from pipelines.nearest import meant, nearest
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 

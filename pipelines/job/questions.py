@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 
+from core.nearest import meant, nearest
 from pipelines.errors import JobError, quoted
 from pipelines.job.inputs import RowsInput
 from pipelines.job.policy import JobPart
 from pipelines.job.privacy import Privacy
-from pipelines.nearest import meant, nearest
 from pipelines.tasks import TASKS
 
 QUESTIONS = "questions"

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from core.nearest import meant, nearest
 from pipelines.errors import JobError, quoted
 from pipelines.job.job import job_model
 from pipelines.job.questions import questions_schema
-from pipelines.nearest import meant, nearest
 from pipelines.tasks import TASKS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

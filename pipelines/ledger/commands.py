@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pipelines.console.command import exit_codes, print_lines
+from pipelines.console.command import Overrides, exit_codes, print_lines
 
 ledger = typer.Typer(
     help="The ledger of a dataset: its total privacy budget, and every charge to it.", no_args_is_help=True
@@ -77,6 +77,7 @@ def show_ledger(
             metavar="JOB.yaml", help="Say how many more runs of this job fit; else such as the last one."
         ),
     ] = None,
+    overrides: Overrides = None,
     html: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Also write what is spent over time as a page with a picture."),
@@ -86,17 +87,20 @@ def show_ledger(
     """Show the remaining budget of a ledger, how many more runs fit, and every charge."""
     with exit_codes():
         from pipelines.console.printable import as_json, printable, terminal
+        from pipelines.errors import JobError
         from pipelines.job.job import load_job
         from pipelines.ledger.ledger import read_ledger
         from pipelines.ledger.left import look_ahead
         from pipelines.ledger.table import describe_ledger, show_charges
         from pipelines.storage.locate import absolute
 
+        if overrides and job is None:
+            raise JobError("--set overrides a key of a job: give it with --job, or leave it out.")
         place = absolute(path)
         found = read_ledger(place)
         described = {
             **describe_ledger(found),
-            **look_ahead(place, found, None if job is None else load_job(job)),
+            **look_ahead(place, found, None if job is None else load_job(job, overrides or [])),
         }
         if html is not None:
             from pipelines.ledger.page import ledger_page

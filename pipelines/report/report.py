@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pipelines.answers.answer import Rows, Table, domain_of
 from pipelines.answers.checks import check_facts, kept_facts
 from pipelines.answers.picture import Picture
-from pipelines.answers.text import confidence, counted, hides, number, spent_delta
+from pipelines.answers.text import confidence, counted, hides, key_names, number, spent_delta
 from pipelines.grouped_release import answers_by_group
 from pipelines.joint_plan import budget_sentence
 from pipelines.plan import cost, figure, grouped
@@ -122,7 +122,8 @@ def _shown_groups(
     others = [answers.answer(one, rows) for _, one, rows in groups[_MOST_PARTS:]]
     briefs = [answer.brief for answer in (*(shown["answer"] for shown in found), *others)]
     template = environment.get_template("found.html")
-    title = f"{len(groups)} group{'s' if len(groups) > 1 else ''} by {' and '.join(_keys(release))}"
+    by = " and ".join(key_names(release["group_by"]))
+    title = f"{len(groups)} group{'s' if len(groups) > 1 else ''} by {by}"
     return {
         **found[0],
         **_guarantee(release),
@@ -134,10 +135,6 @@ def _shown_groups(
         "release": release,
         "settings": _settings(release),
     }
-
-
-def _keys(release: Mapping[str, Any]) -> list[str]:
-    return list(map(str, release["group_by"]["columns"]))
 
 
 @cache

@@ -58,7 +58,7 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
     """Return a line for each of the first groups."""
     answers, privacy = TASKS[release["task"]].answers, release["privacy"]
     groups = answers_by_group(release, None)
-    lines = [f"{_cut(name)}: {answers.answer(one, None).brief}" for name, one, _ in groups[:_MOST_GROUPS]]
+    lines = [f"{cut(name)}: {answers.answer(one, None).brief}" for name, one, _ in groups[:_MOST_GROUPS]]
     more = len(groups) - len(lines)
     return [
         *lines,
@@ -108,16 +108,17 @@ def _promised(release: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def table_lines(table: Table, most: int | None = _MOST_ROWS) -> list[str]:
+def table_lines(table: Table, most: int | None = _MOST_ROWS, widest: int | None = _WIDEST) -> list[str]:
     """Return the first rows of a table as aligned lines.
 
     Args:
         table: the table.
         most: how many rows; None for all.
+        widest: how many characters of a cell; None for all.
     """
     from rich.cells import cell_len  # the width on a terminal: wide characters take two columns
 
-    shown = [[_cut(printable(cell)) for cell in row] for row in (table.headers, *table.rows[:most])]
+    shown = [[cut(printable(cell), widest) for cell in row] for row in (table.headers, *table.rows[:most])]
     widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(table.headers))]
     rows = [
         "".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
@@ -131,5 +132,6 @@ def table_lines(table: Table, most: int | None = _MOST_ROWS) -> list[str]:
     ]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+def cut(text: str, widest: int | None = _WIDEST) -> str:
+    """Return the first characters of a text, with an ellipsis where more follow; all of it for None."""
+    return text if widest is None or len(text) <= widest else f"{text[: widest - 3]}..."

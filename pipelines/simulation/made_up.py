@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from core.nearest import meant, nearest
 from pipelines.errors import JobError, quoted
-from pipelines.nearest import meant, nearest
 from pipelines.simulation.shapes import SHAPES
 
 MOST_ROWS = 10_000_000

@@ -5,9 +5,10 @@ from itertools import chain
 
 import pytest
 
+from core.nearest import nearest
 from pipelines.errors import JobError
 from pipelines.job.job import check_raw, job_model
-from pipelines.nearest import nearest, nearest_path, paths_of
+from pipelines.nearest import nearest_path, paths_of
 from pipelines.tasks import TASKS
 from tests.pipelines.every_plan import changed_job
 from tests.pipelines.jobs import changes

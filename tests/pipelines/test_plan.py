@@ -42,6 +42,18 @@ def test_every_method_has_the_figure_by_which_it_was_compared():
         assert f"{error:.4g}" in next(line for line in text.splitlines() if line.startswith(f" {name} "))
 
 
+TWO_METHODS = {
+    "task": "statistics",
+    "params": {"measures": ["sum", "mean"]},
+    "privacy": {"epsilon": 1, "delta": 1e-6},
+}
+
+
+def test_promises_in_units_of_their_own_are_told_with_them():
+    text = shown(described(**TWO_METHODS))
+    assert "sum error (× largest value)" in text and "mean error (× half range / count)" in text
+
+
 def test_a_method_that_is_asked_for_is_told_with_what_auto_would_take():
     best = described()
     (other, *_) = best["alternatives"]

@@ -15,6 +15,8 @@ from typing import Any
 import fastavro
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -207,7 +209,7 @@ BAD = {
     "no header": (
         "a.csv",
         f"{SECRET},1\n2,3\n".encode(),
-        "x is missing from a.csv; its first line must name",
+        "x is missing from a.csv; give a column that its first line names",
     ),
     "an empty header": ("a.csv", f"\n{SECRET}".encode(), "a.csv has no header"),
     "an empty name": ("a.csv", f"x,,y\n{SECRET}".encode(), "a.csv has no header"),
@@ -254,7 +256,50 @@ def test_types_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         _, schemas, _ = give_types(opened, {"n": "integer"}, AS_THEY_ARE, uses)
         assert schemas[0].field("n").type == INTEGER
     where = Preparation(parse_expression("w > 1"))
-    assert "w is missing from a.csv; its first line" in refusal(csv, preparation=where)
+    assert "input.where: w is missing from a.csv; give" in refusal(csv, preparation=where)
+    where = Preparation(derive=(("z", parse_expression("times + 1")),))
+    assert "input.derive.z: times is missing from a.csv (did you mean time?)" in refusal(
+        csv, preparation=where
+    )
+    assert "input.order: w is missing" in refusal(csv, unit="name", order="w")
+
+
+FOUND = "give a column that its first line names (`shoal init` lists them)"
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (
+            {"columns": ["amout"]},
+            f"input.columns: amout is missing from a.csv (did you mean amount?); {FOUND}.",
+        ),
+        ({"unit": "customers"}, "input.unit: customers is missing from a.csv (did you mean customer?)"),
+        ({"count": "CITY"}, "input.count: CITY is missing from a.csv (did you mean City?)"),
+        (
+            {"groups": GroupKeys(("city",), (None,))},
+            "group_by.columns: city is missing from a.csv (did you mean",
+        ),
+        (
+            {"types": {"amounts": "number"}},
+            "input.types: amounts is missing from a.csv (did you mean amount?)",
+        ),
+        ({"columns": ["Stan"]}, f"input.columns: Stan is missing from a.csv; {FOUND}."),
+    ],
+)
+def test_a_missing_column_is_told_with_the_nearest_one(tmp_path: Path, names: Any, says: str) -> None:
+    """The first line of a CSV file without a header is a row: hardly more than the wanted name is quoted."""
+    table = pa.table({"amount": [1.0], "customer": ["a"], "City": ["b"], "State": ["c"]})
+    pyarrow.csv.write_csv(table, tmp_path / "a.csv")
+    pq.write_table(table, tmp_path / "a.parquet")
+    given = {"columns": ["amount"], **names}
+    said = refusal(tmp_path / "a.csv", *given.pop("columns"), **given)
+    assert said.startswith(says) and "amount, customer" not in said
+    if "types" not in names:
+        given = {"columns": ["amount"], **names}
+        said = refusal(tmp_path / "a.parquet", *given.pop("columns"), **given)
+        assert "is missing from a.parquet" in said
+        assert said.endswith("; its columns are amount, customer, City, State.")
 
 
 @pytest.mark.parametrize("ending", WRITERS)

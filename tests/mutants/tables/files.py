@@ -142,11 +142,19 @@ READING = (
     ),
     Mutant(
         12,
-        "transforms/open_source.py",
+        "transforms/missing_column.py",
         "an error quotes the first row of a file without a header",
-        'if file.format == "CSV":',
-        "if False:",
+        "        if csv:",
+        "        if False:",
         _REFUSED,
+    ),
+    Mutant(
+        12,
+        "transforms/missing_column.py",
+        "an error quotes a value of the first row that is somewhat like the name of a column",
+        "[_SAME] if csv else []",
+        "[]",
+        Selection((_FORMATS,), "missing_column"),
     ),
     Mutant(
         12,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pipelines.answers.answer import Fact, parse, promises_of, result_of
-from pipelines.answers.statistics import _largest
+from pipelines.answers.statistics import _largest, _of_groups, answer
+from pipelines.compare.estimates import estimates
 from pipelines.errors import JobError
 from pipelines.plan import describe
 from pipelines.tasks import TASKS
@@ -145,7 +146,58 @@ def test_a_quantile_whose_interval_is_the_domain_is_not_known(low, high, shown):
     table = {"city": ["a"], "quantile_0.5": [3.0], "quantile_0.5_low": [low], "quantile_0.5_high": [high]}
     release = {
         "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
-        "group_by": {"columns": ["city"]},
+        "group_by": {"columns": ["city"], "truncate": {}},
     }
     rows = {name: np.array(values) for name, values in table.items()}
     assert _largest(release, rows, ["quantile_0.5"]).rows == [("a", shown)]
+
+
+def test_times_of_keys_are_shown_as_a_job_writes_them():
+    """Parquet has days for months, and milliseconds for hours."""
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["city", "day", "hour", "month"], "truncate": CUT},
+        "params": {"measures": ["count"]},
+    }
+    rows = {
+        "city": np.array(["a"]),
+        "day": np.array(["2025-10-02"], "M8[D]"),
+        "hour": np.array(["2025-10-01T23:00:00"], "M8[ms]"),
+        "month": np.array(["2025-10-01"], "M8[D]"),
+        "count": np.array([7]),
+        "count_error": np.array([1.0]),
+    }
+    table = _largest(release, rows, ["count"])
+    key = "a, 2025-10-02, 2025-10-01T23, 2025-10"
+    assert table.headers == ("city, day (day), hour (hour), month (month)", "count")
+    assert table.rows == [(key, "7 ± 1")]
+    assert [each.name for each in estimates({**release, "task": "statistics", "result": {}}, rows)] == [
+        f"count of {key}"
+    ]
+    by = {"columns": ["month"], "truncate": CUT}
+    (figure,) = _of_groups({**release, "group_by": by}, rows, ["count"], "rows")
+    assert "'2025-10'" in str(figure) and "month (month)" in str(figure)
+
+
+CUT = {"day": "day", "hour": "hour", "month": "month"}
+DATED = {"columns": ["t"], "lower": ["2020-01-01"], "upper": ["2020-01-06"], "step": "1 day"}
+
+
+@pytest.mark.parametrize(("error", "shown"), [(4.9, "3 ± 4.9"), (5.1, "not known"), (775.0, "not known")])
+def test_a_mean_whose_error_exceeds_its_axis_is_not_known(error, shown):
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["city"], "truncate": {}},
+        "params": {"measures": ["mean"]},
+        "accuracy": {"promises": {}, "failure": 0.1},
+        "privacy": {},
+    }
+    rows = {"city": np.array(["a"]), "mean": np.array([3.0]), "mean_error": np.array([error])}
+    assert _largest(release, rows, ["mean"]).rows == [("a", shown)]
+    assert bool(_of_groups(release, rows, ["mean"], "rows")) == (error < 5)
+    dated = {**rows, "mean": np.array(["2020-01-04"], "M8[D]")}
+    assert (_largest({**release, "domain": DATED}, dated, ["mean"]).rows[0][1] == "not known") == (error > 5)
+    value = {"measure": "mean", "column": 0, "value": 3.0, "error": error, "low": None, "high": None}
+    alone = {**release, "group_by": None, "result": {"groups": None, "values": [value]}}
+    found = answer(alone, None)
+    assert ("not known" in found.facts[0].lines[0]) == (error > 5) == (not found.figures)

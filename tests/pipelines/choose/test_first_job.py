@@ -118,3 +118,27 @@ def test_a_file_of_many_columns_is_looked_at_once(tmp_path):
     before = time.process_time()
     first_job("median", path)
     assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_only_columns_that_the_task_can_take_are_suggested(task):
+    """Of CSV it is not known which are numbers; `name` is none."""
+    pq.write_table(pa.table({"name": ["Ada"], "shoes": [41]}), "few.parquet")
+    pa.csv.write_csv(pa.table({"name": ["Ada"], "shoes": [41]}), "few.csv")
+    for path in ("few.parquet", "few.csv"):
+        (line,) = (line for line in first_job(task, path) if line.startswith("  columns: "))
+        assert "name" not in line
+        assert ("shoes" in line) == (path == "few.parquet")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_first_job_has_delta_0_where_that_changes_no_method(task):
+    assert "docs/" not in "\n".join(first_job(task))
+    job = parse_job(fill(first_job(task)), "job")
+    if job["privacy"]["delta"] == 0:
+        methods = [
+            look_at_plan(check_raw({**job, "privacy": {"epsilon": 1.0, "delta": delta}}))[0]["method"]
+            for delta in (0, 1e-9)
+        ]
+        assert methods[0] == methods[1]
+    assert (job["privacy"]["delta"] == 0) == TASKS[task].pure

@@ -86,7 +86,9 @@ def test_the_page_is_drawn_as_reports_are(bench):
     given = ("--sweep", f"{EPSILON}=0.5..2", "--for", "cell_error", "--html", str(page))
     shown = bench.shoal("plan", job, *given)
     assert shown.exit_code == 0, shown.output
+    assert "promised: " in shown.stdout and ", logarithmic" in shown.stdout
     text = page.read_text()
+    assert "var(--sea)" in text and "var(--sun)" in text  # no two greens
     assert text.startswith("<!doctype html>") and text.count("<svg ") == 1
     assert "What histogram promises by privacy.epsilon" in text and "release alone" not in text
     values = re.findall(r"<td[^>]*>([^<]*)</td>", text)[::4]

@@ -170,7 +170,7 @@ def test_statistics_by_group_are_compared_group_by_group():
     release = {
         "task": "statistics",
         "result": {"values": []},
-        "group_by": {"columns": ["c"]},
+        "group_by": {"columns": ["c"], "truncate": {}},
         "domain": {"columns": ["x"]},
     }
     rows = {
@@ -230,7 +230,10 @@ def test_questions_that_only_one_has():
 
 def test_wrong_arguments_are_one_sentence(bench, refused):
     job = bench.write(bench.changed({}))
-    assert "does not exist" in refused(bench.shoal("diff", job, str(bench.folder / "no.yaml")))
+    none = str(bench.folder / "2025-W37")
+    for name in (none, f"{none}/release.json"):
+        said = refused(bench.shoal("diff", job, name))
+        assert f"There is neither a job file {name} nor a release {none}/release.json" in said
     (bench.folder / "release.json").write_text("{}")
     assert "is not a release" in refused(bench.shoal("diff", job, str(bench.folder)))
 

@@ -146,7 +146,7 @@ def test_bad_input_is_one_sentence(bench, refused):
     pq.write_table(table(4), "rows.parquet")
     pq.write_table(pa.table({"list": pa.array([[1]])}), "lists.parquet")
     pq.write_table(pa.table({f"c{i}": [1] for i in range(51)}), "wide.parquet")
-    pq.write_table(pa.table({"a": [1], "a is null": [1]}), "taken.parquet")
+    pq.write_table(pa.table({"a": [1], "nulls of a": [1]}), "taken.parquet")
     pyarrow.csv.write_csv(pa.table({"a": [1]}), "rows.csv")
     assert "did you mean age?" in wrong(bench, refused, "rows.parquet", "--columns", "aeg")
     assert "--unit: rows.parquet has no column 'nobody'" in wrong(
@@ -154,7 +154,7 @@ def test_bad_input_is_one_sentence(bench, refused):
     )
     assert "that can be described" in wrong(bench, refused, "lists.parquet")
     assert "at most 50" in wrong(bench, refused, "wide.parquet")
-    assert "a is null" in wrong(bench, refused, "taken.parquet")
+    assert "nulls of a" in wrong(bench, refused, "taken.parquet")
     assert "is CSV, which has no types" in wrong(bench, refused, "rows.csv")
     assert "(did you mean integer?)" in wrong(bench, refused, "rows.csv", "--types", "a=integr")
     assert "--types is 'a'" in wrong(bench, refused, "rows.csv", "--types", "a")

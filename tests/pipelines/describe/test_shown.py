@@ -22,8 +22,8 @@ def quantiles(
     }
 
 
-def about_rows(shares: list[float | None]) -> dict[str, Any]:
-    count = {"measure": "count", "column": None, "value": 12_345, "error": 20.0}
+def about_rows(shares: list[float | None], rows: int = 12_345) -> dict[str, Any]:
+    count = {"measure": "count", "column": None, "value": rows, "error": 20.0}
     means = [{"measure": "mean", "column": i, "value": x, "error": 0.01} for i, x in enumerate(shares)]
     return {"task": "statistics", "privacy": PRIVACY, "result": {"groups": None, "values": [count, *means]}}
 
@@ -91,3 +91,20 @@ def test_the_most_frequent_values_are_shown():
     lines = shown(columns, answers, {"rows": None, "1-a": table, "2-b": None})
     assert any(line.endswith("v7 7,000, v6 6,000, v5 5,000, v4 4,000, v3 3,000 and 3 more") for line in lines)
     assert any(line.endswith("no value was found") for line in lines)
+
+
+def test_an_error_of_more_ranks_than_there_are_rows_is_said_to_promise_nothing():
+    values, columns = list(range(7)), [Described("a", "int8", "1-a")]
+    for rows, nothing in ((999, True), (-5, True), (1000, False)):
+        answers = {"rows": about_rows([0.25], rows), "1-a": quantiles(values, values, values)}
+        text = " ".join(shown(columns, answers, {"rows": None, "1-a": None}))
+        assert "within 1,000 rows of their rank." in text
+        assert ("There are fewer rows, so this promises nothing: describe fewer columns" in text) == nothing
+
+
+def test_frequent_values_are_cut_one_by_one():
+    answers = {"rows": about_rows([0.0]), "1-a": {"task": "statistics"}}
+    table = {"a": [f"{i}{'long' * 50}" for i in range(5)], "count": [5000 - i for i in range(5)]}
+    lines = shown([Described("a", "string", "1-a")], answers, {"rows": None, "1-a": table})
+    (line,) = (line for line in lines if line.startswith("a "))
+    assert line.count("...") == 5 and line.endswith("... 4,996")

@@ -122,3 +122,13 @@ def test_a_ledger_of_another_promise_refuses_to_count_runs(bench, path):
     shown = bench.shoal("ledger", "show", path, "--job", bench.write(bench.changed(SMALL)))
     assert (shown.exit_code, shown.stdout) == (3, "")
     assert shown.stderr.count("\n") == 1 and "but the job hides rows" in shown.stderr
+
+
+def test_how_many_runs_of_a_job_fit_whose_paths_name_the_run_id(bench, refused, path):
+    create_ledger(path, new_ledger(TOTAL, "basic"))
+    given = {**SMALL, "privacy.epsilon": 0.5, "input.path": str(bench.folder / "{run_id}.parquet")}
+    job = bench.write(bench.changed(given))
+    assert "give the job a run_id" in refused(bench.shoal("ledger", "show", path, "--job", job))
+    shown = bench.shoal("ledger", "show", path, "--job", job, "--set", "run_id=2026-11-16")
+    assert "4 runs of this job fit." in " ".join(shown.stdout.split())
+    assert "give it with --job" in refused(bench.shoal("ledger", "show", path, "--set", "run_id=a"))

@@ -28,6 +28,9 @@ def by_key(bench, task):
     return bench.run({**changes(task), "group_by": groups})
 
 
+LEFT_OUT = "what this leaves out is in no ± and in no promise, so counts and sums may be far too low"
+
+
 def test_columns_of_odd_keys_are_aligned(odd):
     done = by_key(odd, "statistics")
     assert done.exit_code == 0, done.stderr
@@ -55,7 +58,11 @@ def test_a_line_of_a_group_names_an_odd_key(odd):
     ("given", "kept"),
     [
         ({"keep": "one"}, "one random row of each unit"),
-        ({"contributions": {"groups": 1, "rows": 3}}, "of each unit at most 1 groups, 3 rows in each"),
+        ({"contributions": {"groups": 1, "rows": 3}}, f"of each unit at most 3 rows; {LEFT_OUT}"),
+        (
+            {"contributions": {"groups": 1, "rows": 1}, "group_by": {"columns": ["who"], "keys": [7]}},
+            f"of each unit at most 1 group, 1 row in each; {LEFT_OUT}",
+        ),
     ],
 )
 def test_the_terminal_says_what_of_a_unit_is_in_the_answer(bench, given, kept):
@@ -90,3 +97,10 @@ def test_the_terminal_says_of_every_answer_how_far_off_it_may_be(task):
     said = [*(f"  • {sentence}" for sentence in answers.promises(release)), answers.unpromised(release)]
     assert any(said)
     assert [sentence for sentence in said if sentence] == lines[-len(list(filter(None, said))) :]
+
+
+def test_true_quantiles_of_kept_rows_are_named():
+    release, rows = release_of("quantiles-0")
+    release = {**release, "privacy": {**release["privacy"], "unit": "who", "keep": "one"}}
+    lead = TASKS["quantiles"].answers.answer(release, rows).lead
+    assert " all true quantiles of the kept rows are in the intervals beside them." in lead
