@@ -27,7 +27,7 @@ from transforms.row_order import order_keys, order_words
 from transforms.sorted_words import sorted_numbers
 from transforms.split_units import read_keyed
 from transforms.unit_records import unit_records
-from transforms.unit_rows import ROWS, ShardRows, joined_rows, unit_rows
+from transforms.unit_rows import ROWS, ShardRows, in_batches, joined_rows, unit_rows
 
 Bounded = tuple[bytes, bytes, bytes]
 """Of one shard: points axis by axis as integers of `stored`, identities, and counts of `Block.outside`."""
@@ -339,7 +339,11 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     if rows is None:
         return b"", b"", b""
     further = many + (0 if bounding.order is None else 2)
-    gathered = unit_rows(rows, further, bounding.salt)
-    points = dataclasses.replace(gathered, words=gathered.words[:many])
-    kept, ids = unit_records(points, grid, bounding.keep, bounding.salt, gathered.words[many:])
-    return kept.tobytes(order="F"), ids.tobytes(), b""
+    kept, ids = [], []
+    for some in in_batches(rows, bounding.salt):
+        gathered = unit_rows(some, further, bounding.salt)
+        points = dataclasses.replace(gathered, words=gathered.words[:many])
+        records, theirs = unit_records(points, grid, bounding.keep, bounding.salt, gathered.words[many:])
+        kept.append(records)
+        ids.append(theirs)
+    return np.concatenate(kept).tobytes(order="F"), np.concatenate(ids).tobytes(), b""

@@ -20,6 +20,7 @@ from transforms.unit_records import race_of
 from transforms.unit_rows import (
     ROWS,
     ShardRows,
+    in_batches,
     joined_labels,
     joined_rows,
     renumbered,
@@ -107,7 +108,7 @@ class Contributing:
 
     def bound(self, number: int, parts: Sequence[bytes]) -> Contributed:
         """See `UnitBounds.bound`."""
-        bounding, grid = self.bounding, self.bounding.grid
+        bounding = self.bounding
         if number >= bounding.shards:
             return b"", b"", count_units(bounding, parts).astype("<i8").tobytes(), b"", b""
         named = self.keys is not None and self.keys.labels is None
@@ -118,21 +119,33 @@ class Contributing:
             names = joined_labels(parts, rows)
         elif self.keys is not None:
             names = pa.array(np.arange(len(self.keys.labels or ())))
+        kept = [self._kept(some, names) for some in in_batches(rows, bounding.salt)]
+        points, ids, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
+        return (
+            points.astype("<i8").tobytes(order="F"),
+            ids.tobytes(),
+            b"",
+            groups.astype("<i8").tobytes(),
+            b"\n".join(names.to_pylist()) if named else b"",
+        )
+
+    def _kept(self, rows: list[NDArray[np.uint64]], names: pa.Array) -> tuple[NDArray[Any], ...]:
+        """Return points, identities and groups of the rows that units keep, unit by unit.
+
+        Args:
+            rows: words of rows, with all rows of their units.
+            names: labels or numbers of the groups, all different.
+        """
+        grid, salt = self.bounding.grid, self.bounding.salt
         many = number_of_words(grid)
-        gathered = unit_rows(rows, many + (self.keys is not None), bounding.salt)
+        gathered = unit_rows(rows, many + (self.keys is not None), salt)
         points = points_of(gathered.words[:many], grid)
         groups = np.zeros(len(points), dtype=np.int64)
         if self.keys is not None:
             groups = gathered.words[many].astype(np.int64)
         of_unit, first = renumbered(gathered)
         kept = chosen(self, points, of_unit, gathered.ids[first], groups, names)
-        return (
-            points[kept].astype("<i8").tobytes(order="F"),
-            gathered.ids[kept].tobytes(),
-            b"",
-            groups[kept].astype("<i8").tobytes(),
-            b"\n".join(names.to_pylist()) if named else b"",
-        )
+        return points[kept], gathered.ids[kept], groups[kept]
 
 
 @dataclass(frozen=True)

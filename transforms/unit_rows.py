@@ -22,6 +22,12 @@ ROWS = 1 << 16
 _SHARD, _NUMBER = 0x756E697473, 0x6E756D626572
 """Tweaks of the hashes that choose shards, and the numbers of units. No sampling of records uses them."""
 
+_BATCH = 0x6261746368
+"""Tweak of the hash that chooses batches of a shard's units. No sampling of records uses it."""
+
+_MANY = 1 << 19
+"""Rows of a shard from which on it is handled in batches of about half as many or fewer."""
+
 _HEAD = 16
 """Bytes before the labels of a piece: the number of words of a row, and the bytes of the labels."""
 
@@ -100,6 +106,27 @@ def joined_rows(parts: Sequence[bytes]) -> list[U64] | None:
     each = [np.frombuffer(part, "<u8", offset=_HEAD + _labeled(part)).reshape(width, -1) for part in filled]
     rows = sum(part.shape[1] for part in each)
     return [np.concatenate([part[word] for part in each], out=_empty(rows)) for word in range(width)]
+
+
+def in_batches(rows: Sequence[U64], salt: bytes) -> Iterator[list[U64]]:
+    """Yield the rows of a shard in batches, of which each has all rows of its units.
+
+    So what is made of the rows of units takes the memory of one batch, however many rows a shard has.
+
+    Args:
+        rows: shape (n,) each, at least one row; see `joined_rows`.
+        salt: 16 secret bytes.
+    """
+    if len(rows[0]) < _MANY:
+        yield list(rows)
+        return
+    bits = np.uint64(min(16, (len(rows[0]) // _MANY).bit_length() + 1))
+    batch = (rows[0] * _factor(salt, _BATCH) >> np.uint64(64) - bits).astype(np.uint16)
+    order = np.argsort(batch, kind="stable").astype(np.uint32)
+    ends = np.cumsum(np.bincount(batch, minlength=1 << int(bits)))
+    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        if start < end:
+            yield [np.take(word, order[start:end]) for word in rows]
 
 
 def _empty(rows: int) -> U64:

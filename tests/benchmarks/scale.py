@@ -2,7 +2,8 @@
 
 Each case is `shoal run` by the embedded runner, on made-up rows in one Parquet file, in a process of its own.
 The memory is that of this process and all its children together, each shared page counted once (PSS), read
-from the system every 50 ms. `--check` fails where a run takes more than a gigabyte. To add a task, add a
+from the system every 50 ms. `--check` fails where a run takes more than a gigabyte. `--predict` also shows
+what `shoal cost` predicts for each size, from two runs on rows that it makes up itself. To add a task, add a
 `Case`. Run by `make bench-scale`.
 """
 
@@ -11,7 +12,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from pipelines.job.job import check_job
+from pipelines.run.cost import Cost, predict
 from pipelines.run.usage import Usage, run_command
 
 SIZES = (1_000_000, 10_000_000, 100_000_000)
@@ -229,7 +232,7 @@ CASES = {
     "minimum": Case(DISTINCT, ordered("minimum")),
     "interior_point": Case(DISTINCT, ordered("interior_point")),
     "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),
-    "statistics": Case(DISTINCT, ordered("statistics", measures=["count", "mean"])),
+    "statistics": Case(DISTINCT, ordered("statistics", step=1 << 10, measures=["count", "mean"])),
     "statistics by group, private": Case(in_groups, partial(by_group, public=False), SIZES[:2]),
     "statistics by group, public": Case(in_groups, partial(by_group, public=True), SIZES[:2], keys=True),
     "k_means": Case(piecewise(clumps(2)), plane("k_means", 2, k=10)),
@@ -280,23 +283,38 @@ def measured(job: Path) -> Usage:
     return found
 
 
+def predicted(case: Case, sizes: Sequence[int]) -> list[Cost]:
+    """Return what `shoal cost` predicts for the job of a case."""
+    with tempfile.TemporaryDirectory() as place:
+        job = write(Path(place), case, min(sizes))
+        return predict(check_job(json.loads(job.read_text())), sizes)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--sizes", type=lambda size: int(float(size)), nargs="*", help="numbers of rows")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--predict", action="store_true", help="show what `shoal cost` predicts, too")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    table = Table("case", "rows", "CPU s", "s", "MB", title="Runs as their rows grow")
+    headers = ["case", "rows", "CPU s", "s", "MB", *(["predicted CPU s", "MB"] if options.predict else [])]
+    table = Table(*headers, title="Runs as their rows grow")
     largest = 0.0
     for name, case in CASES.items():
-        for size in (options.sizes or case.sizes) if options.only in name else ():
+        if options.only not in name:
+            continue
+        sizes = options.sizes or case.sizes
+        expected = predicted(case, sizes) if options.predict else [None] * len(sizes)
+        for size, cost in zip(sizes, expected, strict=True):
             with tempfile.TemporaryDirectory() as place:
                 found = measured(write(Path(place), case, size))
             megabytes = found.memory / 2**20
             largest = max(largest, megabytes)
-            figures = f"{found.processor:.1f}", f"{found.seconds:.1f}", f"{megabytes:.0f}"
+            figures = [f"{found.processor:.1f}", f"{found.seconds:.1f}", f"{megabytes:.0f}"]
+            if cost is not None:
+                figures += [f"{cost.processor:.1f}", f"{cost.memory / 2**20:.0f}"]
             table.add_row(name, f"{size:,}", *figures)
             print(name, f"{size:,}", *figures, flush=True)
     Console(width=120).print(table)

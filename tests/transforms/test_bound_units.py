@@ -21,6 +21,7 @@ from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import UNIT_SQUARE, write
 from tests.transforms.test_unit_records import exact_mean
+from transforms import unit_rows as unit_rows_module
 from transforms.bound_units import (
     BoundedReader,
     Bounding,
@@ -95,6 +96,17 @@ def test_records_do_not_depend_on_order_files_or_row_groups(tmp_path: Path, keep
         cut = records(opened(tmp_path / f"cut {seed}", "x", "y", "t"), UNIT_SQUARE, keep)
         assert np.array_equal(cut.points, whole.points) and np.array_equal(cut.ids, whole.ids)
     assert len(whole.ids) == len(set(units)) == len(set(whole.ids))
+
+
+@pytest.mark.parametrize("keep", ORDERED)
+def test_a_large_shard_in_batches_gives_the_same_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: Keep
+) -> None:
+    (units, x, y), t = people(3000), times(3000)
+    source = table(tmp_path, units, x=x, y=y, t=t)
+    whole = records(source, UNIT_SQUARE, keep)
+    monkeypatch.setattr(unit_rows_module, "_MANY", 8)  # and a unit may have more rows than that
+    assert counted(records(source, UNIT_SQUARE, keep)) == counted(whole)
 
 
 @pytest.mark.parametrize("keep", ORDERED)

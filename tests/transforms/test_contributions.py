@@ -11,6 +11,7 @@ import pytest
 from core.domain import Grid
 from core.labels import Labels
 from tests.core.exact import fits
+from transforms import unit_rows as unit_rows_module
 from transforms.bound_units import Bounding, bound_in_memory, split_points
 from transforms.contributions import ContributedReader, Contributing
 from transforms.group_keys import GroupKeys
@@ -88,6 +89,14 @@ def test_the_records_of_a_unit_follow_from_its_own_rows(tmp_path):
     assert len({unit for unit, _, _ in whole} - {unit for unit, _, _ in without}) == 1
     assert not Counter(without) - Counter(whole) and len(whole) - len(without) <= 6
     assert kept(tmp_path / "one" / "rows.parquet", salt=b"another 16 bytes") != whole
+
+
+@pytest.mark.parametrize(("keys", "text"), [(PRIVATE, True), (PUBLIC, False), (None, True)])
+def test_a_large_shard_in_batches_gives_the_same_records(tmp_path, monkeypatch, keys, text):
+    write(tmp_path / "rows.parquet", *rows(text=text))
+    whole = kept(tmp_path / "rows.parquet", keys=keys)
+    monkeypatch.setattr(unit_rows_module, "_MANY", 8)
+    assert kept(tmp_path / "rows.parquet", keys=keys) == whole
 
 
 def test_every_choice_is_equally_likely(tmp_path):

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 
 from core.domain import Grid
+from transforms import unit_rows as unit_rows_module
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.sorted_words import sorted_numbers, sorted_within, sorted_words
 from transforms.unit_keys import unit_keys
 from transforms.unit_records import repeated
 from transforms.unit_rows import (
     ShardRows,
+    in_batches,
     joined_labels,
     joined_rows,
     numbers_of,
@@ -113,6 +115,19 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
         seen.update({unit for unit, _ in own})
     assert set(seen.values()) == {1}
     assert found == Counter((int(unit), b"%d" % each) for unit, each in zip(units, city, strict=True))
+
+
+@pytest.mark.parametrize("many", [2, 50, 10_000])
+def test_all_rows_of_a_unit_are_in_one_batch(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    monkeypatch.setattr(unit_rows_module, "_MANY", many)
+    ids = RNG.integers(0, 200, 3000).astype(np.uint64)
+    rows = [ids, np.arange(3000, dtype=np.uint64)]
+    batches = list(in_batches(rows, SALT))
+    assert sorted(np.concatenate([number for _, number in batches]).tolist()) == list(range(3000))
+    assert all((ids[number.astype(int)] == unit).all() for unit, number in batches)
+    seen = Counter(unit for some, _ in batches for unit in set(some.tolist()))
+    assert set(seen.values()) == {1} and all(map(len, itertools.chain.from_iterable(batches)))
+    assert len(batches) == 1 if many > 3000 else max(len(unit) for unit, _ in batches) < 300
 
 
 @pytest.mark.parametrize("shift", [0, 8, 33, 46])
