@@ -77,8 +77,21 @@ def test_a_step_tells_its_cause_and_it_arrives(error, cause):
 def test_a_step_inside_another_marks_an_error_once():
     with pytest.raises(RoundError) as caught, plain_errors("Outer"), plain_errors("Inner"):
         raise ValueError(SECRET)
-    assert str(caught.value).count("shoal-error: ") == 1
-    assert said(RuntimeError(str(caught.value))).startswith("Inner failed with ValueError at")
+    assert "".join(traceback.format_exception(caught.value)).count("shoal-error: ") == 1
+    assert said(caught.value).startswith("Inner failed with ValueError at")
+
+
+def test_the_text_of_an_error_has_no_mark():
+    """In somebody's own pipeline, nobody takes a mark out of what is shown."""
+    with pytest.raises(StorageError) as caught, plain_errors("Write"):
+        raise StorageError("x cannot be written.")
+    assert str(caught.value) == "x cannot be written."
+
+
+def test_an_error_of_this_process_needs_no_mark_and_takes_none():
+    """Beam puts the name of the step behind its text, which may have the name of a file in it."""
+    forged = "x shoal-error: [2, \"y\"] cannot be written."
+    assert said(StorageError(f"{forged} [while running 'R']")) == forged
 
 
 @pytest.mark.parametrize("forged", ["5", '"x"', "[1]", '["x", 1]', "{}", "[", '[1, "x", 2]'])
