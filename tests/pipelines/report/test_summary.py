@@ -55,7 +55,8 @@ def test_a_line_of_a_group_names_an_odd_key(odd):
     ("given", "kept"),
     [
         ({"keep": "one"}, "one random row of each unit"),
-        ({"contributions": {"groups": 1, "rows": 3}}, "of each unit at most 1 groups, 3 rows in each"),
+        ({"contributions": {"groups": 1, "rows": 3}}, "of each unit at most 1 group, 3 rows in each"),
+        ({"contributions": {"groups": 2, "rows": 1}}, "of each unit at most 2 groups, 1 row in each"),
     ],
 )
 def test_the_terminal_says_what_of_a_unit_is_in_the_answer(bench, given, kept):
