@@ -295,7 +295,10 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
     ("element", "said"),
     [
         *(
-            (wrong, rf"^batches: an element is a {kind}; each must be .*RecordBatch, such as of table\.to_batch")
+            (
+                wrong,
+                rf"^batches: an element is a {kind}; each must be .*RecordBatch, such as of table\.to_batch",
+            )
             for wrong, kind in (({"x": 0.123}, "dict"), (ROWS, "Table"))
         ),
         (
