@@ -1,10 +1,12 @@
 """Errors that are shown to a person as one sentence."""
 
 import json
+import re
 from typing import ClassVar
 
 _MARK = "shoal-error: "
-_STEP = " [while running "  # what Beam appends to the text of an error, with the name of the step
+_STEP = re.compile(r" \[while running '.*'\]$", re.MULTILINE)
+"""What Beam appends to the text of an error, with the name of the step."""
 
 
 class ShoalError(Exception):
@@ -18,16 +20,17 @@ class ShoalError(Exception):
     def of_worker(self) -> tuple[int, str]:
         """Return exit code and sentence for an error that a worker raised."""
         code = self.exit_code if self.worker_exit_code is None else self.worker_exit_code
-        return code, str(self)
+        return code, _STEP.sub("", str(self))
 
 
 def add_mark(error: ShoalError) -> ShoalError:
-    """Append the mark that `error_in` reads to the text of a worker's error, once, and return the error.
+    """Add the mark that `error_in` reads to a worker's error, once, as a note, and return the error.
 
-    An engine passes a worker's error to the submitter as text. Beam raises a new error with that text.
+    An engine passes a worker's error to the submitter as the text of its traceback, which has the note. The
+    text of the error itself, which people read, stays one sentence.
     """
-    if error_in(str(error)) is None:
-        error.args = (f"{error} {_MARK}{json.dumps(error.of_worker())}",)
+    if not any(note.startswith(_MARK) for note in getattr(error, "__notes__", ())):
+        error.add_note(f"{_MARK}{json.dumps(error.of_worker())}")
     return error
 
 
@@ -42,7 +45,7 @@ def error_in(text: str) -> tuple[int, str] | None:
         return None
     match marked:
         case [int(code), str(sentence)]:
-            return code, sentence.split(_STEP)[0]
+            return code, sentence
     return None  # the mark comes from elsewhere, for example from the name of a file
 
 

@@ -268,8 +268,8 @@ def as_the_run_wrote_it(where: str) -> Iterator[None]:
         raise JobError(f"{where} was changed after its run: restore the file that the run wrote.") from None
 
 
-def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
-    """Return the release of the job with this hash in `folder`, or None if there is no release.
+def find_release(folder: Folder, job: str, run_id: str) -> dict[str, Any] | None:
+    """Return the release of the job with this hash and run id in `folder`, or None if there is no release.
 
     Raises:
         JobError: the folder contains the release of another job, or release.json is not a release.
@@ -283,8 +283,14 @@ def find_release(folder: Folder, job: str) -> dict[str, Any] | None:
         return None
     release = parse_release(data, f"output: {folder.locate(RELEASE)}")
     if release.get("job") != job:
+        holds = f"output: {folder.locate('')} already holds a release of"
+        if release.get("run_id") == run_id:
+            raise JobError(
+                f"{holds} this run, {run_id}, and the job has changed since: undo the change (`shoal diff` "
+                "shows it, but of paths and the ledger), or give another run_id and {run_id} in output."
+            )
         raise JobError(
-            f"output: {folder.locate('')} already holds a release of another job (run "
-            f"{release.get('run_id')}); give another folder, such as one with {{run_id}} in its name."
+            f"{holds} another job (run {release.get('run_id')}); give another folder, such as one with "
+            "{run_id} in its name."
         )
     return release

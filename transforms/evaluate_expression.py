@@ -31,6 +31,7 @@ from transforms.expression_values import (
     named,
     of_one_kind,
     without_nan,
+    without_zone,
 )
 from transforms.parse_expression import Column, Comparison, ExpressionError, Literal, Node, columns_of
 
@@ -45,8 +46,8 @@ def evaluate(node: Node, column: Callable[[str], pa.Array], rows: int) -> pa.Arr
 
     Args:
         node: the expression.
-        column: returns the values of a column by its name, shape (n,), as
-            `transforms.expression_values.column_values` does; a text may have a dictionary.
+        column: returns the values of a column by its name, shape (n,), as `column_values` and `with_zone` of
+            `transforms.expression_values` do; a text may have a dictionary.
         rows: n.
 
     Returns:
@@ -55,7 +56,7 @@ def evaluate(node: Node, column: Callable[[str], pa.Array], rows: int) -> pa.Arr
     Raises:
         ExpressionError: types do not match. This depends on the types of columns, and on no row.
     """
-    value = _value(node, column, rows)
+    value = without_zone(_value(node, column, rows))
     if value.type == NULL:
         raise ExpressionError("it is always null")
     return _of_rows(value, rows)
@@ -79,6 +80,8 @@ def _value(node: Node, column: Callable[[str], pa.Array], rows: int) -> Value:
     if node.function == "in":
         return _is_in(_of_rows(_value(node.arguments[0], column, rows), rows), node.arguments[1:])
     values = [_value(each, column, rows) for each in node.arguments]
+    if node.function not in _ALIKE:
+        values = [without_zone(each) for each in values]
     if node.function in _NUMPY:
         values = [_of_rows(each, rows) for each in values]
     return _APPLY[node.function](node.function, *values)
@@ -321,6 +324,9 @@ _MATCHES: dict[str, Any] = {
 }
 _NUMPY = frozenset({"//", "%", "date", "lower", "upper"})
 """Functions that take one value for each row, also where all rows share it."""
+
+_ALIKE = frozenset({"min", "max", "coalesce", "if"})
+"""Functions that read a literal text as a timestamp where other values are timestamps."""
 
 _APPLY: dict[str, Callable[..., Value]] = {
     **dict.fromkeys(("+", "-", "*"), _arithmetic),

@@ -1,7 +1,7 @@
 """The values of expressions: few Arrow types, into which columns are read, and literals converted."""
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ TEXT, TRUTH, DATE, TIME, NULL = pa.large_string(), pa.bool_(), pa.date32(), pa.t
 
 WHOLE = (INTEGER, NATURAL)
 NUMBERS = (*WHOLE, NUMBER)
+ZONED = pa.timestamp("us", "UTC")
+"""Timestamps of a column with a zone, until a function or a comparison takes them as `TIME`, in UTC."""
 TIMES = (DATE, TIME)
 
 KINDS = {
@@ -31,6 +33,7 @@ KINDS = {
     TRUTH: "true or false",
     DATE: "a date",
     TIME: "a timestamp",
+    ZONED: "a timestamp",
     NULL: "null",
 }
 """What errors call the types."""
@@ -43,6 +46,7 @@ _PER_UNIT = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_00
 """Microseconds of a unit, and units of a microsecond."""
 
 _DATE, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?"
+_ZONE = r"(Z|[+-]\d{2}:\d{2})"
 _ALL_DIGITS = pa.decimal128(20, 0)
 """A type that holds every int64 and uint64."""
 
@@ -147,39 +151,70 @@ def as_signed(values: Value) -> Value:
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, NATURAL)), INTEGER)
 
 
+def with_zone(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values of a column, timestamps as `ZONED` where the type of the column has a zone."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return values.view(ZONED) if pa.types.is_timestamp(kind) and kind.tz is not None else values
+
+
+def without_zone(values: Value) -> Value:
+    """Return values with timestamps of a zone in UTC, as those without one."""
+    return values.view(TIME) if values.type == ZONED else values
+
+
 def as_time(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
     """Return a literal text such as 2013-01-31 or 2013-01-31T06:00 as a date or timestamp.
+
+    Args:
+        text: the literal.
+        kind: what it is compared with. Beside `ZONED` it may end with Z or an offset such as +01:00, and is
+            in UTC without.
+
+    Returns:
+        A date, or a timestamp without a zone, in UTC beside `ZONED`.
 
     Raises:
         ExpressionError: it is not one.
     """
     written = text.as_py()
+    zone = rf"{_ZONE}?" if kind == ZONED else ""
     try:
-        if not re.fullmatch(_DATE if kind == DATE else f"{_DATE}([T ]{_TIME})?", written):
+        if kind == DATE:
+            if not re.fullmatch(_DATE, written):
+                raise ValueError
+            return pa.scalar(date.fromisoformat(written), DATE)
+        if not re.fullmatch(rf"{_DATE}([T ]{_TIME}{zone})?", written):
             raise ValueError
-        return pa.scalar(
-            date.fromisoformat(written) if kind == DATE else datetime.fromisoformat(written), kind
-        )
-    except (TypeError, ValueError):
-        form = "2013-01-31" if kind == DATE else "2013-01-31T06:00"
+        found = datetime.fromisoformat(written)
+        return pa.scalar(found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found, TIME)
+    except (TypeError, ValueError, OverflowError):
+        if kind == TIME and isinstance(written, str) and re.search(rf"{_TIME}{_ZONE}$", written):
+            raise ExpressionError(
+                f"'{written}' has a zone, which timestamps beside it do not have: write it without one"
+            ) from None
+        form = "2013-01-31" if kind == DATE else f"2013-01-31T06:00{'Z' if kind == ZONED else ''}"
         raise ExpressionError(f"'{written}' is not {KINDS[kind]}, such as '{form}'") from None
 
 
 def of_one_kind(function: str, *values: Value) -> list[Value]:
     """Return values with one type: of integers and floats it is float64, and of dates and texts a date.
 
-    A literal text beside dates or timestamps is read as one of them.
+    A literal text beside dates or timestamps is read as one of them. Timestamps with a zone become those
+    without one, in UTC.
 
     Raises:
         ExpressionError: they are of several kinds.
     """
+    beside = ZONED if any(value.type == ZONED for value in values) else TIME
+    values = tuple(map(without_zone, values))
     kinds = list(dict.fromkeys(value.type for value in values if value.type != NULL))
     if not kinds:
         raise ExpressionError(f"{function} has only null")
     times = [kind for kind in kinds if kind in TIMES]
     if len(times) == 1 and set(kinds) <= {times[0], TEXT}:
+        kind = DATE if times == [DATE] else beside
         values = tuple(
-            as_time(value, times[0]) if value.type == TEXT and isinstance(value, pa.Scalar) else value
+            as_time(value, kind) if value.type == TEXT and isinstance(value, pa.Scalar) else value
             for value in values
         )
         kinds = list(dict.fromkeys(value.type for value in values if value.type != NULL))

@@ -81,7 +81,8 @@ def _content(batch: Any, schema: pa.Schema, _: Any) -> bytes:
     with plain_errors("Reading"):
         if not isinstance(batch, pa.RecordBatch):
             raise InputError(
-                f"batches: an element is a {type(batch).__name__}; each must be a pyarrow.RecordBatch."
+                f"batches: an element is a {type(batch).__name__}; each must be a pyarrow.RecordBatch, such "
+                "as of table.to_batches()."
             )
         if not batch.schema.equals(schema):
             raise InputError(

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms.expression_values import DATE, TEXT, WHOLE, column_values
-from transforms.list_files import File, InputError, filesystem, short, version_of
+from transforms.list_files import File, InputError, cause_of, filesystem, short, version_of
 from transforms.missing_column import not_once
 from transforms.parse_expression import ExpressionError
 
@@ -77,8 +77,8 @@ def open_join(path: str, on: str, columns: tuple[str, ...] | None) -> Join:
         raise InputError(str(error).replace("input.path", "input.join.path", 1)) from None
     except FileNotFoundError:
         raise InputError(f"input.join.path: {short(file.name)} does not exist; {_ALLOWED}.") from None
-    except Exception:
-        raise _unreadable(file) from None
+    except Exception as error:
+        raise _unreadable(file, error) from None
     used = tuple(name for name in names if name != on) if columns is None else columns
     for field, name in (("on", on), *(("columns", name) for name in used)):
         if names.count(name) != 1:
@@ -117,8 +117,8 @@ def _table(join: Join) -> tuple[pa.Array, Mapping[str, pa.Array]]:
                 batches.append(batch)
             table = pa.Table.from_batches(batches, None if batches else parquet.schema_arrow)
         changed = {version, version_of(file)} != {file.version}
-    except Exception:  # damaged bytes may cause any type of error
-        raise _unreadable(file) from None
+    except Exception as error:  # damaged bytes may cause any type of error
+        raise _unreadable(file, error) from None
     if changed:
         raise InputError(
             f"input.join.path: {short(file.name)} was written again during the run; leave it as it is until "
@@ -159,5 +159,7 @@ def _checked(join: Join, table: pa.Table) -> tuple[pa.Array, Mapping[str, pa.Arr
         raise InputError(f"input.join.columns: {error}.") from None
 
 
-def _unreadable(file: File) -> InputError:
-    return InputError(f"input.join.path: {short(file.name)} cannot be read as Parquet; {_ALLOWED}.")
+def _unreadable(file: File, error: Exception) -> InputError:
+    cause = cause_of(file.path, error)
+    why = f"cannot be read as Parquet; {_ALLOWED}" if cause is None else f"cannot be opened: {cause}"
+    return InputError(f"input.join.path: {short(file.name)} {why}.")

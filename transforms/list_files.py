@@ -191,27 +191,33 @@ def _listing(path: str) -> Iterator[None]:
     except InputError:
         raise
     except OSError as error:
-        raise InputError(f"input.path {short(path)} cannot be listed: {_why(path, error)}.") from None
+        why = cause_of(path, error) or "no reason is given"
+        raise InputError(f"input.path {short(path)} cannot be listed: {why}.") from None
     except ValueError:  # a NUL character or a lone surrogate
         raise InputError(f"input.path {short(path)} is not a path: {ALLOWED}.") from None
 
 
-def _why(path: str, error: OSError) -> str:
-    """Return the reason that the system or object storage gives."""
+def cause_of(path: str, error: Exception) -> str | None:
+    """Return the reason that the system or object storage gives; None where it gives none.
+
+    It has nothing of what is in the file at `path`, unlike the text of errors of formats.
+    """
+    if not isinstance(error, OSError):
+        return None
     scheme, _ = split_scheme(path)
     if scheme == GCS:
         return _why_google(error)
-    return os.strerror(error.errno or 0) if scheme == LOCAL else str(error.strerror)
+    return os.strerror(error.errno) if error.errno else error.strerror
 
 
-def _why_google(error: OSError) -> str:
+def _why_google(error: OSError) -> str | None:
     reasons = {
         "UNAUTHENTICATED": "the bucket refuses the credentials (401), give valid ones",
         "PERMISSION_DENIED": "the bucket denies access (403), grant roles/storage.objectViewer",
         "NOT_FOUND": "the bucket does not exist (404)",
     }
     known = (reason for code, reason in reasons.items() if code in str(error))
-    return next(known, error.strerror or "the storage does not respond")
+    return next(known, error.strerror)
 
 
 def _resolve(path: str) -> tuple[Any, str, NamePattern]:

@@ -114,11 +114,13 @@ def store_error(url: str, error: Exception) -> StoreError:
     if status == 401 or says(*_REFUSED):
         return StoreError(name, f"refuses the credentials ({status}): give valid ones", True)
     if status == 403:
-        return StoreError(name, "denies access (403): let this account list, read and write there", True)
+        return StoreError(
+            name, "denies access (403): check the key, and let its account list, read and write there", True
+        )
     if status is not None and status not in (408, 429) and status < 500:
         return StoreError(name, f"refuses a request ({status})", False)
     why = "no connection" if status is None else str(status)
-    return StoreError(name, f"did not respond within {WAIT.total_seconds():.0f} s ({why})", False)
+    return StoreError(name, f"did not respond ({why}), also when it was asked again", False)
 
 
 @cache
@@ -300,7 +302,9 @@ class _StoredFile(io.RawIOBase):
             found = obstore.head(store, key)
         self._size, self._version = found["size"], found["e_tag"]
         if self._version is None:  # nothing else tells whether the object changes while it is read
-            raise StoreError(url, "has no ETag: write it through the server, which then gives it one", True)
+            raise StoreError(
+                "object", "has no ETag: write it through the server, which then gives it one", True
+            )
 
     def readable(self) -> bool:
         return True

@@ -12,7 +12,16 @@ from core.times import Times
 from transforms.column_types import Opened, give_types, used_types
 from transforms.count_records import MOST_FILES
 from transforms.group_keys import GroupKeys, check_keys, is_time
-from transforms.list_files import ALLOWED, File, InputError, filesystem, list_files, short, version_of
+from transforms.list_files import (
+    ALLOWED,
+    File,
+    InputError,
+    cause_of,
+    filesystem,
+    list_files,
+    short,
+    version_of,
+)
 from transforms.missing_column import not_once
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_formats import READINGS
@@ -121,7 +130,8 @@ def open_source(
             missing, neither numeric nor of the times that it must be, or of another type than in other files;
             or the column of the unit has a type that cannot identify units, or another kind than in other
             files; or the column of the order has a type that cannot order rows, or another type than in other
-            files; or an expression does not fit; or see `transforms.group_keys.check_keys`.
+            files; or an expression does not fit, or no folder fulfils the condition; or see
+            `transforms.group_keys.check_keys`.
     """
     if not columns or len(set(columns)) < len(columns):
         raise InputError(f"input.columns is {list(columns)}: give at least one column, each once.")
@@ -136,6 +146,11 @@ def open_source(
         )
     if preparation:
         schemas = tuple(map(preparation.schema, files, schemas))
+        if not preparation.may_keep(files):
+            raise InputError(
+                f"input.where: no folder below input.path {short(path)} fulfils it, so there is no row to "
+                "ask about; give a condition that some folder fulfils."
+            )
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order, count, times)
         _check_kinds(file, schema, columns, times)
@@ -171,7 +186,10 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
             found = _schema_of(file, opened)
     except InputError:
         raise
-    except (OSError, ValueError):  # ValueError where object storage breaks the connection
+    except (OSError, ValueError) as error:  # ValueError where object storage breaks the connection
+        cause = cause_of(file.path, error)
+        if cause is not None:
+            raise InputError(f"input.path: {short(file.name)} cannot be opened: {cause}.") from None
         found, fault = None, "cannot be opened"
     else:
         fault = f"is not {file.format}, or is truncated or damaged"

@@ -8,16 +8,18 @@ identity, which is its place in its file.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.evaluate_expression import evaluate
-from transforms.expression_values import KINDS, TRUTH, column_values
+from transforms.expression_values import KINDS, TRUTH, column_values, with_zone
 from transforms.join_table import Join
 from transforms.list_files import File, InputError, short
-from transforms.parse_expression import ExpressionError, Node, columns_of, near
+from transforms.parse_expression import Call, ExpressionError, Node, columns_of, near
+from transforms.parse_texts import parse_texts
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,29 @@ class Preparation:
             schema = schema.append(pa.field(name, kind))
         return schema
 
+    def may_keep(self, files: Sequence[File]) -> bool:
+        """Return whether the folders of any file fulfil `where`, as far as it is about folders alone.
+
+        Where they do not, no row of the file is kept, whatever its rows are. Names of folders are public.
+
+        Args:
+            files: all of the same folders, with types for those that `where` sees.
+        """
+        names = [name for name, _ in files[0].folders]
+        conditions = [each for each in _conditions(self.where) if set(columns_of(each)) <= set(names)]
+        if not conditions:
+            return True
+        types = dict(files[0].types)
+        columns = {
+            name: parse_texts(
+                pa.array([dict(file.folders)[name] for file in files], pa.binary()), types[name]
+            )
+            for name in dict.fromkeys(name for each in conditions for name in columns_of(each))
+        }
+        rows = _Rows(self, pa.RecordBatch.from_pydict(columns))
+        kept = [pc.fill_null(rows.evaluated(each), False) for each in conditions]
+        return bool(pc.any(reduce(pc.and_, kept)).as_py())
+
 
 AS_THEY_ARE = Preparation()
 """The preparation that changes nothing."""
@@ -140,7 +165,7 @@ class _Rows:
     def known(self, name: str) -> pa.Array:
         """Return a column as an expression of a derived column sees it."""
         if name not in self.held:
-            self.held |= self.joined() if name in self.preparation.joined else {name: self.read(name)}
+            self.held |= self.joined() if name in self.preparation.joined else {name: self.zoned(name)}
         return self.held[name]
 
     def evaluated(self, node: Node, derived: bool = True) -> pa.Array:
@@ -152,8 +177,12 @@ class _Rows:
         join = cast(Join, self.preparation.join)
         return join.look_up(self.read(join.on))
 
+    def zoned(self, name: str) -> pa.Array:
+        """Return a column of the file as an expression sees it."""
+        return with_zone(self.read(name), self.batch.column(name).type)
+
     def read(self, name: str) -> pa.Array:
-        """Return a column of the file with a type of expressions."""
+        """Return a column of the file with a type of expressions, without its zone."""
         if name in self.derive:
             raise ExpressionError(f"it names the derived column {short(name)}, which only input.where may")
         names = self.batch.schema.names
@@ -173,6 +202,15 @@ def _empty(kind: pa.DataType) -> pa.Array:
         return pa.nulls(0, kind)
     except (pa.ArrowException, TypeError):  # of a type that no expression reads
         return pa.nulls(0)
+
+
+def _conditions(where: Node | None) -> Iterator[Node]:
+    """Yield the conditions that all must be true for a row to be kept."""
+    if isinstance(where, Call) and where.function == "and":
+        for each in where.arguments:
+            yield from _conditions(each)
+    elif where is not None:
+        yield where
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 from core.grouping import MOST_KEYS
 from transforms.group_keys import GroupKeys, check_keys
 from transforms.key_labels import Truncate
-from transforms.list_files import File, InputError, filesystem, short
+from transforms.list_files import File, InputError, cause_of, filesystem, short
 
 
 def read_keys(path: str, columns: Sequence[str], truncate: Sequence[Truncate | None]) -> list[str]:
@@ -47,9 +47,9 @@ def read_keys(path: str, columns: Sequence[str], truncate: Sequence[Truncate | N
         raise InputError(
             f"group_by.keys: {short(file.name)} does not exist; give a Parquet file, a list, or private."
         ) from None
-    except Exception:  # damaged bytes may cause any type of error
-        raise InputError(
-            f"group_by.keys: {short(file.name)} cannot be read as Parquet; give a Parquet file, a list, or "
-            "private."
-        ) from None
+    except Exception as error:  # damaged bytes may cause any type of error
+        cause = cause_of(path, error)
+        why = "cannot be read as Parquet; give a Parquet file, a list, or private"
+        why = why if cause is None else f"cannot be opened: {cause}"
+        raise InputError(f"group_by.keys: {short(file.name)} {why}.") from None
     return labels

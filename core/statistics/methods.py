@@ -246,19 +246,15 @@ class ReleaseTotals(Method[Statistics]):
 
     def _tightness(self, promises: Promises) -> dict[str, Tightness]:
         """Return how near errors come to each promise."""
-        covers = "all groups and columns at once"
-        if self._private:  # whose number is not known
-            covers = "all columns of any one group, so of many groups some are further off"
-        together = f"All promises of the plan share the failure probability equally, and each covers {covers}"
         of_noise = Tightness(
-            f"{together}. The noise does not depend on the rows. So the errors of one measure are usually "
+            "The noise of totals does not depend on the rows. So the errors of one measure are usually "
             "smaller than promised by up to a third.",
             reached=False,
         )
         of_ranks = Tightness(
-            f"{together}. The promised error of a quantile holds also if all rows of a group lie in a small "
-            "part of the domain, and that of a minimum or maximum if they all have one value. On spread "
-            "values errors of quantiles are ten times smaller or more, and those of extremes by a third.",
+            "The promised error of a quantile holds also if all rows of a group lie in a small part of the "
+            "domain, and that of a minimum or maximum if they all have one value. On spread values errors of "
+            "quantiles are ten times smaller or more, and those of extremes by a third.",
             reached=False,
         )
         found = Tightness(
@@ -272,7 +268,14 @@ class ReleaseTotals(Method[Statistics]):
 
     def _notes(self, promises: Promises) -> tuple[str, ...]:
         params = self.setting.params
-        notes = [] if params.contributions is None else [self._costs_of_bounds()]
+        covers = "all groups and columns at once"
+        if self._private:  # whose number is not known
+            covers = "all columns of any one group, so of many groups some are further off"
+        notes = []
+        if self._tightness(promises).keys() - {"found_from"}:
+            notes += [f"All promises of the plan share the failure probability, and each covers {covers}."]
+        if params.contributions is not None:
+            notes.append(self._costs_of_bounds())
         if self._sought:
             part = sum(self._shares[len(self._weighted) :])
             notes.append(
@@ -302,7 +305,8 @@ class ReleaseTotals(Method[Statistics]):
         change, params, one = self.change, self.setting.params, Change(1, 1, self.change.changes, False, 0)
         units, grouped = Quantity("units"), params.grouping is not None
         norms = (change.l2(units), one.l2(units)) if self.gaussian else (change.l1(units), one.l1(units))
-        where = f" in at most {change.groups:,} groups" if grouped else ""
+        groups = f"{change.groups:,} group{'' if change.groups == 1 else 's'}"
+        where = f" in at most {groups}" if grouped else ""
         costs = [f"groups multiplies the noise by {norms[0] / norms[1]:,.4g}"] if grouped else []
         of_rows = "that of counts" if params.clamped else "that of counts and sums"
         costs.append(f"rows multiplies {of_rows} by {change.rows:,}")

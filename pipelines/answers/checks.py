@@ -17,10 +17,11 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
     checks, many = release.get("checks"), counted(release).many
     if checks is None:
         return ()
-    error = f"standard error {number(checks['standard_error'], 3)}"
-    with_rows = "" if many == "rows" else "with such a row; "
+    error = checks["standard_error"]
     return tuple(
-        Fact(name, _lines(release, checks[key], checks["standard_error"], many), f"{with_rows}{why}; {error}")
+        Fact(
+            name, *_told(release, checks[key], error, many, name, f"{why}; standard error {number(error, 3)}")
+        )
         for name, key, why in (
             ("left out", "left_out", "a null, NaN or infinity in the column"),
             ("moved", "moved", "a value outside of the bounds of the column, moved to the nearest one"),
@@ -43,21 +44,28 @@ def kept_facts(release: Release) -> tuple[Fact, ...]:
     return (Fact("kept", (f"of each unit {most}; {_LEFT_OUT}",)),)
 
 
-def _many(count: int, one: str) -> str:
-    return f"{count:,} {one}{'s' if count != 1 else ''}"
+def _many(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
-def _lines(release: Release, counts: list[int], error: float, many: str) -> tuple[str, ...]:
-    """Return a line for each column whose count stands out of the noise, or one line where none does.
+def _told(
+    release: Release, counts: list[int], error: float, many: str, what: str, why: str
+) -> tuple[tuple[str, ...], str]:
+    """Return a line for each column whose count stands out of the noise, or one where none does; and why.
 
-    That line is no all-clear: it says how many rows the noise may hide.
+    The one line is no all-clear: it says how many rows the noise may hide. Of units, a row is left out or
+    moved, and no unit.
     """
-    columns = release["domain"]["columns"]
-    return tuple(
-        f"{column}: about {count:,} {many}"
+    columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
+    lines = tuple(
+        f"{column}: about {count:,} {many}{whose}"
         for column, count in zip(columns, counts, strict=True)
         if count > _STANDS_OUT * error
-    ) or (
-        f"none stand out; noise may hide up to about {number(_HIDDEN * error, 2)} {many} of a column, or all "
-        "where there are fewer",
     )
+    if lines:
+        return lines, why
+    hidden = (
+        f"none stand out; noise may hide up to about {number(_HIDDEN * error, 2)} {many} of a column, or all "
+        "where there are fewer"
+    )
+    return (hidden,), f"with such a row; {why}" if whose else why

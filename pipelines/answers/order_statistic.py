@@ -12,6 +12,7 @@ from pipelines.answers.text import (
     UNITS,
     confidence,
     counted,
+    if_all,
     in_share,
     nothing_found,
     number,
@@ -62,13 +63,12 @@ def answer(release: Release, rows: Rows) -> Answer:
         several = result_of(ColumnsResult, release)
         if several is None:
             return nothing_found("value")
-        pairs = zip(columns, several.columns, strict=True)
         return Answer(
             headline=f"{name} of each of {len(columns)} columns{records.by}",
             lead=f"{lead} The columns were read together, and share the budget.",
             facts=tuple(
-                replace(_fact(release, column, each, each.rank_error), of_column=True)
-                for column, each in pairs
+                replace(_fact(release, column, each, each.rank_error, axis), of_column=True)
+                for axis, (column, each) in enumerate(zip(columns, several.columns, strict=True))
             ),
             figures=(_figure(release, several.columns),),
         )
@@ -84,12 +84,15 @@ def answer(release: Release, rows: Rows) -> Answer:
     )
 
 
-def _fact(release: Release, name: str, found: ValueResult, rank_error: int | None = None) -> Fact:
-    """Return a value with its interval or the scale of its noise, and its rank's error if it is given."""
+def _fact(
+    release: Release, name: str, found: ValueResult, rank_error: int | None = None, axis: int = 0
+) -> Fact:
+    """Return a column's value with its interval or the scale of its noise, and its rank's error if given."""
     step, notes = domain_of(release)["step"], []
     if found.low is not None and found.high is not None:
         ends = f"{on_grid(found.low, step)} to {on_grid(found.high, step)}"
-        notes.append(f"{true_one(release)} is from {ends} with probability {confidence(release)}")
+        whole = if_all(release, found.low, found.high, axis)
+        notes.append(f"{true_one(release)} is from {ends} with probability {confidence(release)}{whole}")
     elif found.scale is not None:
         notes.append(f"under noise of scale {number(found.scale)}")
     if rank_error is not None:

@@ -21,6 +21,7 @@ from pipelines.answers.text import (
     UNITS,
     confidence,
     counted,
+    if_all,
     in_share,
     kept_rows,
     nothing_found,
@@ -65,7 +66,9 @@ def answer(release: Release, rows: Rows) -> Answer:
     step, empty = domain["step"], (None,) * len(result.values)
     pairs = [(f"{p:g}", on_grid(v, step)) for p, v in zip(result.probabilities, result.values, strict=True)]
     intervals = [
-        "" if low is None or high is None else f"from {on_grid(low, step)} to {on_grid(high, step)}"
+        ""
+        if low is None or high is None
+        else f"from {on_grid(low, step)} to {on_grid(high, step)}{if_all(release, low, high)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
     theirs = f"all true quantiles{' of the kept rows' if kept_rows(release['privacy']) else ''}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.answers.answer import Answer, Fact
+from pipelines.answers.answer import Answer, Fact, Release, domain_of
 from pipelines.console.printable import printable
 from pipelines.quantities import Amount, Quantity, decimal, significant
 from transforms.key_labels import UNITS as TIMES
@@ -92,6 +92,14 @@ def kept_rows(privacy: Mapping[str, Any]) -> bool:
 def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
     """Return what errors are measured from: the truth, or that of the rows that units keep."""
     return "that of the kept rows" if kept_rows(release.get("privacy", {})) else word
+
+
+def if_all(release: Release, low: Any, high: Any, axis: int = 0) -> str:
+    """Return what follows an interval of a column, in data units: that it says nothing, where it does not."""
+    domain = domain_of(release)
+    if (low, high) != (domain["lower"][axis], domain["upper"][axis]):
+        return ""
+    return f", the whole domain, as is usual where there are no {counted(release).many}"
 
 
 def true_one(release: Mapping[str, Any]) -> str:

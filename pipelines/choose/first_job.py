@@ -109,7 +109,7 @@ def read_columns(path: str, times: bool) -> Columns:
                 f"{path}: the first line has values, but it must name the columns: give the file a header."
             )
         return Columns(dict.fromkeys(names, ""))
-    typed = _typed(schema, names)
+    typed = _typed(schema, names, dict(files[0].folders))
     kinds = [(_bounds_of(schema.field(name).type), name) for name in typed]
     found = [each for each in kinds if each[0] != ()]
     for bounds in (_NUMBERS, _DATES, _TIMES, _ZONED):
@@ -119,9 +119,13 @@ def read_columns(path: str, times: bool) -> Columns:
     return Columns(typed)
 
 
-def _typed(schema: "pa.Schema", names: Sequence[str]) -> dict[str, str]:
+def _typed(schema: "pa.Schema", names: Sequence[str], folders: Mapping[str, Any]) -> dict[str, str]:
     times = Counter(schema.names)
-    return {name: str(schema.field(name).type) for name in names if times[name] == 1}
+    return {
+        name: "of folders" if name in folders else str(schema.field(name).type)
+        for name in names
+        if times[name] == 1
+    }
 
 
 def _bounds_of(kind: "pa.DataType") -> Any:

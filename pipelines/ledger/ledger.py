@@ -10,6 +10,7 @@ release is recorded only in the ledger that its run was charged to.
 """
 
 import math
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -78,13 +79,17 @@ def create_ledger(path: str, ledger: Ledger) -> None:
         raise JobError(f"{path} exists already: give another path.")
 
 
-def read_ledger(path: str) -> Ledger:
+def read_ledger(path: str, job: Job | QuestionsJob | None = None) -> Ledger:
     """Return the ledger at `path`.
 
+    Args:
+        path: of the ledger.
+        job: a job that would be charged to it, if known.
+
     Raises:
-        JobError: there is no ledger.
+        JobError: there is no ledger; the text says how to make one for the job.
     """
-    return _parse(path, _read(path))
+    return _parse(path, _read(path, job))
 
 
 def charge_run(
@@ -110,7 +115,7 @@ def charge_run(
         JobError: there is no ledger, or the run id belongs to another job.
         LedgerRefusal: the budget does not suffice, or the promises differ.
     """
-    for raw in _tries(path):
+    for raw in _tries(path, job):
         ledger = _parse(path, raw)
         entry = _charge_of(path, ledger, job, plan, clock(), output_id)
         if entry in ledger.charges:
@@ -136,7 +141,7 @@ def check_charge(
         LedgerRefusal: see `charge_run`.
         StorageError: the ledger cannot be written.
     """
-    entry = _charge_of(path, read_ledger(path), job, plan, clock(), output_id)
+    entry = _charge_of(path, read_ledger(path, job), job, plan, clock(), output_id)
     folder, name = open_file(path)
     folder.prepare_swap(name)
     return entry
@@ -156,7 +161,7 @@ def check_charges(
         JobError: there is no ledger.
         LedgerRefusal: the budget does not suffice.
     """
-    ledger = read_ledger(path)
+    ledger = read_ledger(path, runs[-1][0])
     for job, plan in runs[:-1]:
         if ledger.entry(job.run_id) is None:
             entry = entry_of(ledger, job, plan, clock())
@@ -296,7 +301,8 @@ def _released_entry(path: str, ledger: Ledger, run_id: str, release: str, charge
     known = ledger.entry(run_id)
     if known is None:
         raise JobError(
-            f"privacy.ledger {path} contains no charge of run {run_id}, although its release is visible."
+            f"privacy.ledger {path} contains no charge of run {run_id}, although its release is visible: "
+            "restore the ledger that the run was charged to, since a new one forgets what was spent."
         )
     if known.release not in (None, release):
         raise JobError(
@@ -306,15 +312,32 @@ def _released_entry(path: str, ledger: Ledger, run_id: str, release: str, charge
     return known
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, job: Job | QuestionsJob | None = None) -> bytes:
     folder, name = open_file(path)
     raw = folder.read(name)
     if raw is None:
+        units = ", and --unit COLUMN if the jobs have input.unit" if job is None else ""
         raise JobError(
             f"privacy.ledger {path} does not exist: create it with `shoal ledger create {path} --epsilon E "
-            "--delta D`, and --unit COLUMN if the jobs have input.unit."
+            f"--delta D{_options(job)}`{units}. --accountant renyi admits many more runs that are small."
         )
     return raw
+
+
+def _options(job: Job | QuestionsJob | None) -> str:
+    """Return the options with which `shoal ledger create` makes a ledger of the promise of a job."""
+    if job is None:
+        return ""
+    privacy = job.privacy
+    given = {
+        "unit": job.unit,
+        "count": job.count,
+        "policy": None if privacy.policy is None else "JOB.yaml",
+        "neighbors": None
+        if privacy.neighbors == "add_or_remove_one" or privacy.policy
+        else privacy.neighbors,
+    }
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
 
 
 def _parse(path: str, raw: bytes) -> Ledger:
@@ -333,11 +356,11 @@ def _parse(path: str, raw: bytes) -> Ledger:
     return ledger
 
 
-def _tries(path: str) -> Iterator[bytes]:
+def _tries(path: str, job: Job | QuestionsJob | None = None) -> Iterator[bytes]:
     """Yield the content of the file for each try, with growing pauses, until the time is over."""
     end, pause = time.monotonic() + _PATIENCE, 0.02
     while time.monotonic() < end:
-        yield _read(path)
+        yield _read(path, job)
         time.sleep(pause)  # whoever loses a race pauses; one of them always wins
         pause = min(1.5 * pause, 2.0)
 

@@ -13,6 +13,7 @@ from pipelines.job.questions import QuestionsJob
 from pipelines.joint_plan import planned_as
 from pipelines.ledger.content import Ledger
 from pipelines.ledger.ledger import check_promise, entry_of, now, read_ledger
+from pipelines.ledger.table import HALF
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Left:
         runs: how many runs like the planned one, each with a run id of its own, the ledger still admits;
             None for any number.
         charged: whether the planned run is charged already.
+        renyi: whether the ledger has a Rényi filter, which leaves half of its delta to draws.
     """
 
     path: str
@@ -33,6 +35,7 @@ class Left:
     left_delta: float | None
     runs: int | None
     charged: bool
+    renyi: bool = False
 
     def sentence(self) -> str:
         """Return it in words."""
@@ -41,7 +44,7 @@ class Left:
         fit = fit_like(self.runs, "like this one")
         left = f"epsilon {number(self.left, 6)} and delta {number(self.left_delta, 6)} left"
         charged = " This run is charged already, and costs nothing more." if self.charged else ""
-        return f"privacy.ledger {self.path} has {left}: {fit}.{charged}"
+        return f"privacy.ledger {self.path} has {left}{HALF * self.renyi}: {fit}.{charged}"
 
 
 def fit_like(runs: int | None, like: str) -> str:
@@ -84,7 +87,7 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
         JobError: there is no ledger.
         LedgerRefusal: the ledger's promise is another one than the job's.
     """
-    ledger = read_ledger(path)
+    ledger = read_ledger(path, job)
     check_promise(path, ledger, job, plan)
     spent, delta, most = _spent(ledger)
     fits, charged = math.isfinite(spent), ledger.entry(job.run_id) is not None
@@ -95,6 +98,7 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
         max(0.0, most - delta) if fits else None,
         _fitting(ledger, planned, spent, delta),
         charged,
+        ledger.order is not None,
     )
 
 

@@ -14,6 +14,8 @@ from pipelines.answers.text import SECRET_PAIRS, hides, number
 from pipelines.ledger.ledger import Ledger
 
 HEADERS = ("charged at", "run", "task", "epsilon", "delta", "counted", "neighbors", "released")
+HALF = " (the other half of delta pays for the composition)"
+"""What is said of the delta that is left under a Rényi filter."""
 _NUMERIC = ("epsilon", "delta", "counted")
 
 
@@ -63,7 +65,7 @@ def show_charges(ledger: Mapping[str, Any], console: Console) -> None:
         f"{ledger['accountant']}."
     )
     console.print(f"Spent: {_pair(ledger['spent'], ledger['spent_delta'])}.")
-    half = " (the other half of delta pays for the composition)" if ledger["order"] is not None else ""
+    half = "" if ledger["order"] is None else HALF
     console.print(Text(f"Left: {_pair(ledger['left'], ledger['left_delta'])}", "bold"), f"{half}.", sep="")
     if "fits" in ledger:
         console.print(ledger["fits"]["says"])

@@ -10,6 +10,7 @@ from apache_beam.typehints.decorators import no_annotations
 from core.domain import Grid
 from core.input_checks import Checked
 from core.plan import Finding, InParts
+from pipelines.errors import JobError
 from pipelines.grouped_release import GroupedDraft, write_grouped_release
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -61,12 +62,16 @@ class Delivery:
 
     def find(self) -> dict[str, Any] | None:
         """Return the existing release of this job, or None; see `find_release`."""
-        return find_release(self.folder, self.job)
+        return find_release(self.folder, self.job, self.run_id)
 
     def finish(self) -> dict[str, Any] | None:
         """Mark the charge as released and write the report; return the release, or None if there is none.
 
         This is idempotent. It also removes temporary files of writers that were killed.
+
+        Raises:
+            JobError, StorageError: the ledger or the report cannot be written. The release stays, and the
+                next call goes on.
         """
         release = self.find()
         if release is not None:
@@ -75,7 +80,13 @@ class Delivery:
             if self.folder.read(REPORT) is None:
                 with as_the_run_wrote_it(self.folder.locate(RELEASE)):
                     page = report_page(self.folder, release)
-                self.folder.create(REPORT, page)
+                try:
+                    self.folder.create(REPORT, page)
+                except (JobError, StorageError) as error:
+                    raise type(error)(
+                        f"{error} The release itself is complete; the same run again costs nothing, and "
+                        "writes the report."
+                    ) from None
             for name in (*FILES, *tables_of(release)):
                 self.folder.sweep(name)
         return release

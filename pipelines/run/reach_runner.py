@@ -158,7 +158,7 @@ def _reach_flink(options: beam.PipelineOptions) -> None:
         if isinstance(getattr(error, "reason", None), ssl.SSLError):
             return  # the address responds; Flink's own configuration decides which certificates are valid
         raise RunError(
-            f"{about}: there was no response from {url} in {_SECONDS:.0f} s, so nothing was charged or run."
+            f"{about}: there was no response from {url}{_why(error)}, so nothing was charged or run."
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise JobError(f"{about}: the response is not from Flink's REST interface.") from None
@@ -168,6 +168,15 @@ def _reach_flink(options: beam.PipelineOptions) -> None:
             f"that version, one of {', '.join(flink.PUBLISHED_FLINK_VERSIONS)}, or a "
             "--flink_job_server_jar for it."
         )
+
+
+def _why(error: Exception) -> str:
+    """Return why there was no response: the time that passed, or the word of the system."""
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, TimeoutError):
+        return f" in {_SECONDS:.0f} s"
+    said = reason.strerror if isinstance(reason, OSError) else None
+    return f" ({said})" if said else ""
 
 
 def ask_flink(url: str, most_bytes: int = _MOST_BYTES) -> Any:

@@ -89,9 +89,7 @@ def _translated(error: Exception, consequence: str) -> Exception:
 
     The text of an error may quote rows, so it is never repeated, except for a `ShoalError`.
     """
-    known = error_in(str(error))
-    if known is None and isinstance(error, ShoalError):
-        known = error.of_worker()
+    known = error.of_worker() if isinstance(error, ShoalError) else error_in(str(error))
     if known is not None:
         code, sentence = known
         return JobError(sentence) if code == JobError.exit_code else RunError(sentence)

@@ -144,6 +144,4 @@ class GoogleFolder(ObjectFolder):
             ) from None
         except (exceptions.GoogleAPIError, requests.RequestException, OSError) as error:
             kind = type(error).__name__
-            raise StorageError(
-                f"{bucket} did not respond within {object_folder.WAIT:.0f} s ({kind})."
-            ) from None
+            raise StorageError(f"{bucket} did not respond ({kind}), also when it was asked again.") from None

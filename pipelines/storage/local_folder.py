@@ -32,6 +32,9 @@ _ADVICE = {
     errno.ENFILE: ": raise the system's limit, and try again",
 }
 
+_RIGHTS = {"read": "let this account read it", "written": "let this account write it and to its folder"}
+"""What helps where the system denies access: at another path, a ledger would be another budget."""
+
 
 @dataclass(frozen=True)
 class LocalFolder:
@@ -181,7 +184,8 @@ def _explained(path: str, what: str) -> Iterator[None]:
         where = lock if lock.endswith(".lock") and os.path.lexists(lock) else path
         problem = f"{where} cannot be {what} ({_why(error)})"
         if error.errno in _OF_THE_PATH:
-            raise JobError(f"{problem}: give another path.") from None
+            allowed = _RIGHTS[what] if error.errno in (errno.EACCES, errno.EPERM) else "give another path"
+            raise JobError(f"{problem}: {allowed}.") from None
         raise StorageError(f"{problem}{_ADVICE.get(error.errno or 0, '')}.") from None
 
 

@@ -149,7 +149,7 @@ def test_a_network_that_is_cut(bench, connect, monkeypatch):
         after_charge(monkeypatch, lambda: connect(server.settings("http://127.0.0.1:9")))
         failed = bench.run()
         assert failed.exit_code == 1, failed.output
-        assert "bucket cut did not respond within 2 s" in failed.stderr
+        assert "bucket cut did not respond" in failed.stderr
         connect(server.environment)
         assert bucket.names() == ["out/output.id"]
         again = bench.run()

@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from pipelines.storage.folder import StorageError
+from pipelines.storage.local_folder import LocalFolder
 from tests.pipelines.conftest import write_rows
 from tests.pipelines.jobs import changes
 
@@ -182,11 +184,34 @@ def test_runners_that_may_draw_again(bench, refused, runner):
 
 
 def test_output_of_another_job(bench):
-    assert bench.run().exit_code == 0
+    assert bench.run({"run_id": "monday"}).exit_code == 0
     before = (bench.folder / "out" / "release.json").read_bytes()
-    result = bench.run({"privacy.epsilon": 2.0})
-    assert result.exit_code == 2
-    assert "already holds a release of another job" in result.stderr
+    for run_id, says in (
+        ("another", "another job (run monday); give another folder, such as one with {run_id} in its name."),
+        ("monday", "this run, monday, and the job has changed since: undo the change (`shoal diff` shows it"),
+    ):
+        result = bench.run({"privacy.epsilon": 2.0, "run_id": run_id})
+        assert result.exit_code == 2
+        assert f"already holds a release of {says}" in result.stderr
+    assert (bench.folder / "out" / "release.json").read_bytes() == before
+
+
+def test_a_report_that_cannot_be_written_leaves_the_release(bench, monkeypatch):
+    """The same run writes it later, without another draw."""
+    create = LocalFolder.create
+
+    def full(folder, name, data):
+        if name == "report.html":
+            raise StorageError("report.html cannot be written (No space left on device).")
+        return create(folder, name, data)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(LocalFolder, "create", full)
+        failed = bench.run()
+    assert failed.exit_code == 1
+    assert "No space left on device). The release itself is complete; the same run again" in failed.stderr
+    before = (bench.folder / "out" / "release.json").read_bytes()
+    assert bench.run().exit_code == 0 and (bench.folder / "out" / "report.html").exists()
     assert (bench.folder / "out" / "release.json").read_bytes() == before
 
 

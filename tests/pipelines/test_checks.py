@@ -61,10 +61,11 @@ def test_counts_are_released_with_noise(bench, job, unit):
     assert draw["epsilon"] == pytest.approx(5.0) and draw["sensitivity"] == (2 if unit else 1)
     assert release["privacy"]["spent"] <= 20 * (1 + 1e-9)
     page = (bench.folder / "out" / "report.html").read_text()
-    noun = "units" if unit else "rows"
-    for text in (said, page):
-        assert f"x: about {checks['left_out'][0]} {noun}" in text
-        assert f"x: about {checks['moved'][0]} {noun}" in text
+    for key, what in (("left_out", "left out"), ("moved", "moved")):
+        whose = f"units have a row {what}" if unit else "rows"
+        for text in (said, page):
+            assert f"x: about {checks[key][0]} {whose}" in text
+    assert "with such a row" not in said
 
 
 def test_a_replaced_row_may_change_every_count(bench):

@@ -10,7 +10,6 @@ import pytest
 
 from core.balls import Balls
 from core.domain import Grid
-from core.errors import error_in
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from tests.pipelines.hostile import SEED, beside, broken, columns, whole, written
 from transforms.bound_units import Bounding, bound_in_memory
@@ -28,8 +27,7 @@ FOOTER, LATER = "at the footer", "while reading"
 
 def said(error: Exception, name: str) -> str:
     """Check that an error is one sentence of the file or field, without anything of the rows; return it."""
-    marked = error_in(str(error))
-    text = str(error) if marked is None else marked[1]
+    text = str(error)
     assert text.isprintable() and text.endswith(".") and len(text) < 2000, text
     assert re.match(r"input\.(path|columns|unit)\b", text), text
     assert "Traceback" not in text and error.__cause__ is None

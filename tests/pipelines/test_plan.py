@@ -135,3 +135,10 @@ def test_a_plan_says_why_its_costs_are_no_sum():
     assert "add up" not in alone
     assert "add up to epsilon 3." in many and "Composed at once" in many
     assert "are no epsilons that add up" in gaussian
+
+
+def test_what_all_promises_share_is_said_once():
+    of = {"group_by": {"columns": ["w"], "keys": "private"}, "privacy": {"epsilon": 1, "delta": 1e-6}}
+    for measures in (["count"], ["count", {"quantiles": [0.5]}]):
+        plan = described(task="statistics", params={"measures": measures}, **of)
+        assert " ".join(plan["notes"]).count("share the failure probability") == 1

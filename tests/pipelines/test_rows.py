@@ -221,6 +221,29 @@ def test_nothing_is_spent_on_an_expression_that_does_not_fit(bench, refused) -> 
     assert not read_ledger(str(ledger)).charges
 
 
+def test_nothing_is_spent_on_a_day_that_no_folder_has(bench, refused) -> None:
+    ledger = str(bench.folder / "ledger.json")
+    create_ledger(ledger, Ledger(epsilon=5.0, delta=1e-5))
+    (bench.rows.parent / "day=2026-11-03").mkdir()
+    bench.rows.rename(bench.rows.parent / "day=2026-11-03" / "part.parquet")
+    given = {**changes("histogram"), "input.types": {"day": "date"}, "input.derive": {"x": "raw_x / 4"}}
+    given |= {"privacy.ledger": ledger, "input.where": "y > 0 and day == '2026-12-03'"}
+    assert "shoal: input.where: no folder below input.path " in refused(bench.run(given))
+    assert not read_ledger(ledger).charges
+    result = bench.run({**given, "input.where": "y > 0 and day == '2026-11-03'"})
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("task", ["quantiles", "median"])
+def test_quantiles_of_no_rows_say_that_they_say_nothing(bench, task: str) -> None:
+    given = {**changes(task), "input.derive": {"x": "raw_x / 4"}, "input.where": "y > 2"}
+    result = bench.run(given)
+    assert result.exit_code == 0, result.output
+    says = "the whole domain, as is usual where there are no rows"
+    assert says in result.stdout and says in (bench.folder / "out" / "report.html").read_text()
+    assert says not in bench.run({**given, "input.where": "y >= 0", "output": f"{bench.folder}/all"}).stdout
+
+
 def test_a_joined_table_in_the_input_is_refused(bench, refused) -> None:
     path = bench.rows.parent / "towns.parquet"
     pq.write_table(pa.table({"kind": ["a"], "size": [1]}), path)

@@ -294,7 +294,13 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("element", "said"),
     [
-        ({"x": 0.123}, r"batches: an element is a dict; each must be a pyarrow\.RecordBatch\."),
+        *(
+            (
+                wrong,
+                rf"^batches: an element is a {kind}; each must be .*RecordBatch, such as of table\.to_batch",
+            )
+            for wrong, kind in (({"x": 0.123}, "dict"), (ROWS, "Table"))
+        ),
         (
             ROWS.select(["x"]).to_batches()[0],
             r"batches: an element has another schema than the one that is given",
@@ -309,6 +315,7 @@ def test_a_wrong_element_is_one_sentence_without_a_value(element: Any, said: str
         made = pipeline | beam.Create([element]) | beam.Map(lambda each: each).with_output_types(Any)
         _ = made | shoal.beam.Answer(cells(tmp_path), ROWS.schema)
     assert "0.123" not in str(caught.value)
+    assert str(caught.value).count("batches: ") == 1 and "shoal-error" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("element", "kind"), [({"x": 0.5}, "Dict"), (ROWS, "Table"), (0.5, "float")])

@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.evaluate_expression import evaluate
-from transforms.expression_values import column_values
+from transforms.expression_values import TIME, column_values, with_zone
 from transforms.parse_expression import (
     Call,
     Column,
@@ -32,7 +33,10 @@ def run(text: str, **columns: pa.Array) -> list[Any]:
 
 
 def run_node(node: Node, columns: dict[str, pa.Array], rows: int) -> list[Any]:
-    values = evaluate(node, lambda name: column_values(name, columns[name]), rows)
+    def column(name: str) -> pa.Array:
+        return with_zone(column_values(name, columns[name]), columns[name].type)
+
+    values = evaluate(node, column, rows)
     assert isinstance(values, pa.Array)
     assert len(values) == rows
     return values.to_pylist()
@@ -402,6 +406,48 @@ def test_whether_a_text_is_utf8_does_not_depend_on_other_rows(function: str, tex
         x = pa.Array.from_buffers(pa.string(), len(rows), rows.buffers())
         assert run(f"{function}(x)", x=x)[0] is None
         assert run(f"{function}(x)", x=x.dictionary_encode())[0] is None
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Berlin"), pa.timestamp("ns", "UTC")])
+def test_a_text_beside_a_column_with_a_zone_may_have_one(kind: pa.DataType) -> None:
+    """An instant is the same in every zone; a text without one is in UTC, and so is what is derived."""
+    hours = [datetime.datetime(2026, 11, 3, hour, tzinfo=datetime.UTC) for hour in (22, 23)]
+    t = pa.array([*hours, None], pa.timestamp("us", "UTC")).cast(kind)
+    for text in (
+        "2026-11-03T23:00:00Z",
+        "2026-11-04T00:00+01:00",
+        "2026-11-03 18:00:00.0-05:00",
+        "2026-11-03T23:00",
+    ):
+        assert run(f"t >= '{text}'", t=t) == [False, True, None]
+        assert run(f"'{text}' > t", t=t) == [True, False, None]
+        assert run(f"t in ['{text}', '2026-11-01']", t=t) == [False, True, None]
+    assert run("max(t, '2026-11-03T22:30Z') == t", t=t) == [False, True, None]
+    assert run("t == coalesce(t, '2026-11-03T22:30')", t=t.dictionary_encode()) == [True, True, None]
+    assert run("hour(t) == 23 and date(t) == '2026-11-03' and t > t", t=t) == [False, False, None]
+    assert run("is_null(t)", t=t) == [False, False, True]
+    assert evaluate(parse_expression("t"), lambda _: with_zone(column_values("t", t), t.type), 3).type == TIME
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "w < '2026-11-03T00:00Z'",
+            "has a zone, which timestamps beside it do not have: write it without one",
+        ),
+        ("w in ['2026-11-03T00:00:00+01:00']", "has a zone, which timestamps beside it do not have"),
+        ("hour(z) == 1 and z < '2026-11-03T00:00z'", "is not a timestamp, such as '2013-01-31T06:00Z'"),
+        ("z < '2026-11-03Z'", "is not a timestamp, such as"),
+        ("z < '2026-11-03T00:00+25:00'", "is not a timestamp, such as"),
+        ("z < '0001-01-01T00:00+01:00'", "is not a timestamp, such as"),
+        ("d < '2026-11-03T00:00Z'", "is not a date, such as"),
+    ],
+)
+def test_a_zone_that_does_not_fit_is_refused(text: str, problem: str) -> None:
+    kinds = {"w": pa.timestamp("us"), "z": pa.timestamp("us", "UTC"), "d": pa.date32()}
+    with pytest.raises(ExpressionError, match=re.escape(problem)):
+        run(text, **{name: pa.nulls(0, kind) for name, kind in kinds.items()})
 
 
 def test_whole_numbers_are_exact_beyond_float64() -> None:

@@ -179,6 +179,32 @@ def refusal(path: Path, *columns: str, **more: Any) -> str:
     return str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("day == '2013-03-01'", True),
+        ("day == '2013-04-01' or x > 0", True),  # not about folders alone
+        ("day in ['2013-03-01'] and x > 1000", True),  # a row decides
+        ("day == '2013-03-01' and kind == 'c' and x > 0", False),  # no folder fulfils both
+        ("x > 0 and (x < 9 and day > '2013-03-02')", False),
+        ("not (day <= '2013-03-02')", False),
+        ("is_null(day) and kind == 'a'", True),
+        ("is_null(day) and kind != 'a'", False),
+        ("x > 1000", True),
+    ],
+)
+def test_a_condition_that_no_folder_fulfils_is_refused(tmp_path: Path, where: str, kept: bool) -> None:
+    """A null makes a condition no more true for a folder than for a row."""
+    for day, kind in (("2013-03-01", "a"), ("2013-03-02", "c"), ("__HIVE_DEFAULT_PARTITION__", "a")):
+        write(tmp_path / f"day={day}" / f"kind={kind}" / "a.parquet", x=[1.0, 2.0])
+    given = {"preparation": Preparation(parse_expression(where)), "types": {"day": "date", "kind": "text"}}
+    given["types"] = {name: kind for name, kind in given["types"].items() if name in where}
+    if kept:
+        assert len(open_source(str(tmp_path), ["x"], **given).files) == 3
+    else:
+        assert "input.where: no folder below input.path" in refusal(tmp_path, **given)
+
+
 def test_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "a" / "day=1" / "a.parquet", x=[1.0])
     write(tmp_path / "a" / "b.parquet", x=[1.0])

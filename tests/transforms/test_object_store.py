@@ -16,7 +16,7 @@ from obstore.store import MemoryStore
 from transforms import object_store
 from transforms.list_files import InputError, list_files, version_of
 from transforms.object_store import StoreError, StoreFiles, azure_settings, explained
-from transforms.open_source import open_source
+from transforms.open_source import open_files, open_source
 from transforms.read_batches import read_batches
 
 
@@ -124,8 +124,10 @@ def test_an_object_without_a_version_is_one_sentence(store, monkeypatch):
     put_rows(store, "rows/p.parquet")
     whole = obstore.head(store, "rows/p.parquet")
     monkeypatch.setattr(obstore, "head", lambda store, key: {**whole, "e_tag": None})
-    with pytest.raises(StoreError, match=r"s3://b/rows/p\.parquet has no ETag: write it through the server"):
+    with pytest.raises(StoreError, match=r"the object has no ETag: write it through the server"):
         StoreFiles("s3://").open_input_file("b/rows/p.parquet")
+    with pytest.raises(InputError, match=r"^input\.path: rows cannot be opened: the object has no ETag: "):
+        open_files("s3://b/rows")
 
 
 def test_a_place_in_a_file_is_where_it_is_read(store):
@@ -177,13 +179,13 @@ def answered(status: int | None, text: str = "") -> GenericError:
         (answered(403, "<Code>SignatureDoesNotMatch</Code>"), "bucket b refuses the credentials (403)", True),
         (answered(400, "<Code>ExpiredToken</Code>"), "bucket b refuses the credentials (400)", True),
         (answered(401), "bucket b refuses the credentials (401)", True),
-        (answered(403), "bucket b denies access (403)", True),
+        (answered(403), "bucket b denies access (403): check the key, and let its account", True),
         (answered(400, "<Code>AuthorizationHeaderMalformed</Code>"), "bucket b is in another region", True),
         (answered(400, "<Code>InvalidBucketName</Code>"), "bucket b has a name that is not allowed", True),
         (answered(418), "bucket b refuses a request (418)", False),
-        (answered(503), "bucket b did not respond within 120 s (503)", False),
-        (answered(429), "bucket b did not respond within 120 s (429)", False),
-        (answered(None), "bucket b did not respond within 120 s (no connection)", False),
+        (answered(503), "bucket b did not respond (503), also when it was asked again", False),
+        (answered(429), "bucket b did not respond (429), also when it was asked again", False),
+        (answered(None), "bucket b did not respond (no connection), also when it was", False),
         (
             GenericError("PUT http://169.254.169.254/latest/api/token"),
             "bucket b needs credentials, but none",

@@ -1,11 +1,16 @@
 import datetime
+import errno
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.transforms.tables import write
+from transforms import join_table, public_keys
+from transforms import open_source as open_module
 from transforms.open_source import InputError, open_source
 
 
@@ -127,6 +132,28 @@ def test_a_truncated_file_is_refused(tmp_path: Path, keep: float) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
     assert "a.parquet is truncated or damaged" in refusal(tmp_path, ["x"])
+
+
+@pytest.mark.parametrize("field", ["input.path", "input.join.path", "group_by.keys"])
+def test_a_file_that_the_system_denies_is_refused_with_its_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    path = str(write(tmp_path / "a.parquet", x=[1]))
+
+    def deny(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "row 4711")
+
+    system = SimpleNamespace(open_input_file=deny)
+    for module in (open_module, join_table, public_keys):
+        monkeypatch.setattr(module, "filesystem", lambda path: (system, path))
+    opens: dict[str, Callable[[], object]] = {
+        "input.path": lambda: open_source(path, ["x"]),
+        "input.join.path": lambda: join_table.open_join(path, "x", None),
+        "group_by.keys": lambda: public_keys.read_keys(path, ["x"], [None]),
+    }
+    with pytest.raises(InputError) as error:
+        opens[field]()
+    assert str(error.value) == f"{field}: a.parquet cannot be opened: Permission denied."
 
 
 def test_a_missing_column_is_refused(tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ def test_nothing_depends_on_a_row():
     assert "name (string)" in text and "weight (int64)" in text
 
 
+def test_columns_of_folders_are_said_to_be(tmp_path):
+    (tmp_path / "day=2026-11-03").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "day=2026-11-03" / "a.parquet")
+    says = " ".join(" ".join(first_job("median", str(tmp_path))).replace("#", "").split())
+    assert "The other columns of the file are day (of folders)." in says
+
+
 def test_a_csv_file_without_a_header_is_refused_and_its_row_not_quoted():
     with open("rows.csv", "w") as file:
         file.write("Ada,17.25\nBen,18.5\n")

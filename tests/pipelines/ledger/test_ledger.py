@@ -187,7 +187,7 @@ def test_the_command_makes_and_shows_a_ledger(bench):
     assert first.exit_code == 0, first.output
     refused = bench.run({"privacy.ledger": path, "run_id": "tuesday", "output": str(bench.folder / "two")})
     assert refused.exit_code == 3
-    assert re.fullmatch(r"shoal: privacy.ledger .* Nothing was charged for it.\n", refused.stderr)
+    assert re.fullmatch(r"shoal: privacy.ledger .* Nothing was charged for it\.\n", refused.stderr)
     assert not (bench.folder / "two").exists()
     shown = bench.shoal("ledger", "show", path)
     assert shown.exit_code == 0, shown.output
@@ -387,6 +387,30 @@ def test_a_ledger_has_an_id_that_its_charges_repeat(books):
     other = str(books.bench.folder / "other.json")
     create_ledger(other, Ledger(epsilon=2.0, delta=1e-5))
     assert read_ledger(other).id != made
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({}, "--delta D`. --accountant renyi admits"),
+        ({"input.unit": "my user", "input.keep": "one"}, "--delta D --unit 'my user'`. --acc"),
+        ({"privacy.neighbors": "replace_one"}, "--delta D --neighbors replace_one`. --acc"),
+    ],
+)
+def test_a_missing_ledger_is_made_for_the_promise_of_the_job(books, given, options):
+    Path(books.path).unlink()
+    with pytest.raises(JobError) as caught:
+        books.charge("monday", **given)
+    assert f"create it with `shoal ledger create {books.path} --epsilon E {options}" in str(caught.value)
+    with pytest.raises(JobError, match=r"--delta D`, and --unit COLUMN if the jobs have input\.unit\. --acc"):
+        read_ledger(books.path)
+
+
+def test_a_release_that_its_ledger_does_not_know_has_a_remedy(books):
+    with pytest.raises(
+        JobError, match=r"its release is visible: restore the ledger that the run was charged"
+    ):
+        mark_released(books.path, "monday", "a" * 64)
 
 
 def test_charges_of_another_ledger_are_refused(books):

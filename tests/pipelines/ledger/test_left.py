@@ -89,6 +89,8 @@ def test_the_sentence_counts():
     assert Left("l", 1.0, 0.0, 1, False).sentence().endswith("left: one run like this one fits.")
     assert "left: no further run like this one fits." in Left("l", 0.0, 0.0, 0, False).sentence()
     assert "left: any number of runs like this one fit." in Left("l", 1.0, 0.0, None, False).sentence()
+    renyi = Left("l", 1.0, 5e-7, 2, False, renyi=True).sentence()
+    assert "delta 5e-7 left (the other half of delta pays for the composition): 2 runs" in renyi
     assert Left("l", None, None, 0, True).sentence() == (
         "privacy.ledger l has nothing left: its charges exceed its delta."
     )

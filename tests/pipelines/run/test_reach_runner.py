@@ -137,9 +137,10 @@ def test_a_local_flink_needs_no_address(master):
 
 
 def test_nobody_answers_for_flink(nobody):
-    with pytest.raises(
-        RunError, match=f"--flink_master is {nobody}: there was no response from http://{nobody}/conf"
-    ):
+    said = (
+        rf"there was no response from http://{nobody}/config \(Connection refused\), so nothing was charged"
+    )
+    with pytest.raises(RunError, match=f"--flink_master is {nobody}: {said}"):
         reach("FlinkRunner", f"--flink_master={nobody}", *POOL)
 
 

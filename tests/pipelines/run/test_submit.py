@@ -4,11 +4,14 @@ import errno
 import os
 import traceback
 
+import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.errors import add_mark
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.folder import StorageError
+from transforms.embedded_runner import EmbeddedRunner
 from transforms.plain_errors import RoundError, plain_errors
 
 LEFT = "nothing was released"
@@ -77,8 +80,21 @@ def test_a_step_tells_its_cause_and_it_arrives(error, cause):
 def test_a_step_inside_another_marks_an_error_once():
     with pytest.raises(RoundError) as caught, plain_errors("Outer"), plain_errors("Inner"):
         raise ValueError(SECRET)
-    assert str(caught.value).count("shoal-error: ") == 1
-    assert said(RuntimeError(str(caught.value))).startswith("Inner failed with ValueError at")
+    assert "".join(traceback.format_exception(caught.value)).count("shoal-error: ") == 1
+    assert said(caught.value).startswith("Inner failed with ValueError at")
+
+
+def test_the_text_of_an_error_has_no_mark():
+    """In somebody's own pipeline, nobody takes a mark out of what is shown."""
+    with pytest.raises(StorageError) as caught, plain_errors("Write"):
+        raise StorageError("x cannot be written.")
+    assert str(caught.value) == "x cannot be written."
+
+
+def test_an_error_of_this_process_needs_no_mark_and_takes_none():
+    """Beam puts the name of the step behind its text, which may have the name of a file in it."""
+    forged = 'x shoal-error: [2, "y"] cannot be written.'
+    assert said(StorageError(f"{forged} [while running 'R']")) == forged
 
 
 @pytest.mark.parametrize("forged", ["5", '"x"', "[1]", '["x", 1]', "{}", "[", '[1, "x", 2]'])
@@ -92,6 +108,25 @@ def test_what_storage_says_arrives():
     def build():
         told = traceback.format_exception(add_mark(StorageError("x cannot be written. [while running 'R']")))
         raise RuntimeError("".join(told))
+
+    with pytest.raises(RunError, match=r"^x cannot be written\.$"):
+        submit(build, LEFT)
+
+
+def _fail(element):
+    with plain_errors("Write"):
+        raise StorageError("x cannot be written.")
+
+
+@pytest.mark.parametrize("mode", ["in_memory", "multi_processing"])
+def test_the_sentence_of_a_step_arrives_from_any_process(mode):
+    """From another process it comes as the text of a traceback, in which Beam has raised it again."""
+
+    def build():
+        options = PipelineOptions(direct_running_mode=mode, direct_num_workers=1)
+        pipeline = beam.Pipeline(runner=EmbeddedRunner(), options=options)
+        _ = pipeline | beam.Create([1]) | "Write" >> beam.Map(_fail)
+        return pipeline
 
     with pytest.raises(RunError, match=r"^x cannot be written\.$"):
         submit(build, LEFT)

@@ -89,6 +89,20 @@ def test_trouble_of_the_system_is_not_the_jobs(folder, monkeypatch, number, call
     assert os.listdir(folder.path) in (["file"], [".file.lock", "file"], ["file", ".file.lock"])
 
 
+@pytest.mark.parametrize(("call", "allowed"), [("read", "read it"), ("create", "write it and to its folder")])
+def test_a_denied_path_stays_the_right_one(folder, place, monkeypatch, call, allowed):
+    """A ledger at another path would be another budget."""
+
+    def deny(*arguments, **named):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(
+        "builtins.open" if call == "read" else "pipelines.storage.local_folder.create_file", deny
+    )
+    with pytest.raises(JobError, match=rf"\(Permission denied\): let this account {allowed}\.$"):
+        folder.read("file") if call == "read" else folder.create("file", b"")
+
+
 def test_a_path_that_holds_no_file_is_the_jobs(folder, place):
     place.mkdir()
     (place / "below").mkdir()
