@@ -12,6 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
+
+from pipelines.job.job import check_job
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -59,6 +62,94 @@ def follow(page: str, tree: Path) -> list[Path]:
         assert before.count(old) == 1, f"{page} changes lines that {path} does not have once: mend its diff"
         (tree / path).write_text(before.replace(old, new))
     return made
+
+
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+    if path.name != "CHANGELOG.md"
+)
+
+
+def snippets(text: str) -> list[str]:
+    """Return the YAML of a page: its fenced blocks, and each `key: ...` of an indented block or in a line."""
+    fenced = re.findall(r"^( *)```yaml\n(.*?)^ *```", text, re.M | re.S)
+    rest = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    keys = (
+        r"(?:task|input|domain|privacy|params|output|questions|group_by|contributions|path|types|unit|where)"
+    )
+    indented = re.findall(rf"^ {{4,}}({keys}: .+)$", rest, re.M)
+    in_a_line = [
+        code for code in re.findall(r"`([^`\n]+)`", rest) if re.match(rf"{keys}: |\{{[a-z]+: ", code)
+    ]
+    return [re.sub(rf"^{indent}", "", code, flags=re.M) for indent, code in fenced] + indented + in_a_line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_yaml_of_a_page_is_yaml(page: Path) -> None:
+    """Also of single lines: between { and } a path with {run_id} must be quoted."""
+    for code in snippets(page.read_text()):
+        list(yaml.safe_load_all(code))
+
+
+def test_a_path_with_braces_between_braces_is_found() -> None:
+    (code,) = snippets("1. Give it:\n\n        input: {path: gs://a/{run_id}, columns: [x]}\n")
+    with pytest.raises(yaml.YAMLError):
+        yaml.safe_load(code)
+
+
+@pytest.mark.parametrize(
+    ("codes", "ends", "tries"),
+    [([0], 0, 1), ([1, 1, 0], 0, 3), ([2], 2, 1), ([1, 3], 3, 2), ([1] * 5, 1, 5), ([], 1, 0)],
+    ids=["released", "released later", "wrong", "refused", "never", "no rows"],
+)
+def test_the_script_of_the_page_on_schedules_tries_what_may_succeed(
+    tmp_path: Path, codes: list[int], ends: int, tries: int
+) -> None:
+    """With a `shoal` that ends with these exit codes; without one, the day has no _SUCCESS."""
+    ((script,),) = [
+        re.findall(r"^```bash\n(.*?)^```", (ROOT / "docs" / "schedules.md").read_text(), re.M | re.S)
+    ]
+    shoal, calls = tmp_path / "shoal", tmp_path / "calls"
+    shoal.write_text(f"""#!/bin/sh
+echo "$@" >> {calls}
+set -- {" ".join(map(str, codes))}
+shift $(($(wc -l < {calls}) - 1))
+exit $1
+""")
+    shoal.chmod(0o755)
+    day = tmp_path / "checkins" / "day=2026-11-16"
+    day.mkdir(parents=True)
+    if codes:
+        (day / "_SUCCESS").touch()
+    script = script.replace("/opt/shoal/bin/shoal", str(shoal)).replace("/srv/data", str(tmp_path))
+    ran = subprocess.run(
+        ["bash", "-c", f"sleep() {{ :; }}\n{script}", "nightly.sh", "2026-11-16"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == ends, ran.stderr
+    assert bool(ran.stderr) == bool(ends), "cron mails what is on standard error"
+    called = calls.read_text().splitlines() if calls.exists() else []
+    assert called == ["run /srv/jobs/checkins.yaml --set run_id=checkins-2026-11-16"] * tries
+
+
+def test_the_jobs_of_the_page_on_schedules_read_the_folders_it_says() -> None:
+    text = (ROOT / "docs" / "schedules.md").read_text()
+    job = yaml.safe_load(re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)[0])
+    rows = re.findall(r"^\| every .* \| `'(.*?)'` \| `([a-z-]+)-\$", text, re.M)
+    wanted = {
+        "checkins": ("2026-11-16", "/srv/data/checkins/*/day=2026-11-16/*.parquet"),
+        "checkins-weekly": ("2026-W47", "/srv/data/checkins/week=2026-W47/*/*.parquet"),
+    }
+    assert {name for _, name in rows} == set(wanted)
+    for path, name in rows:
+        date, reads = wanted[name]
+        given = {**job, "run_id": f"{name}-{date}", "input": {**job["input"], "path": path}}
+        assert check_job(given).input.path == reads
+    assert check_job({**job, "run_id": "checkins-2026-11-16"}).output == "/srv/releases/checkins-2026-11-16"
 
 
 @pytest.mark.parametrize("page", ["add-a-task.md", "add-a-method.md"])

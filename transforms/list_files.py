@@ -43,6 +43,12 @@ class InputError(ShoalError, ValueError):
         super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
 
 
+class NoFiles(InputError):
+    """There are no files at the path. They may come later, so the run may be tried again."""
+
+    exit_code: ClassVar[int] = 1
+
+
 @dataclass(frozen=True)
 class File:
     """One file of the input.
@@ -88,8 +94,9 @@ def list_files(path: str) -> list[File]:
     storage each object has one name.
 
     Raises:
-        InputError: there are no files, they cannot be listed, they are of several formats, two names refer to
-            the same file, or the folders of some give other columns than those of others.
+        NoFiles: there are none.
+        InputError: they cannot be listed, they are of several formats, two names refer to the same file, or
+            the folders of some give other columns than those of others.
     """
     with _listing(path):
         system, root, pattern = _resolve(path)
@@ -105,7 +112,7 @@ def list_files(path: str) -> list[File]:
     if not names:
         missing = "is a folder without such files" if pattern is FOLDER else "matches no files"
         skipped = "; symbolic links below it are not followed" if links else ""
-        raise InputError(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
+        raise NoFiles(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
     ordered = sorted(names)
     _check_formats(path, ordered)
     return [
@@ -235,8 +242,9 @@ def _resolve(path: str) -> tuple[Any, str, NamePattern]:
         return system, absolute, FOLDER
     if found == fs.FileType.NotFound and is_glob(absolute):
         return system, *parse_glob(absolute)
-    wrong = "does not exist" if found == fs.FileType.NotFound else "is neither a file nor a folder"
-    raise InputError(f"input.path {short(path)} {wrong}: {ALLOWED}.")
+    if found == fs.FileType.NotFound:
+        raise NoFiles(f"input.path {short(path)} does not exist: {ALLOWED}.")
+    raise InputError(f"input.path {short(path)} is neither a file nor a folder: {ALLOWED}.")
 
 
 def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], bool]:

@@ -28,6 +28,7 @@ from pipelines.job.policy import JobPart
 from pipelines.job.prepared import check_count, check_prepared
 from pipelines.job.privacy import Privacy
 from pipelines.job.questions import QUESTIONS, QuestionsJob, check_questions
+from pipelines.job.run_ids import RUN_ID, check_paths, filled_output, filled_path
 from pipelines.job.text import check_filled, read_job_text
 from pipelines.job.units import check_units
 from pipelines.job.written import TEXTS
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from core.grouping import Contributions
     from transforms.group_keys import GroupKeys
 
-_PLACEHOLDER = "{run_id}"
-_RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _CHECKS, _MOST_CHECKS = 0.01, 0.5  # the default share; a share above the second leaves little for the answer
 
 
@@ -57,7 +56,7 @@ class Job(JobPart):
     )
     run_id: str | None = Field(
         default=None,
-        pattern=f"^{_RUN_ID}$",
+        pattern=f"^{RUN_ID}$",
         description="Id of the run. The same id is the same run: it is charged once and has one release. By "
         "default it is made from the job file with absolute paths, and the code of a function in a file. It "
         "does not depend on the data, or on the code of a module.",
@@ -70,14 +69,7 @@ class Job(JobPart):
         self.check_records()
         if not self.output:
             raise ValueError("output is empty: give the folder of the release.")
-        unfilled = self.output.replace(_PLACEHOLDER, "")
-        if "{" in unfilled or "}" in unfilled:
-            raise ValueError(f"output is {self.output}: the only placeholder is {{run_id}}.")
-        if _PLACEHOLDER in self.input.path and self.run_id is None:
-            raise ValueError(
-                f"input.path is {self.input.path}: it names the run id, so give the job a run_id, such as a "
-                "date."
-            )
+        check_paths(self.input.path, self.output, self.run_id)
         open_folder(self.output)
         _ = self.neighbors
         return self
@@ -163,8 +155,8 @@ class Job(JobPart):
         """
         run_id = self.run_id or self.hash()[:16]
         paths = {
-            "input": self.input.model_copy(update={"path": self.input.path.replace(_PLACEHOLDER, run_id)}),
-            "output": self.output.replace(_PLACEHOLDER, run_id),
+            "input": self.input.model_copy(update={"path": filled_path(self.input.path, run_id)}),
+            "output": filled_output(self.output, run_id),
         }
         return self.model_copy(update={"run_id": run_id, **paths})
 

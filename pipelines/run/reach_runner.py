@@ -238,4 +238,7 @@ def _fetch_later(option: str, given: str | None, address: str, cache: str | None
         opener.open(urllib.request.Request(address, method="HEAD"), timeout=_SECONDS).close()
     except (OSError, http.client.HTTPException):
         about = f"{option} is {given}" if given else f"{option} is missing"
-        raise RunError(f"{about}: {address} cannot be fetched, so nothing was charged or run.") from None
+        raise RunError(
+            f"{about}: {address} cannot be fetched, so nothing was charged or run: give a copy of it as "
+            f"{option}, or --job_endpoint of a running job server."
+        ) from None

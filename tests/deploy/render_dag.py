@@ -8,11 +8,13 @@ import sys
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.encoders import coerce_to_core_timetable
 from airflow.timetables.base import TimeRestriction
 from kubernetes.client import ApiClient
+from kubernetes.client import models as k8s
 
 
 def _load(folder: str) -> Any:
@@ -30,11 +32,29 @@ def _render(folder: str, context: dict[str, Any]) -> Any:
     return task
 
 
+def _ends(task: Any, code: int) -> str:
+    """Return as what Airflow takes a pod that ended with an exit code."""
+    ended = k8s.V1ContainerState(terminated=k8s.V1ContainerStateTerminated(exit_code=code))
+    base = k8s.V1ContainerStatus(
+        name="base", state=ended, ready=False, restart_count=0, image="shoal", image_id="shoal"
+    )
+    pod = k8s.V1Pod(
+        metadata=k8s.V1ObjectMeta(name="shoal-airports", namespace="shoal"),
+        status=k8s.V1PodStatus(phase="Failed", container_statuses=[base]),
+    )
+    vars(task).update(client=MagicMock(), pod_manager=MagicMock())
+    try:
+        task.cleanup(pod, pod)
+    except Exception as error:
+        return type(error).__name__
+    return "success"
+
+
 def describe(folder: str) -> dict[str, Any]:
     """Return what two tries of a scheduled run would do, and what a run without a date."""
     dag = _load(folder)
-    task = _render(folder, {"ds": "2026-11-16"})
-    again = _render(folder, {"ds": "2026-11-16"})
+    task = _render(folder, {"ds": "2026-11-15"})
+    again = _render(folder, {"ds": "2026-11-15"})
     try:
         undated = _render(folder, {}).arguments
     except Exception as error:
@@ -48,6 +68,8 @@ def describe(folder: str) -> dict[str, Any]:
         "operator": type(task).__name__,
         "tries": [task.arguments, again.arguments],
         "undated": undated,
+        "retries": task.retries,
+        "ends": {str(code): _ends(again, code) for code in (1, 2, 3, 137)},
         "command": task.cmds,
         "image": task.image,
         "catchup": dag.catchup,

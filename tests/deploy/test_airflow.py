@@ -32,15 +32,33 @@ def described(tmp_path_factory) -> dict:
 
 
 @pytest.mark.engine
-def test_airflow_runs_both_tries_of_a_task_under_the_date_of_the_schedule(described) -> None:
+def test_airflow_runs_both_tries_of_a_task_under_the_day_before_the_schedule(described) -> None:
     first, second = described["tries"]
     assert first == second
-    assert first[first.index("--set") + 1] == "run_id=airports-2026-11-16"
-    assert (described["date"], described["starts"]) == ("2026-11-16", "2026-11-16T03:00:00+00:00")
-    assert described["operator"] == "KubernetesPodOperator"
+    assert first[first.index("--set") + 1] == "run_id=airports-2026-11-15"
+    assert (described["date"], described["starts"]) == ("2026-11-15", "2026-11-16T03:00:00+00:00")
+    assert described["operator"] == "ShoalPodOperator"
     assert described["command"] == ["shoal"]
     assert described["catchup"] is False
     assert described["undated"] == "UndefinedError", "a run without a date is none"
+
+
+@pytest.mark.engine
+def test_airflow_tries_again_what_may_succeed(described) -> None:
+    """As the CronJob does: not a wrong job (2), nor a refusal by the ledger (3)."""
+    assert described["retries"] == 3
+    again, never = "AirflowException", "AirflowFailException"
+    assert described["ends"] == {"1": again, "2": never, "3": never, "137": again}
+
+
+def test_airflow_may_do_in_its_namespace_what_its_operator_does() -> None:
+    objects = {found["kind"]: found for found in built("schedules/airflow")}
+    rights = {kind: rule["verbs"] for rule in objects["Role"]["rules"] for kind in rule["resources"]}
+    assert set(rights) == {"pods", "pods/log", "events"}
+    assert {"create", "delete"} <= set(rights["pods"])
+    assert objects["RoleBinding"]["roleRef"]["name"] == objects["Role"]["metadata"]["name"]
+    (pod,) = operated(DAG)
+    assert {found["metadata"]["namespace"] for found in objects.values()} == {pod["metadata"]["namespace"]}
 
 
 @pytest.mark.engine
@@ -73,9 +91,11 @@ def test_the_text_of_the_dag_says_the_same() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    assert {"DAG", "CronTriggerTimetable", "KubernetesPodOperator"} <= calls.keys()
+    assert {"DAG", "CronTriggerTimetable", "ShoalPodOperator"} <= calls.keys()
+    assert ast.unparse(calls["CronTriggerTimetable"]["interval"]) == "timedelta(days=1)"
+    assert ast.unparse(calls["ShoalPodOperator"]["skip_on_exit_code"]) == "[2, 3]"
     assert ast.unparse(calls["DAG"]["catchup"]) == "False"
     assert ast.unparse(calls["DAG"]["max_active_runs"]) == "1"
-    arguments = calls["KubernetesPodOperator"]["arguments"]
+    arguments = calls["ShoalPodOperator"]["arguments"]
     assert isinstance(arguments, ast.List)
     assert "f'run_id={NAME}-{{{{ ds }}}}'" in [ast.unparse(argument) for argument in arguments.elts]

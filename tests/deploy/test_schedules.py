@@ -1,4 +1,4 @@
-"""A schedule's run, its retry and the other schedules' run for the same date have one run id."""
+"""A schedule's run, its retry and the other schedules' run for the same day have one run id."""
 
 import json
 import os
@@ -21,7 +21,8 @@ from tests.deploy.workflow import Raised, Workflow
 DUE = datetime(2026, 11, 16, 3, tzinfo=UTC)
 """A Monday."""
 
-RUN_ID = "airports-2026-11-16"
+RUN_ID = "airports-2026-11-15"
+"""Of the Sunday before: on Monday at 03:00, that is the last day whose rows are all there."""
 
 LAUNCH = "googleapis.dataflow.v1b3.projects.locations.flexTemplates.launch"
 LOOK = "googleapis.dataflow.v1b3.projects.locations.jobs.get"
@@ -87,7 +88,7 @@ def pod(monkeypatch, tmp_path, kubernetes) -> Any:
     return run
 
 
-def test_a_pod_and_the_pod_that_replaces_it_run_under_the_date_of_the_schedule(pod, kubernetes) -> None:
+def test_a_pod_and_the_pod_that_replaces_it_run_under_the_day_before_the_schedule(pod, kubernetes) -> None:
     first = pod("gs://b/airports.yaml", "--json-logs")
     assert first == ["shoal", "run", "--set", f"run_id={RUN_ID}", "gs://b/airports.yaml", "--json-logs"]
     assert pod("gs://b/airports.yaml", "--json-logs") == first
@@ -107,8 +108,9 @@ def test_a_job_that_no_schedule_made_has_no_run_id(pod, kubernetes, capsys) -> N
 
 def test_the_date_is_that_of_the_schedule_s_own_time_zone() -> None:
     script = load_script(DEPLOY / "schedules/kubernetes/scheduled_run.py")
-    assert script.run_id(scheduled_job("2026-11-17T00:30:00+09:00")) == "airports-2026-11-17"
-    assert script.run_id(scheduled_job("2026-11-16T23:30:00-08:00")) == "airports-2026-11-16"
+    assert script.run_id(scheduled_job("2026-11-17T00:30:00+09:00")) == "airports-2026-11-16"
+    assert script.run_id(scheduled_job("2026-11-16T23:30:00-08:00")) == "airports-2026-11-15"
+    assert script.run_id(scheduled_job("2026-03-01T03:00:00Z")) == "airports-2026-02-28"
 
 
 def test_the_pod_is_told_its_job_and_may_read_it() -> None:
@@ -252,7 +254,7 @@ def test_a_late_call_has_the_date_of_the_schedule(workflow, tmp_path, hour: int)
         run = Workflow(workflow, Dataflow(["DONE"]).calls, due + late)
         assert run.run(argument_of(calls)) == RUN_ID
     next_day = Workflow(workflow, Dataflow(["DONE"]).calls, due + timedelta(days=1))
-    assert next_day.run(argument_of(calls)) == "airports-2026-11-17"
+    assert next_day.run(argument_of(calls)) == "airports-2026-11-16"
 
 
 def test_a_schedule_that_is_there_is_changed(tmp_path) -> None:
@@ -274,3 +276,9 @@ def test_a_run_id_of_a_schedule_is_one_that_the_job_file_takes() -> None:
     job = load_job(str(DEPLOY / "jobs/airports.yaml"), [f"run_id={RUN_ID}"])
     assert job.run_id == RUN_ID
     assert job.output.endswith(f"/airports/{RUN_ID}")
+
+
+def test_a_run_id_of_a_schedule_has_the_folder_of_its_day() -> None:
+    path = "gs://my-project-shoal-data/visits/day={date}"
+    job = load_job(str(DEPLOY / "jobs/airports.yaml"), [f"run_id={RUN_ID}", f"input.path={path}"])
+    assert job.input.path == "gs://my-project-shoal-data/visits/day=2026-11-15"

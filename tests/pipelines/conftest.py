@@ -78,15 +78,15 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-Refused = Callable[[Result], str]
+Refused = Callable[..., str]
 
 
 @pytest.fixture
 def refused(tmp_path: Path) -> Refused:
-    """Check that a result is a refusal: exit code 2, one sentence, nothing written; return the sentence."""
+    """Check that a result is a refusal: exit code, one sentence, nothing written; return the sentence."""
 
-    def check(result: Result) -> str:
-        assert result.exit_code == 2, result.output
+    def check(result: Result, code: int = 2) -> str:
+        assert result.exit_code == code, result.output
         said = result.stderr.strip()
         assert "\n" not in said
         assert "Traceback" not in said

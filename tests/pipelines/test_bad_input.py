@@ -128,17 +128,23 @@ def test_wrong_overrides(bench, refused, override):
     refused(bench.run({}, "--set", override))
 
 
-def test_missing_path(bench, refused):
-    assert "nowhere does not exist" in refused(bench.run({"input.path": str(bench.folder / "nowhere")}))
-
-
-def test_empty_glob(bench, refused):
-    assert "matches no files" in refused(bench.run({"input.path": str(bench.folder / "rows" / "*.csv")}))
-
-
-def test_empty_folder(bench, refused):
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("nowhere", "nowhere does not exist"),
+        ("rows/*.csv", "matches no files"),
+        ("empty", "is a folder without such files"),
+    ],
+)
+def test_files_that_are_not_there_may_come_later(bench, refused, path, says):
+    """Exit code 1, by which a schedule tries again, and no charge."""
     (bench.folder / "empty").mkdir()
-    assert "is a folder without such files" in refused(bench.run({"input.path": str(bench.folder / "empty")}))
+    ledger = str(bench.folder / "ledger.json")
+    create_ledger(ledger, Ledger(epsilon=5, delta=1e-6))
+    wrong = {"input.path": str(bench.folder / path), "privacy.ledger": ledger}
+    for options in ((), ("--dry-run",)):
+        assert says in refused(bench.run(wrong, *options), 1)
+    assert read_ledger(ledger).charges == ()
 
 
 def test_not_parquet(bench, refused):

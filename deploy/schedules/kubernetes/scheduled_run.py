@@ -1,7 +1,8 @@
 #!/usr/bin/env python
 """Run a job under the run id of its schedule: `scheduled-run JOB.yaml ...` in a pod of a CronJob.
 
-The run id is the CronJob's name and the date for which the schedule called, in the schedule's own time zone.
+The run id is the CronJob's name and the day before the schedule's date, in the schedule's own time zone: the
+last day whose rows are all there.
 Kubernetes writes that time on the Job (annotation batch.kubernetes.io/cronjob-scheduled-timestamp, stable
 from version 1.32 on), and not on the Job's pods, so Kubernetes is asked for the Job. All pods of a Job thus
 have the same run id, whenever they start: also after midnight, and on another node.
@@ -13,7 +14,7 @@ import ssl
 import sys
 import urllib.request
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -22,7 +23,7 @@ SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
 def run_id(job: Mapping[str, Any]) -> str:
-    """Return the run id of a Job's JSON, such as airports-2026-11-16.
+    """Return the run id of a Job's JSON, such as airports-2026-11-15 where the schedule called on 2026-11-16.
 
     Raises:
         ValueError: no CronJob made this Job for a time of its schedule.
@@ -37,7 +38,8 @@ def run_id(job: Mapping[str, Any]) -> str:
             f"Job {metadata['name']} has no time of a schedule: to run it by hand, "
             "use `shoal run` with --set run_id=... and the date that is meant."
         )
-    return f"{owners[0]}-{datetime.fromisoformat(time).date().isoformat()}"
+    day = datetime.fromisoformat(time).date() - timedelta(days=1)
+    return f"{owners[0]}-{day.isoformat()}"
 
 
 def read_job(namespace: str, name: str) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_a_csv_file_without_a_header_is_refused_and_its_row_not_quoted():
 
 def test_wrong_arguments_are_one_sentence(bench, refused):
     assert "is no task (did you mean median?)" in refused(bench.shoal("init", "medain"))
-    assert "does not exist" in refused(bench.shoal("init", "median", str(bench.folder / "none.csv")))
+    assert "does not exist" in refused(bench.shoal("init", "median", str(bench.folder / "none.csv")), 1)
 
 
 def test_it_prints_what_the_function_returns(bench):

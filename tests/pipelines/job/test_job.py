@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.errors import JobError
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_several
 from pipelines.job.schema import schema
 
 JOB = {
@@ -63,6 +63,43 @@ def test_an_input_that_names_the_run_id_needs_one():
     """The default id is a hash, which names nobody's folder."""
     with pytest.raises(JobError, match=r"^input\.path is /data/\{run_id\}: .* give the job a run_id"):
         check_job({**JOB, "run_id": None})
+
+
+@pytest.mark.parametrize(
+    ("run_id", "date"),
+    [
+        ("visits-2026-11-16", "2026-11-16"),
+        ("2026-11-16", "2026-11-16"),
+        ("pages.v2_2026-W47", "2026-W47"),
+        ("visits-2026-11", "2026-11"),
+    ],
+)
+def test_the_date_at_the_end_of_the_run_id_is_put_into_the_path_of_the_input(run_id, date):
+    """So jobs of one ledger read one folder, each under an id of its own."""
+    path = "/data/{run_id}/day={date}/{date}-*.parquet"
+    job = check_job({**JOB, "input": {"path": path, "columns": ["x"]}, "run_id": run_id})
+    assert job.input.path == f"/data/{run_id}/day={date}/{date}-*.parquet"
+    several = {key: JOB[key] for key in ("privacy", "output")} | {"run_id": run_id, "input": {"path": path}}
+    question = {key: JOB[key] for key in ("task", "domain")} | {"columns": ["x"]}
+    assert check_several({**several, "questions": {"a": question}}).input.path == job.input.path
+
+
+@pytest.mark.parametrize(
+    "run_id", ["monday", "visits2026-11-16", "2026-11-16-visits", "visits-2026", "visits-20261116"]
+)
+def test_an_input_that_names_the_date_needs_one_at_the_end_of_the_run_id(run_id):
+    wrong = {**JOB, "input": {"path": "/data/{date}", "columns": ["x"]}}
+    says = rf"^input\.path is /data/\{{date\}}, whose .* but run_id is {run_id}: give one that ends"
+    with pytest.raises(JobError, match=says):
+        check_job({**wrong, "run_id": run_id})
+    with pytest.raises(JobError, match="give the job a run_id"):
+        check_job({**wrong, "run_id": None})
+
+
+def test_the_folder_of_a_release_is_named_by_the_whole_run_id():
+    """Two jobs of one date would otherwise write into one folder."""
+    with pytest.raises(JobError, match=r"^output is /out/\{date\}: the only placeholder is \{run_id\}"):
+        check_job({**JOB, "output": "/out/{date}", "run_id": "a-2026-11-16"})
 
 
 def test_other_braces_in_an_input_path_are_part_of_names():

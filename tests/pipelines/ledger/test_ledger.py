@@ -284,7 +284,7 @@ def test_a_dry_run_spends_and_writes_nothing(bench):
         Path(path).read_bytes(),
     ) == before
     assert bench.run({"privacy.ledger": path, "privacy.epsilon": 1.5}, "--dry-run").exit_code == 3
-    assert bench.run({"input.path": str(bench.folder / "nowhere")}, "--dry-run").exit_code == 2
+    assert bench.run({"input.path": str(bench.folder / "nowhere")}, "--dry-run").exit_code == 1
     assert bench.run({"run_id": "monday"}).exit_code == 0
     assert "is already released" in bench.run({"run_id": "monday"}, "--dry-run").stdout
 

@@ -242,6 +242,7 @@ def test_what_starts_a_job_server(tmp_path, monkeypatch):
     ("runner", "options", "says"),
     [
         ("FlinkRunner", [], r"--flink_job_server_jar is missing: https://\S+\.jar cannot be fetched"),
+        ("FlinkRunner", [], r"give a copy of it as --flink_job_server_jar, or --job_endpoint of a running"),
         ("FlinkRunner", ["--flink_submit_uber_jar"], r"missing: https://\S+\.jar cannot be fetched"),
         ("FlinkRunner", ["--flink_job_server_jar=https://a/c.jar"], r"is https://a/c.jar: https://a/c.jar"),
         ("PrismRunner", [], r"--prism_location is missing: https://\S+\.zip cannot be fetched"),
