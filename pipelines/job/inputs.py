@@ -49,8 +49,8 @@ class Input(JobPart):
     path: Annotated[str, AfterValidator(absolute)] = Field(
         examples=["people.parquet"],
         description="A file of Parquet, CSV, JSON lines, Arrow IPC or Avro, a folder of such files or a "
-        "glob: local, or at gs://, s3:// or az://. {run_id} is replaced by the run id, which the job must then "
-        "give, and {date} by the day (2026-11-16), week (2026-W47) or month (2026-11) at its end.",
+        "glob: local, or at gs://, s3:// or az://. {run_id} is replaced by the run id, which the job must "
+        "then give, and {date} by the day (2026-11-16), week (2026-W47) or month (2026-11) at its end.",
     )
     columns: tuple[str, ...] = Field(
         examples=[("age",)], description="Numeric columns, one per axis of the domain."
