@@ -16,6 +16,7 @@ from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, list_row_groups
 from transforms.records import Records
+from transforms.spill import Spill, Spilled
 
 _LABEL = "Bounding units"
 
@@ -78,11 +79,12 @@ class BoundTogether(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return one `BoundedFor` for each shard of each question."""
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         split = partial(_split, self.bounding)
         return (
             descriptors
             | "Gather" >> GatherParts(split, len(self.bounding.places), _LABEL)
-            | "Bound" >> beam.Map(_bound, self.bounding)
+            | "Bound" >> beam.Map(_bound, self.bounding, self.spill)
             | "Keep" >> beam.Reshuffle()
         )
 
@@ -103,9 +105,10 @@ def bound_together_in_memory(source: Source, bounding: BoundingOfQuestions) -> l
 
 
 @no_annotations
-def _bound(gathered: tuple[int, list[bytes]], bounding: BoundingOfQuestions) -> BoundedFor:
+def _bound(gathered: tuple[int, list[bytes]], bounding: BoundingOfQuestions, spill: Spill) -> BoundedFor:
     with plain_errors(_LABEL):
-        return _bound_part(bounding, *gathered)
+        number, bounded = _bound_part(bounding, *gathered)
+        return number, Spilled(spill, spill.put(bounded))
 
 
 def _bound_part(bounding: BoundingOfQuestions, part: int, pieces: Sequence[bytes]) -> BoundedFor:

@@ -25,6 +25,7 @@ from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_grou
 from transforms.records import Records
 from transforms.row_order import order_keys, order_words
 from transforms.sorted_words import sorted_numbers
+from transforms.spill import Spill, Spilled, fetched
 from transforms.split_units import read_keyed
 from transforms.unit_records import unit_records
 from transforms.unit_rows import ROWS, ShardRows, in_batches, joined_rows, unit_rows
@@ -152,6 +153,7 @@ class BoundedReader:
 
     def blocks(self, element: Bounded) -> Iterator[Block]:
         """Return the records in their order."""
+        element = fetched(element)
         ids = np.frombuffer(element[1], dtype="<u8")
         points = np.frombuffer(element[0], dtype=stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
         size = max(1, BLOCK_VALUES // self.grid.dimension)
@@ -201,6 +203,7 @@ class BoundUnits(beam.PTransform):
 
     Only quantized values of used columns are gathered, as one piece per shard and part of a row group;
     see `GatherParts`. The records are materialized, so that every reader sees the same records of a unit.
+    Where one process runs all steps they wait in a file, because its runner would hold copies of them.
 
     Args:
         bounds: how the rows of a unit become its records.
@@ -210,10 +213,11 @@ class BoundUnits(beam.PTransform):
 
     def expand(self, descriptors: beam.PCollection) -> beam.PCollection:
         """Take the descriptors of `ReadBlocks`; return one element per shard, even for an empty shard."""
+        self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         return (
             descriptors
             | "Gather" >> GatherParts(partial(split_points, self.bounds), self.bounds.parts, _LABEL)
-            | "Bound" >> beam.Map(_bound, self.bounds)
+            | "Bound" >> beam.Map(_bound, self.bounds, self.spill)
             | "Keep" >> beam.Reshuffle()
         )
 
@@ -230,9 +234,9 @@ def bound_in_memory(source: Source, bounds: UnitBounds) -> Iterator[Block]:
 
 
 @no_annotations
-def _bound(gathered: tuple[int, list[bytes]], bounds: UnitBounds) -> Any:
+def _bound(gathered: tuple[int, list[bytes]], bounds: UnitBounds, spill: Spill) -> Spilled:
     with plain_errors(_LABEL):
-        return bounds.bound(*gathered)
+        return Spilled(spill, spill.put(bounds.bound(*gathered)))
 
 
 def split_points(bounds: UnitBounds, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:

@@ -15,6 +15,7 @@ from transforms.open_source import Source
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.read_blocks import Reader, to_block
 from transforms.sorted_words import sorted_numbers, sorted_within
+from transforms.spill import fetched
 from transforms.unit_groups import UnitGroups, places
 from transforms.unit_records import race_of
 from transforms.unit_rows import (
@@ -162,6 +163,7 @@ class ContributedReader:
 
     def blocks(self, element: Contributed) -> Iterator[Block]:
         """Return the records in the order of their units, at least one block."""
+        element = fetched(element)
         ids = np.frombuffer(element[1], dtype="<u8").astype(np.uint64)
         points = np.frombuffer(element[0], dtype="<i8").reshape(self.dimension, len(ids)).T
         counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None

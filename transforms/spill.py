@@ -97,6 +97,28 @@ class Spill:
         weakref.finalize(self, os.close, self._file)
 
 
+@dataclass(frozen=True)
+class Spilled:
+    """A piece that may wait in a file, for consumers that do not have the spill.
+
+    Args:
+        spill: of the pipeline.
+        kept: what its `put` returned.
+    """
+
+    spill: Spill
+    kept: Any
+
+
+def fetched(piece: Any) -> Any:
+    """Return a piece as it is, or what is spilled.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return piece.spill.get(piece.kept) if isinstance(piece, Spilled) else piece
+
+
 _SPILLS: weakref.WeakValueDictionary[tuple[int, str], Spill] = weakref.WeakValueDictionary()
 
 
