@@ -108,6 +108,9 @@ def _unpickled(
 def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Schema]) -> None:
     """Check that every file has each key column once, of one type that can be a key, and of the public keys.
 
+    A column that has no type in its file, as in CSV, has the one that its use gives it; see
+    `transforms.column_types`.
+
     Raises:
         InputError: it does not.
     """
@@ -132,8 +135,11 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
                     "row may have a time of its own."
                 )
             if unit is None and not is_key(kind):
+                used = ""
+                if column in dict(file.types):
+                    used = ", since an axis or input.types makes it a number"
                 raise InputError(
-                    f"{where}; keys are text, integers, booleans, dates or truncated timestamps."
+                    f"{where}{used}; keys are text, integers, booleans, dates or truncated timestamps."
                 )
     if keys.labels and schemas:
         _check_public(keys, schemas[0])

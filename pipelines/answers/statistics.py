@@ -246,7 +246,7 @@ def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
 
 def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figure, ...]:
     """Return a picture of the measures of all records, each on its own axis."""
-    columns, parts, ranks = domain_of(release)["columns"], [], False
+    columns, parts, ranks, many = domain_of(release)["columns"], [], False, _kept(release, many)
     for each in values:
         if each.value is not None and not _says_nothing(each.measure, each.error, each.column, release):
             row = Row("", each.value, each.low, each.high)
@@ -262,7 +262,7 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
 
 def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tuple[Figure, ...]:
     """Return a picture of each of the first measures, of the groups in the table of the report."""
-    columns, by = domain_of(release)["columns"], release["group_by"]
+    columns, by, many = domain_of(release)["columns"], release["group_by"], _kept(release, many)
     order, figures = _order(release, rows, named), []
     for name in named[:_MOST_MEASURES]:
         at, ranks = _axis(release, name), _of_rank(name)
@@ -289,6 +289,11 @@ def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tupl
         some = f", of the groups with the largest {named[0]}" if len(values) > len(order) else ""
         figures.append(Figure(drawn, f"{axis.title}{some}"))
     return tuple(figures)
+
+
+def _kept(release: Release, many: str) -> str:
+    """Return what counts are of: kept rows, where contributions leave out others."""
+    return f"kept {many}" if release.get("contributions") else many
 
 
 def _with_ends(release: Release, rows: Any, name: str, axis: int) -> tuple[NDArray[Any], ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from core.quantiles.found import Promises
 from pipelines.answers.answer import Rows, Table, promises_of
-from pipelines.answers.text import confidence, counted, key_text, number
+from pipelines.answers.text import DENSE, confidence, counted, key_text, number
 from pipelines.describe.columns import PROBABILITIES, ROWS, Described, Description
 from pipelines.joint_release import answers_of
 from pipelines.report.summary import cut, spent, table_lines
@@ -119,16 +119,21 @@ def _ranks(
     typical = max(each.typical_rank_error or 0 for each in promised)
     worst = max(each.rank_error or 0 for each in promised)
     many = counted(ranks[0]).many
-    nothing = ""
+    says = (
+        f"With probability {confidence(ranks[0])}, all quantiles of a column are within {worst:,} {many} of "
+    )
     if total is not None and worst > total:
-        nothing = (
-            f" There are fewer {many}, so this promises nothing: describe fewer columns (--columns), or give "
-            "a larger --epsilon."
+        says += (
+            f"their rank. There are fewer {many}, so this promises nothing: describe fewer columns "
+            "(--columns), or give a larger --epsilon."
+        )
+    else:
+        says += (
+            f"their rank. {DENSE.format(many=many)}, the standard error of the rank of a quantile is at most "
+            f"about {number(typical, 2)} {many}."
         )
     return [
-        f"The standard error of the rank of a quantile is at most about {number(typical, 2)} {many}. With "
-        f"probability {confidence(ranks[0])}, all quantiles of a column are within {worst:,} {many} of their "
-        f"rank.{nothing}",
+        says,
         "≤ and ≥ stand where too few rows are beyond a value to say more, and ? where nothing is known. Two "
         "numbers are an interval, where a value could be anything between them: `shoal init bounds` makes a "
         "job that finds the range of a column with less of the budget.",

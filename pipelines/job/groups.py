@@ -275,6 +275,12 @@ class StatisticsJob(GroupedJob, RowsJob):
         super().check_records()
         if self.params.parts > 1 and self.group_by is None:
             raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
+        groups = self.group_by
+        if groups is not None and groups.keys == _PRIVATE and self.unit in groups.columns:
+            raise ValueError(
+                f"group_by.columns has {quoted(self.unit)}, which is input.unit: each group would have one "
+                "unit, and none could be released, so leave it out."
+            )
 
     def is_in_table(self, column: str) -> bool:
         """See `GroupedJob.is_in_table`."""

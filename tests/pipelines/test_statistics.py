@@ -308,6 +308,10 @@ WRONG = [
         by(["city"], "private") | UNITS | {"contributions": {"groups": 2**20, "rows": 2**20}},
         "contributions has groups 1048576 and rows 1048576: both must be above 0",
     ),
+    (
+        by(["city", "code"], "private") | UNITS,
+        "which is input.unit: each group would have one unit",
+    ),
     (by([], "private"), "group_by.columns is []: give at least one column, each once"),
     (by(["city", "city"], "private"), "each once"),
     (by(["x"], "private"), "group_by.columns: x is double in part.parquet; keys are text"),
