@@ -41,7 +41,7 @@ def kept_facts(release: Release) -> tuple[Fact, ...]:
     most = f"at most {rows}"
     if release.get("group_by") is not None:
         most = f"at most {_many(bounds['groups'], 'group')}, {rows} in each"
-    return (Fact("kept", (f"of each unit {most}; {_LEFT_OUT}",)),)
+    return (Fact("kept", (f"of each unit {most}",), _LEFT_OUT),)
 
 
 def _many(number: int, one: str) -> str:
@@ -58,14 +58,11 @@ def _told(
     """
     columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
     lines = tuple(
-        f"{column}: about {count:,} {many}{whose}"
+        f"{column}: about {count:,} {many}{whose}{'' if count > _HIDDEN * error else ', or noise'}"
         for column, count in zip(columns, counts, strict=True)
         if count > _STANDS_OUT * error
     )
     if lines:
         return lines, why
-    hidden = (
-        f"none stand out; noise may hide up to about {number(_HIDDEN * error, 2)} {many} of a column, or all "
-        "where there are fewer"
-    )
-    return (hidden,), f"with such a row; {why}" if whose else why
+    hidden = f"up to about {number(_HIDDEN * error, 2)} {many} of a column, or all where there are fewer"
+    return ("none stand out",), f"noise may hide {hidden}; {f'with such a row: {why}' if whose else why}"

@@ -58,10 +58,10 @@ def test_a_line_of_a_group_names_an_odd_key(odd):
     ("given", "kept"),
     [
         ({"keep": "one"}, "one random row of each unit"),
-        ({"contributions": {"groups": 1, "rows": 3}}, f"of each unit at most 3 rows; {LEFT_OUT}"),
+        ({"contributions": {"groups": 1, "rows": 3}}, f"of each unit at most 3 rows ({LEFT_OUT})"),
         (
             {"contributions": {"groups": 1, "rows": 1}, "group_by": {"columns": ["who"], "keys": [7]}},
-            f"of each unit at most 1 group, 1 row in each; {LEFT_OUT}",
+            f"of each unit at most 1 group, 1 row in each ({LEFT_OUT})",
         ),
     ],
 )
