@@ -6,8 +6,8 @@ is charged, and nothing is written but temporary files.
 The model, for n rows:
 
 - Processor seconds are start + n * each: two constants, which the two runs measure.
-- Memory is the peak of all processes together. Where it did not grow with n, it is that of the larger run.
-  Where it did, it is on the line through both runs. Below the smaller run it is at least proportional to n,
+- Memory is the peak of all processes together. Where it did not grow with n, or by no more than runs of the
+  same rows differ, it is that of the larger run. Where it did, it is on the line through both runs. Below the smaller run it is at least proportional to n,
   because memory may grow faster than the line there, and at least what a run on a few rows takes.
 - Passes follow from the plan: one for each round and look, see `core.rounds.Looking`. Rows that must meet,
   those of a unit or of a block, are read once and go through the runner; the passes read what was made of
@@ -52,7 +52,7 @@ GROUPS = 1000
 """Made-up private keys."""
 
 _ROW_GROUP = 1 << 20
-_SMALLEST_GROWTH = 2.0  # bytes a row; measurements differ by more than less would be
+_SMALLEST_GROWTH = 100e6  # bytes between the two runs; peaks of the same run differ by up to so much
 _START = 250e6  # bytes of a run on a few rows
 _VALUE, _KEY = 8, 16  # bytes of a value, and of the key of a unit, as they go through the runner at most
 
@@ -119,9 +119,9 @@ def predict(
 
 def _memory(n: int, trials: tuple[int, int], peaks: tuple[float, float]) -> float:
     """Return the peak memory for n rows, from the rows and the peaks of two runs."""
-    growth = (peaks[1] - peaks[0]) / (trials[1] - trials[0])
-    if growth <= _SMALLEST_GROWTH:
+    if peaks[1] - peaks[0] <= _SMALLEST_GROWTH:
         return peaks[1]
+    growth = (peaks[1] - peaks[0]) / (trials[1] - trials[0])
     line = peaks[1] + growth * (n - trials[1])
     return line if n >= trials[0] else max(line, peaks[0] * n / trials[0], min(peaks[0], _START))
 

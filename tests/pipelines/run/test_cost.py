@@ -153,6 +153,7 @@ def test_usage_counts_children() -> None:
     ("rows", "peaks", "memory"),
     [
         (1, (300e6, 306e6), 306e6),  # it does not grow
+        (100_000_000, (300e6, 390e6), 390e6),  # or by no more than runs of the same rows differ
         (10, (1e9, 4e9), 250e6),
         (1_000_000, (1e9, 4e9), 1e9 / 2),  # in proportion, above the line
         (1_000_000, (2e9, 4e9), 3e9 / 2),  # on the line, above the proportion
