@@ -42,6 +42,9 @@ class Made:
     aggregate: Any
     mark: bytes
 
+    def __len__(self) -> int:
+        return len(self.aggregate)
+
     def __add__(self, other: "Made") -> "Made":
         check_marks(self.mark, other.mark)
         return Made(self.aggregate + other.aggregate, self.mark)
@@ -128,7 +131,9 @@ class Sum(beam.CombineFn):
     """Add at least one aggregate.
 
     The accumulator is a list of (number of summands, sum) in descending order of the numbers. Sums of similar
-    numbers are added, so that merging n sparse aggregates takes n log n time instead of n^2.
+    numbers are added, so that merging n sparse aggregates takes n log n time instead of n^2. So are sums of
+    similar size: where most keys of a summand are known, the sum of many is hardly larger than that of few,
+    and few of them should be held.
     """
 
     def create_accumulator(self) -> Sums:
@@ -139,7 +144,9 @@ class Sum(beam.CombineFn):
     def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
         """Add an aggregate, which may be the sum of several."""
         with plain_errors(MERGING):
-            while accumulator and accumulator[-1][0] <= summands:
+            while accumulator and (
+                accumulator[-1][0] <= summands or _are_alike(accumulator[-1][1], aggregate)
+            ):
                 more, total = accumulator.pop()
                 summands, aggregate = summands + more, total + aggregate
         accumulator.append((summands, aggregate))
@@ -162,6 +169,14 @@ class Sum(beam.CombineFn):
         """Return the sum."""
         with plain_errors(MERGING):
             return total_of(total for _, total in reversed(accumulator))
+
+
+def _are_alike(total: Any, aggregate: Any) -> bool:
+    """Return whether a sum has at most half as many keys again as an aggregate; no, where they have none."""
+    try:
+        return bool(2 * len(total) <= 3 * len(aggregate))
+    except TypeError:
+        return False
 
 
 class SpilledSum(Sum):

@@ -7,8 +7,9 @@ The model, for n rows:
 
 - Processor seconds are start + n * each: two constants, which the two runs measure.
 - Memory is the peak of all processes together. Where it did not grow with n, or by no more than runs of the
-  same rows differ, it is that of the larger run. Where it did, it is on the line through both runs. Below the smaller run it is at least proportional to n,
-  because memory may grow faster than the line there, and at least what a run on a few rows takes.
+  same rows differ, it is that of the larger run. Where it did, it is on the line through both runs. Below the
+  smaller run it is at least proportional to n, because memory may grow faster than the line there, and at
+  least what a run on a few rows takes.
 - Passes follow from the plan: one for each round and look, see `core.rounds.Looking`. Rows that must meet,
   those of a unit or of a block, are read once and go through the runner; the passes read what was made of
   them. Otherwise every pass reads the rows, and only aggregates go through the runner.

@@ -214,6 +214,19 @@ def test_few_sums_are_open_at_a_time() -> None:
     assert tree.extract_output(accumulator) == Tally(np.array([1000]))
 
 
+@pytest.mark.parametrize(("keys", "most"), [(100, 3), (10**9, 8)])
+def test_sums_that_hardly_grow_are_not_held_side_by_side(keys: int, most: int) -> None:
+    """Of 200 aggregates that have most of a hundred keys, and of 200 whose keys differ."""
+    rng, tree, held = np.random.default_rng(0), Sum(), 0
+    accumulator, expected = tree.create_accumulator(), Counts.of(np.empty(0, np.int64))
+    for _ in range(200):
+        part = Counts.of(rng.integers(0, keys, 150))
+        expected += part
+        accumulator = tree.add_input(accumulator, Made(part, b""))
+        held = max(held, len(accumulator))
+    assert held <= most and tree.extract_output(accumulator).aggregate == expected
+
+
 @dataclass(frozen=True)
 class Shares:
     """Count the records, and let three parts examine the number: each finds a third of it."""
