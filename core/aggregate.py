@@ -141,7 +141,9 @@ class CellCounts:
         return cls(size, None, np.bincount(keys, minlength=size))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        table = None if self.table is None else self.table.astype(np.min_scalar_type(self.table.max()))
+        table = self.table
+        if table is not None and table.max() < 1 << 32:
+            table = table.astype(np.min_scalar_type(table.max()))
         return CellCounts, (self.size, self.sparse, table)
 
     def __add__(self, other: "CellCounts") -> "CellCounts":

@@ -91,7 +91,8 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
             ShoalError: a parameter is wrong, or the ledger refuses the run.
         """
         _check_types(X)
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        with np.errstate(all="ignore"):  # what is cast is a value of a row
+            rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
         names = _names(self, rows.shape[1])
         if not isinstance(self.n_clusters, Integral):
             raise JobError(f"n_clusters is {quoted(self.n_clusters)}: give a whole number.")
@@ -138,7 +139,8 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
             JobError: one is none.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        with np.errstate(all="ignore"):
+            rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
         if not np.isfinite(rows).all():
             raise JobError(
                 "X has a row with a NaN, an infinity or a missing value: leave such rows out, as fit does."

@@ -8,15 +8,12 @@ from transforms.list_files import File, InputError, short
 _NAMED = 30
 """Columns that an error names."""
 
-_SAME = 0.8
-"""Least similarity of a name that an error may quote from the first line of a CSV file."""
-
 
 def not_once(field: str, name: str, file: File, names: Sequence[str]) -> InputError:
     """Return the error that a file has no column of this name, or several, with the nearest name.
 
-    It names the columns that are there. But the first line of a CSV file without a header is a row, so of
-    that line it quotes at most a name that is nearly the wanted one.
+    It names the columns that are there. But the first line of a CSV file without a header is a row, so
+    nothing of that line is quoted.
 
     Args:
         field: that names the column.
@@ -32,7 +29,7 @@ def not_once(field: str, name: str, file: File, names: Sequence[str]) -> InputEr
         found, allowed = "is missing from", _listed(names)
         if csv:
             allowed = "give a column that its first line names (`shoal init` lists them)"
-    near = None if name in names else nearest(name, names, *([_SAME] if csv else []))
+    near = None if csv or name in names else nearest(name, names)
     asked = meant(None if near is None else short(near))
     return InputError(f"{field}: {short(name)} {found} {short(file.name)}{asked}; {allowed}.")
 

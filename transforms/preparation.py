@@ -122,8 +122,9 @@ class Preparation:
         Args:
             files: all of the same folders, with types for those that `where` sees.
         """
-        names = [name for name, _ in files[0].folders]
-        conditions = [each for each in _conditions(self.where) if set(columns_of(each)) <= set(names)]
+        names = {name for name, _ in files[0].folders}
+        seen = [(each, set(columns_of(each))) for each in _conditions(self.where)]
+        conditions = [each for each, columns in seen if columns and columns <= names]
         if not conditions:
             return True
         types = dict(files[0].types)

@@ -78,6 +78,15 @@ def test_a_table_of_cells_is_made_where_it_pays_and_is_sent_small():
     assert sent.within(np.array([0]), 6).tolist() == [255]
 
 
+@pytest.mark.parametrize("most", [2**32 - 1, 2**32, 2**40])
+def test_a_table_of_very_many_records_is_added_like_any_other(most):
+    table = CellCounts(64, None, np.array([most] + [0] * 63))
+    sent, few = pickle.loads(pickle.dumps(table)), CellCounts(64, counts([0]))
+    for total in (sent + few, few + sent, sent + table + few, few + sent + CellCounts(64, counts([]))):
+        rest = (total.within(np.array([0]), 0) - 1)[0]
+        assert rest in (most, 2 * most) and total.within(np.array([0]), 6)[0] == rest + 1
+
+
 def test_tally_adds():
     assert Tally(np.array([1, 2])) + Tally(np.array([3, 4])) == Tally(np.array([4, 6]))
 

@@ -1,6 +1,7 @@
 """Estimators and the call for quantiles are jobs: the same answers, charges and refusals."""
 
 import pickle
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -271,3 +272,12 @@ def test_bounds_of_unlike_ranges_are_warned_of(recwarn: pytest.WarningsRecorder)
     assert not recwarn.list
     with pytest.warns(UserWarning, match=r"bounds of x1 are 11 times as wide as those of x0\. .*: scale "):
         shoal.KMeans(3, bounds=[(-100, 100), (-1100, 1100)]).fit(ROWS)
+
+
+def test_a_cast_says_nothing_of_a_row() -> None:
+    """A value that overflows when it is cast to float64 makes no warning, and no error."""
+    rows = np.array([[0.5], [0.25], [1e300]], dtype=np.longdouble) ** 10
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = shoal.KMeans(1, epsilon=1.0, bounds=(0, 1)).fit(rows)
+    assert model.cluster_centers_.shape == (1, 1)

@@ -152,8 +152,8 @@ READING = (
         12,
         "transforms/missing_column.py",
         "an error quotes a value of the first row that is somewhat like the name of a column",
-        "[_SAME] if csv else []",
-        "[]",
+        "None if csv or name in names",
+        "None if name in names",
         Selection((_FORMATS,), "missing_column"),
     ),
     Mutant(
