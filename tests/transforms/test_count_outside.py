@@ -16,6 +16,7 @@ from transforms.count_outside import outside
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups, read_blocks
+from transforms.spill import fetched
 
 SALT = b"a salt of 16 byt"
 N = 3000
@@ -140,7 +141,8 @@ def test_beam_counts_what_memory_counts(tmp_path: Path, way: str) -> None:
     names = pa.array([f"person {unit}" for unit in units])
     source = table(tmp_path / "rows", names, x, y)
 
-    def append(element) -> None:
+    def append(spilled) -> None:
+        element = fetched(spilled)
         with (tmp_path / "counts").open("ab") as file:
             pickle.dump(total([*BoundedReader(UNIT_SQUARE).blocks(element)]) if element[2] else [0] * 4, file)
 
