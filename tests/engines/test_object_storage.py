@@ -295,7 +295,9 @@ def test_a_missing_bucket_is_named(cloud, server):
     assert missing.exit_code == 2
     assert f"{kind} no-such-bucket does not exist (404): create it, or give another" in missing.stderr
     unread = cloud.run({"input.path": f"{server.scheme}no-such-bucket/rows"})
-    assert unread.exit_code == 2
+    assert unread.exit_code == (
+        1 if server.scheme == "gs://" else 2
+    )  # where it may be a folder that comes later
     assert re.search(r"input.path \S*no-such-bucket/rows .*does not exist", unread.stderr)
     assert cloud.charges() == ()
 

@@ -37,6 +37,7 @@ def write_rows(bench, n: int) -> None:
     """Write n rows in one row group."""
     rng = np.random.default_rng(n)
     rows = {name: rng.uniform(size=n) for name in "xyw"} | {"who": rng.integers(0, 1 + n // 3, n)}
+    rows["where"] = rng.integers(0, 5, n)
     pq.write_table(pa.table(rows), bench.rows, row_group_size=max(1, n))
 
 
@@ -88,7 +89,7 @@ def test_neither_does_it_for_several_questions(bench, unit: str | None) -> None:
     seen = {}
     for n in (0, 2, 700):
         write_rows(bench, n)
-        groups: dict[str, object] = {"group_by": {"columns": ["who"], "keys": "private"}}
+        groups: dict[str, object] = {"group_by": {"columns": ["where"], "keys": "private"}}
         bounds = {} if unit is None else {"contributions": {"groups": 2, "rows": 3}}
         public: dict[str, object] = {"group_by": {"columns": ["who"], "keys": [0, 1, 500]}}
         one_row = {} if unit is None else {"contributions": {"groups": 2}, "checks": 0.0}

@@ -125,6 +125,7 @@ OF_ROWS = (
     "Rows with a null, NaN or infinity in a used column are left out, and so are rows without person",
     "rows inside and outside of the balls",  # which `shoal screen` tells apart
     "of the kept rows",
+    "(all rows of one person)",  # which is what a unit is
 )
 
 
