@@ -257,6 +257,44 @@ def test_private_keys_cost_units_with_several_rows_little(method):
     assert private <= (1.0 if method == "laplace" else 1.1) * public
 
 
+@pytest.mark.parametrize(
+    ("bounds", "epsilon"),
+    [(Contributions(6, 2), 2.0), (Contributions(10, 1), 1.0), (Contributions(30, 2), 1.0)],
+)
+def test_auto_loses_little_over_found_and_missing_private_groups(bounds, epsilon):
+    """Measured: counts and sums of 300 groups of log-even sizes, of which a missing one is empty."""
+    given = {
+        "grouping": PRIVATE,
+        "contributions": bounds,
+        "grid": ONE_COLUMN,
+        "budget": Budget(epsilon, 1e-6),
+    }
+    auto = plan(("count", "sum", "mean"), **given)
+    sizes = np.random.default_rng(0).uniform(0, math.log(3 * auto.promises["found_from"]), 300)
+    counts = np.ceil(np.exp(sizes)).astype(np.int64)
+    many, of_row = int(counts.sum()), np.arange(300).repeat(counts)
+    points = np.random.default_rng(1).integers(0, ONE_COLUMN.extents[0] + 1, (many, 1))
+    labels = np.array([b'["%03d"]' % i for i in range(300)])
+    block = Block(points, np.arange(many, dtype=np.uint64), None, of_row, labels)
+    sums = np.bincount(of_row, ONE_COLUMN.restore(points)[:, 0])
+    largest = max(map(abs, (*ONE_COLUMN.lower, *ONE_COLUMN.upper)))
+    asked = (("count", counts, 1.0), ("sum", sums, largest))
+
+    def error(method):
+        rounds, squares = plan(("count", "sum", "mean"), method=method, **given).rounds, []
+        for seed in range(20):
+            found = run_in_memory(rounds, [block], None, SeededNoise(seed))
+            table, there = found.table(ONE_COLUMN) or {}, [int(label[2:5]) for label in found.labels]
+            for name, truth, unit in asked:
+                off = truth.astype(np.float64)
+                off[there] -= table.get(name, 0.0)
+                squares.append(np.mean((off / unit) ** 2))
+        return math.sqrt(np.mean(squares))
+
+    errors = {method: error(method) for method in ("laplace", "gaussian")}
+    assert errors[auto.method] <= 1.1 * min(errors.values()), errors
+
+
 @pytest.mark.parametrize("method", ["laplace", "gaussian"])
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_unit_with_any_rows_in_a_group_of_its_own_does_not_show(method, most):
