@@ -91,8 +91,7 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
             ShoalError: a parameter is wrong, or the ledger refuses the run.
         """
         _check_types(X)
-        with np.errstate(all="ignore"):  # what is cast is a value of a row
-            rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        rows = self._cast(X, ensure_min_samples=0)
         names = _names(self, rows.shape[1])
         if not isinstance(self.n_clusters, Integral):
             raise JobError(f"n_clusters is {quoted(self.n_clusters)}: give a whole number.")
@@ -139,13 +138,17 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
             JobError: one is none.
         """
         check_is_fitted(self)
-        with np.errstate(all="ignore"):
-            rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        rows = self._cast(X, reset=False)
         if not np.isfinite(rows).all():
             raise JobError(
                 "X has a row with a NaN, an infinity or a missing value: leave such rows out, as fit does."
             )
-        return np.asarray(rows)
+        return rows
+
+    def _cast(self, X: ArrayLike, **checks: Any) -> NDArray[np.float64]:
+        """Return rows as float64 after checks of scikit-learn, and say nothing of what a value overflows."""
+        with np.errstate(all="ignore"):
+            return np.asarray(validate_data(self, X, dtype=np.float64, ensure_all_finite=False, **checks))
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn asks: fits of the same rows differ, by their noise."""

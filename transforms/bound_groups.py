@@ -13,7 +13,7 @@ import pyarrow as pa
 from core.sampling import siphash
 from transforms.read_blocks import Descriptor
 from transforms.split_units import Shard, Splitting, bare, read_split, split_batch, stream
-from transforms.unit_groups import UnitGroups
+from transforms.unit_groups import GroupNames, UnitGroups
 from transforms.unit_keys import unit_ids
 
 CHOSEN = "choose groups"
@@ -79,7 +79,7 @@ def split_kept(
     rows = pa.concat_batches(batches)
     units, groups = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1).to_numpy()
     told = units.dictionary_encode()
-    names = pa.array(np.arange(splitting.total // splitting.subsamples))
+    names = GroupNames.of(pa.array(np.arange(splitting.total // splitting.subsamples)), splitting.salt)
     pairs = UnitGroups.of(
         told.indices.to_numpy().astype(np.int64),
         unit_ids(told.dictionary),

@@ -151,13 +151,13 @@ class BoundedReader:
 
     grid: Grid
 
-    def blocks(self, element: Bounded) -> Iterator[Block]:
+    def blocks(self, element: Bounded | Spilled) -> Iterator[Block]:
         """Return the records in their order."""
-        element = fetched(element)
-        ids = np.frombuffer(element[1], dtype="<u8")
-        points = np.frombuffer(element[0], dtype=stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
+        bounded: Bounded = fetched(element)
+        ids = np.frombuffer(bounded[1], dtype="<u8")
+        points = np.frombuffer(bounded[0], dtype=stored(self.grid)).reshape(self.grid.dimension, len(ids)).T
         size = max(1, BLOCK_VALUES // self.grid.dimension)
-        counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None
+        counts = np.frombuffer(bounded[2], dtype="<i8").astype(np.int64) if bounded[2] else None
         for start in range(0, max(1, len(ids)), size):
             part = points[start : start + size].astype(np.int64, order="F")
             yield Block(part, ids[start : start + size].astype(np.uint64), None if start else counts)

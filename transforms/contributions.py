@@ -15,8 +15,8 @@ from transforms.open_source import Source
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.read_blocks import Reader, to_block
 from transforms.sorted_words import sorted_numbers, sorted_within
-from transforms.spill import fetched
-from transforms.unit_groups import UnitGroups, places
+from transforms.spill import Spilled, fetched
+from transforms.unit_groups import GroupNames, UnitGroups, places
 from transforms.unit_records import race_of
 from transforms.unit_rows import (
     ROWS,
@@ -120,7 +120,8 @@ class Contributing:
             names = joined_labels(parts, rows)
         elif self.keys is not None:
             names = pa.array(np.arange(len(self.keys.labels or ())))
-        kept = [self._kept(some, names) for some in in_batches(rows, bounding.salt)]
+        chosen_by = GroupNames.of(names, bounding.salt)
+        kept = [self._kept(some, chosen_by) for some in in_batches(rows, bounding.salt)]
         points, ids, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
         return (
             points.astype("<i8").tobytes(order="F"),
@@ -130,12 +131,12 @@ class Contributing:
             b"\n".join(names.to_pylist()) if named else b"",
         )
 
-    def _kept(self, rows: list[NDArray[np.uint64]], names: pa.Array) -> tuple[NDArray[Any], ...]:
+    def _kept(self, rows: list[NDArray[np.uint64]], names: GroupNames) -> tuple[NDArray[Any], ...]:
         """Return points, identities and groups of the rows that units keep, unit by unit.
 
         Args:
             rows: words of rows, with all rows of their units.
-            names: labels or numbers of the groups, all different.
+            names: of the groups.
         """
         grid, salt = self.bounding.grid, self.bounding.salt
         many = number_of_words(grid)
@@ -161,16 +162,16 @@ class ContributedReader:
     dimension: int
     keys: GroupKeys | None
 
-    def blocks(self, element: Contributed) -> Iterator[Block]:
+    def blocks(self, element: Contributed | Spilled) -> Iterator[Block]:
         """Return the records in the order of their units, at least one block."""
-        element = fetched(element)
-        ids = np.frombuffer(element[1], dtype="<u8").astype(np.uint64)
-        points = np.frombuffer(element[0], dtype="<i8").reshape(self.dimension, len(ids)).T
-        counts = np.frombuffer(element[2], dtype="<i8").astype(np.int64) if element[2] else None
+        bounded: Contributed = fetched(element)
+        ids = np.frombuffer(bounded[1], dtype="<u8").astype(np.uint64)
+        points = np.frombuffer(bounded[0], dtype="<i8").reshape(self.dimension, len(ids)).T
+        counts = np.frombuffer(bounded[2], dtype="<i8").astype(np.int64) if bounded[2] else None
         groups = labels = None
         if self.keys is not None:
-            groups = np.frombuffer(element[3], dtype="<i8").astype(np.int64)
-            names = np.array(element[4].split(b"\n"), dtype=np.bytes_)
+            groups = np.frombuffer(bounded[3], dtype="<i8").astype(np.int64)
+            names = np.array(bounded[4].split(b"\n"), dtype=np.bytes_)
             labels = names if self.keys.labels is None else self.keys.labels.array
         size = max(1, BLOCK_VALUES // self.dimension)
         starts = np.append(np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else 0, len(ids))
@@ -193,7 +194,7 @@ def chosen(
     of_unit: Ints,
     ids: NDArray[np.uint64],
     groups: Ints,
-    names: pa.Array,
+    names: GroupNames,
 ) -> NDArray[np.intp]:
     """Return the indices of the rows that units keep, unit by unit; see `Contributing`.
 
@@ -203,7 +204,7 @@ def chosen(
         of_unit: shape (n,), index of the unit of each row.
         ids: shape (units,), identities.
         groups: shape (n,), the group of each row as an index of `names`.
-        names: labels or numbers of the groups, all different.
+        names: of the groups.
     """
     salt = contributing.bounding.salt
     pairs = UnitGroups.of(of_unit, ids, groups, names, contributing.groups, salt)

@@ -19,6 +19,26 @@ GROUP = 0x67726F7570
 
 
 @dataclass(frozen=True)
+class GroupNames:
+    """What chooses groups by their names: made once for all rows of a shard.
+
+    Args:
+        hashes: of the names, shape (names,).
+        ranks: place of each name in their order, shape (names,).
+    """
+
+    hashes: NDArray[np.uint64]
+    ranks: Ints
+
+    @classmethod
+    def of(cls, names: pa.Array, salt: bytes) -> "GroupNames":
+        """Return it for labels or numbers of groups, all different, and 16 secret bytes."""
+        ranks = np.empty(len(names), dtype=np.int64)
+        ranks[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
+        return cls(unit_ids(unit_keys(names, salt)), ranks)
+
+
+@dataclass(frozen=True)
 class UnitGroups:
     """The pairs of a unit and a group in which it has rows, unit by unit.
 
@@ -38,7 +58,7 @@ class UnitGroups:
 
     @classmethod
     def of(
-        cls, of_unit: Ints, ids: NDArray[np.uint64], groups: Ints, names: pa.Array, most: int, salt: bytes
+        cls, of_unit: Ints, ids: NDArray[np.uint64], groups: Ints, names: GroupNames, most: int, salt: bytes
     ) -> "UnitGroups":
         """Choose for each unit at most `most` of its groups: those with the smallest hashes.
 
@@ -49,22 +69,19 @@ class UnitGroups:
             of_unit: shape (n,), index of the unit of each row.
             ids: shape (units,), identities.
             groups: shape (n,), the group of each row as an index of `names`.
-            names: labels or numbers of the groups, all different.
+            names: of the groups.
             most: groups that a unit keeps.
             salt: 16 secret bytes.
         """
-        of_name = unit_ids(unit_keys(names, salt))
-        pair = of_unit * len(names) + groups
+        pair = of_unit * len(names.hashes) + groups
         order = sorted_numbers(pair)
         pair = pair[order]
         first = np.append(True, pair[1:] != pair[:-1]) if len(pair) else np.empty(0, dtype=np.bool_)
         begins, of_pair = np.flatnonzero(first), np.cumsum(first) - 1
-        unit_of, group_of = np.divmod(pair[begins], len(names))
-        hashes = scramble(scramble(ids, salt, GROUP)[unit_of] ^ of_name[group_of], salt, GROUP)
+        unit_of, group_of = np.divmod(pair[begins], len(names.hashes))
+        hashes = scramble(scramble(ids, salt, GROUP)[unit_of] ^ names.hashes[group_of], salt, GROUP)
         # Two groups of a unit may have one hash if their names have: then the smaller name comes first.
-        by_name = np.empty(len(names), dtype=np.int64)
-        by_name[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
-        ranked = sorted_within(unit_of, hashes, (by_name[group_of],))
+        ranked = sorted_within(unit_of, hashes, (names.ranks[group_of],))
         kept = np.empty(len(begins), dtype=np.bool_)
         kept[ranked] = places(unit_of[ranked]) < most
         return cls(order, of_pair, np.diff(np.append(begins, len(pair))), hashes, kept)

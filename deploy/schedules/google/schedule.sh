@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Run a job on Dataflow every week: deploy the workflow beside this file, and have Cloud Scheduler call it.
 #   deploy/schedules/google/schedule.sh PROJECT NAME TEMPLATE [REGION] [HOUR] [WEEKDAY]
-# The job file is gs://PROJECT-shoal-jobs/NAME.yaml, and runs are named NAME-DATE, by the day before. HOUR is UTC, from 0 to 23, and
-# WEEKDAY cron's: 1 is Monday, * every day. Calling it again changes what is there.
+# The job file is gs://PROJECT-shoal-jobs/NAME.yaml, and runs are named NAME-DATE, by the day before. HOUR is UTC, from
+# 0 to 23, and WEEKDAY cron's: 1 is Monday, * every day. Calling it again changes what is there.
 set -euo pipefail
 
 project=${1:?usage: schedule.sh PROJECT NAME TEMPLATE [REGION] [HOUR] [WEEKDAY]}

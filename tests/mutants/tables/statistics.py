@@ -340,7 +340,7 @@ CONTRIBUTIONS = (
         11,
         "transforms/unit_groups.py",
         "of a unit's groups those that are full are kept first",
-        "ranked = sorted_within(unit_of, hashes, (by_name[group_of],))",
+        "ranked = sorted_within(unit_of, hashes, (names.ranks[group_of],))",
         "ranked = np.lexsort((-np.diff(np.append(begins, len(pair))), unit_of))",
         _BOUNDS,
     ),
