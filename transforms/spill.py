@@ -10,6 +10,7 @@ import tempfile
 import threading
 import uuid
 import weakref
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,17 +34,28 @@ class Spill:
     A step that runs in another process, perhaps on another machine, gets a spill without a file when Beam
     unpickles it. Such a spill leaves pieces as they are, and the runner shuffles them. A spill does the same
     when the disk is full. The file grows until the pipeline is gone: a repeated step needs its pieces again.
+
+    Args:
+        most: bytes from which on pieces are left as they are; None for no limit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
         self._key = (os.getpid(), uuid.uuid4().hex)  # a forked process must not write to the same offsets
-        self._lock, self._end, self._file = threading.Lock(), 0, -1
+        self._lock, self._end, self._file, self._most = threading.Lock(), 0, -1, most
+        self.index: dict[Hashable, list[Place]] = {}
+        """Places that consumers find again, by a name of theirs; empty in other processes."""
         self._sharing, self._shared = threading.Lock(), weakref.WeakValueDictionary[Place, Any]()
         _SPILLS[self._key] = self
 
+    @property
+    def writes(self) -> bool:
+        """Whether this process has the file, and it has room."""
+        own = _SPILLS.get(self._key) is self and self._key[0] == os.getpid()
+        return own and (self._most is None or self._end < self._most)
+
     def put(self, piece: Any) -> Any:
         """Write a piece, and return its place; return the piece itself where there is no file."""
-        if _SPILLS.get(self._key) is not self or self._key[0] != os.getpid():
+        if not self.writes:
             return piece
         data = memoryview(pickle.dumps(piece, pickle.HIGHEST_PROTOCOL))
         try:
@@ -127,5 +139,5 @@ def _find(key: tuple[int, str]) -> Spill:
     found = _SPILLS.get(key)
     if found is None or key[0] != os.getpid():
         found = Spill.__new__(Spill)
-        found.__dict__.update(_key=key, _file=-1)
+        found.__dict__.update(_key=key, _file=-1, index={})
     return found

@@ -35,6 +35,7 @@ from transforms.list_files import InputError
 from transforms.open_source import Source, open_files, open_source
 from transforms.preparation import Preparation
 from transforms.read_blocks import ReadBlocks, Reader, ReaderOfQuestions, check_axes
+from transforms.read_once import read_once
 from transforms.run_rounds import RunStrands, passes_of, shards_of
 from transforms.split_groups import GroupSplit, ReaderOfGroups
 
@@ -205,7 +206,9 @@ def read_records(
             replace(Reader.of(sources[name], its.grid, its.checks > 0), apart=its.apart)
             for name, its in job.jobs.items()
         )
-        return elements, ReaderOfGroups(ReaderOfQuestions(tuple(readers)), prepared.splits)
+        rounds = [plan.rounds for plan in prepared.plan.plans.values()]
+        rows = read_once(ReaderOfQuestions(tuple(readers)), rounds)
+        return elements, ReaderOfGroups(rows, prepared.splits)
     bounded = elements | "Units" >> BoundTogether(prepared.bounding)
     return bounded, ReaderOfGroups(prepared.bounding.readers, prepared.splits)
 

@@ -63,7 +63,8 @@ from transforms.column_types import Opened, exact_axes, give_types, used_types
 from transforms.evaluate_subsamples import AnswerReader, AnswersOfGroups, EvaluateSubsamples
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, check_axes
-from transforms.records import Records, RecordsOfQuestions
+from transforms.read_once import read_once
+from transforms.records import OneQuestion, Records, RecordsOfQuestions
 from transforms.run_rounds import RunRounds, RunStrands, shards_of
 from transforms.split_groups import GroupSplit, ReaderOfGroups
 
@@ -285,7 +286,7 @@ def answer_rows(
         elements = elements | "Units" >> BoundUnits(prepared.bounding)
         reader = prepared.bounding.reader
     else:
-        reader = Reader.of(source, job.grid, job.checks > 0)
+        reader = read_once(OneQuestion(Reader.of(source, job.grid, job.checks > 0)), [rounds])
     draft = draft_release(job, plan)
     keep = partial(encoded_part, draft, job.grid)
     last = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep)
@@ -318,7 +319,8 @@ def read_groups(
         return elements, AnswersOfGroups(job.grid.dimension, job.task_params.blocks)
     salt = None
     if bounding is None:
-        reader: Records = replace(Reader.of(source, job.grid, job.checks > 0), apart=True)
+        rows = OneQuestion(replace(Reader.of(source, job.grid, job.checks > 0), apart=True))
+        reader: Records = read_once(rows, [prepared.plan.rounds])
     else:
         elements, reader, salt = elements | "Units" >> BoundUnits(bounding), bounding.reader, prepared.salt
     return elements, ReaderOfGroups.one(reader, GroupSplit(prepared.groups, job.grid.dimension, salt))

@@ -1,6 +1,7 @@
 """The embedded runner gives the same aggregates as memory, however the data is cut, ordered or spread."""
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,12 +14,14 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from core.aggregate import Counts
 from core.domain import Grid
 from core.one_cluster.found import Found
-from core.rounds import run_in_memory
+from core.rounds import Round, run_in_memory
 from tests.engines.golden import GRID, NOISELESS, OTHERS, TASKS, Trace, recorded
 from tests.transforms.tables import write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, read_in_memory
+from transforms.read_once import ReadOnce, read_once
+from transforms.records import OneQuestion
 from transforms.run_rounds import RunRounds
 
 ROWS = [9000, 0, 1, 6000]
@@ -49,6 +52,11 @@ def in_memory(folder: Path, task: str) -> Trace:
     return run_in_memory(rounds, read_in_memory(source_of(folder), GRID), start, NOISELESS)
 
 
+def reader_of(source: Source, grid: Grid, rounds: Sequence[Round]) -> ReadOnce:
+    """Return the reader of a run, which reads each row group once where one process runs all steps."""
+    return read_once(OneQuestion(Reader.of(source, grid)), [rounds])
+
+
 def in_beam(source: Source, task: str, output: Path, grid: Grid = GRID, **options: object) -> Trace:
     rounds, start = recorded(task)
 
@@ -57,7 +65,11 @@ def in_beam(source: Source, task: str, output: Path, grid: Grid = GRID, **option
             pickle.dump(state, file)
 
     with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
-        last = pipeline | ReadBlocks(source) | RunRounds(rounds, start, NOISELESS, Reader.of(source, grid))
+        last = (
+            pipeline
+            | ReadBlocks(source)
+            | RunRounds(rounds, start, NOISELESS, reader_of(source, grid, rounds))
+        )
         last | "Save" >> beam.Map(keep)
     return pickle.loads(output.read_bytes())
 
@@ -105,7 +117,11 @@ def test_repeated_bundles(data: Path, tmp_path: Path, task: str) -> None:
             pickle.dump(state, file)
 
     with beam.Pipeline(runner=EmbeddedRunner(), options=options) as pipeline:
-        last = pipeline | ReadBlocks(source) | RunRounds(rounds, start, NOISELESS, Reader.of(source, GRID))
+        last = (
+            pipeline
+            | ReadBlocks(source)
+            | RunRounds(rounds, start, NOISELESS, reader_of(source, GRID, rounds))
+        )
         last | "Save" >> beam.Map(append)
     with (tmp_path / "states").open("rb") as file:
         for _ in range(4):
