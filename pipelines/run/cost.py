@@ -12,7 +12,8 @@ The model, for n rows:
   least what a run on a few rows takes.
 - Passes follow from the plan: one for each round and look, see `core.rounds.Looking`. Rows that must meet,
   those of a unit or of a block, are read once and go through the runner; the passes read what was made of
-  them. Otherwise every pass reads the rows, and only aggregates go through the runner.
+  them. Otherwise every pass reads the rows, or what the first one kept (see `transforms.read_once`), and only
+  aggregates go through the runner.
 """
 
 import json
@@ -64,7 +65,7 @@ class Cost:
 
     Args:
         rows: number of rows.
-        rows_read: rows that all passes together read from storage.
+        rows_read: rows that all passes together read, from storage or from what the first one kept.
         shuffled: bytes of rows that go through the runner, at most. Aggregates are not included.
         processor: seconds of the processor, of all processes.
         memory: peak bytes of all processes together.
