@@ -28,7 +28,7 @@ from transforms.sorted_words import sorted_numbers
 from transforms.spill import Spill, Spilled, fetched
 from transforms.split_units import read_keyed
 from transforms.unit_records import unit_records
-from transforms.unit_rows import ROWS, ShardRows, in_batches, joined_rows, unit_rows
+from transforms.unit_rows import ROWS, ShardRows, in_batches, joined_rows, rows_of, unit_rows
 
 Bounded = tuple[bytes, bytes, bytes]
 """Of one shard: points axis by axis as integers of `stored`, identities, and counts of `Block.outside`."""
@@ -339,12 +339,12 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
     """
     grid = bounding.grid
     many = number_of_words(grid)
-    rows = joined_rows(parts)
-    if rows is None:
+    pieces = rows_of(parts)
+    if not pieces:
         return b"", b"", b""
     further = many + (0 if bounding.order is None else 2)
     kept, ids = [], []
-    for some in in_batches(rows, bounding.salt):
+    for some in in_batches(pieces, bounding.salt):
         gathered = unit_rows(some, further, bounding.salt)
         points = dataclasses.replace(gathered, words=gathered.words[:many])
         records, theirs = unit_records(points, grid, bounding.keep, bounding.salt, gathered.words[many:])

@@ -121,7 +121,7 @@ class Contributing:
         elif self.keys is not None:
             names = pa.array(np.arange(len(self.keys.labels or ())))
         chosen_by = GroupNames.of(names, bounding.salt)
-        kept = [self._kept(some, chosen_by) for some in in_batches(rows, bounding.salt)]
+        kept = [self._kept(some, chosen_by) for some in in_batches([rows], bounding.salt)]
         points, ids, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
         return (
             points.astype("<i8").tobytes(order="F"),

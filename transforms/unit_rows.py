@@ -97,36 +97,57 @@ def _factor(salt: bytes, tweak: int) -> np.uint64:
     return np.uint64(siphash(np.zeros(1, np.uint64), salt, tweak)[0] | np.uint64(1))
 
 
+def rows_of(parts: Sequence[bytes]) -> list[list[U64]]:
+    """Return the words of the rows of each piece that has some, shape (n,) each."""
+    return [list(_words_of(part)) for part in parts if part]
+
+
 def joined_rows(parts: Sequence[bytes]) -> list[U64] | None:
     """Return the words of all rows of pieces, shape (n,) each; None without rows."""
-    filled = [part for part in parts if part]
-    if not filled:
-        return None
-    width = int.from_bytes(filled[0][:8], "little")
-    each = [np.frombuffer(part, "<u8", offset=_HEAD + _labeled(part)).reshape(width, -1) for part in filled]
-    rows = sum(part.shape[1] for part in each)
-    return [np.concatenate([part[word] for part in each], out=_empty(rows)) for word in range(width)]
+    pieces = rows_of(parts)
+    return _joined(pieces) if pieces else None
 
 
-def in_batches(rows: Sequence[U64], salt: bytes) -> Iterator[list[U64]]:
+def in_batches(pieces: Sequence[Sequence[U64]], salt: bytes) -> Iterator[list[U64]]:
     """Yield the rows of a shard in batches, of which each has all rows of its units.
 
     So what is made of the rows of units takes the memory of one batch, however many rows a shard has.
 
     Args:
-        rows: shape (n,) each, at least one row; see `joined_rows`.
+        pieces: words of rows, shape (n,) each, at least one row in all; see `rows_of`.
         salt: 16 secret bytes.
     """
-    if len(rows[0]) < _MANY:
-        yield list(rows)
+    total = sum(len(piece[0]) for piece in pieces)
+    if total < _MANY:
+        yield _joined(pieces)
         return
-    bits = np.uint64(min(16, (len(rows[0]) // _MANY).bit_length() + 1))
-    batch = (rows[0] * _factor(salt, _BATCH) >> np.uint64(64) - bits).astype(np.uint16)
-    order = np.argsort(batch, kind="stable").astype(np.uint32)
-    ends = np.cumsum(np.bincount(batch, minlength=1 << int(bits)))
-    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-        if start < end:
-            yield [np.take(word, order[start:end]) for word in rows]
+    bits = np.uint64(min(16, (total // _MANY).bit_length() + 1))
+    sorted_ = []
+    for piece in pieces:
+        batch = (piece[0] * _factor(salt, _BATCH) >> np.uint64(64) - bits).astype(np.uint16)
+        order = np.argsort(batch, kind="stable").astype(np.uint32)
+        sorted_.append((piece, order, np.searchsorted(batch[order], np.arange((1 << int(bits)) + 1))))
+    for number in range(1 << int(bits)):
+        some = [
+            [np.take(word, order[begins[number] : begins[number + 1]]) for word in piece]
+            for piece, order, begins in sorted_
+        ]
+        if any(len(words[0]) for words in some):
+            yield _joined(some)
+
+
+def _words_of(piece: bytes) -> NDArray[np.uint64]:
+    """Return the words of the rows of a piece with rows, shape (words, n)."""
+    width = int.from_bytes(piece[:8], "little")
+    return np.frombuffer(piece, "<u8", offset=_HEAD + _labeled(piece)).reshape(width, -1)
+
+
+def _joined(pieces: Sequence[Sequence[U64]]) -> list[U64]:
+    """Return the words of the rows of at least one piece, one piece after the other."""
+    if len(pieces) == 1:
+        return list(pieces[0])
+    rows = sum(len(piece[0]) for piece in pieces)
+    return [np.concatenate(words, out=_empty(rows)) for words in zip(*pieces, strict=True)]
 
 
 def _empty(rows: int) -> U64:
@@ -134,7 +155,7 @@ def _empty(rows: int) -> U64:
     return np.frombuffer(pa.allocate_buffer(8 * rows), dtype="<u8")
 
 
-def joined_labels(parts: Sequence[bytes], rows: Sequence[U64]) -> pa.Array:
+def joined_labels(parts: Sequence[bytes], rows: list[U64]) -> pa.Array:
     """Return the labels of pieces, each once, and make the last words of their rows places among them.
 
     Args:
@@ -149,7 +170,7 @@ def joined_labels(parts: Sequence[bytes], rows: Sequence[U64]) -> pa.Array:
         before.append(len(places))
         sizes.append((len(part) - _HEAD - _labeled(part)) // (8 * len(rows)))
     moved = rows[-1].astype(np.int64) + np.repeat(before[:-1], sizes)
-    rows[-1][:] = np.array(places, dtype=np.uint64)[moved]
+    rows[-1] = np.array(places, dtype=np.uint64)[moved]
     return pa.array(list(place), pa.binary())
 
 

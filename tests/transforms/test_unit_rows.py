@@ -118,11 +118,13 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
 
 
 @pytest.mark.parametrize("many", [2, 50, 10_000])
-def test_all_rows_of_a_unit_are_in_one_batch(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+@pytest.mark.parametrize("pieces", [1, 5])
+def test_all_rows_of_a_unit_are_in_one_batch(monkeypatch: pytest.MonkeyPatch, pieces: int, many: int) -> None:
     monkeypatch.setattr(unit_rows_module, "_MANY", many)
     ids = RNG.integers(0, 200, 3000).astype(np.uint64)
     rows = [ids, np.arange(3000, dtype=np.uint64)]
-    batches = list(in_batches(rows, SALT))
+    cuts = [0, *sorted(RNG.integers(0, 3000, pieces - 1).tolist()), 3000]
+    batches = list(in_batches([[w[i:j] for w in rows] for i, j in itertools.pairwise(cuts)], SALT))
     assert sorted(np.concatenate([number for _, number in batches]).tolist()) == list(range(3000))
     assert all((ids[number.astype(int)] == unit).all() for unit, number in batches)
     seen = Counter(unit for some, _ in batches for unit in set(some.tolist()))
