@@ -44,7 +44,7 @@ from transforms.group_keys import GroupKeys
 from transforms.key_labels import LONGEST
 
 ROWS = (1_000_000, 10_000_000, 100_000_000)
-TRIALS = (1 << 21, 3 << 21)
+TRIALS = (1 << 21, 1 << 23)
 """Rows of the two runs. Both have several row groups, so that what workers hold of one is no growth."""
 
 PER_UNIT = 10
