@@ -10,12 +10,12 @@ import dataclasses
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.rounds import Block, Round, looks_of
 from transforms.list_files import Held
@@ -26,24 +26,25 @@ from transforms.spill import Place, Spill
 _MOST, _PART = 1 << 30, 4
 """Bytes that are kept at most: so many, and one of so many parts of what is free."""
 
-_IN_MEMORY = ("tmpfs", "ramfs")
+_IN_MEMORY = {"tmpfs", "ramfs", "rootfs"}
 """File systems that take memory."""
-
-Stored = tuple[list[int], Block, int | None]
-"""Numbers of questions, their block with small points, and the first identity where others follow it."""
 
 
 @dataclass(frozen=True)
 class ReadOnce:
-    """The records of the row groups of files, which are read from storage once.
+    """The records of the row groups of files, of which some are kept in the first pass over them.
+
+    What is kept of a row group is found again by the row group and the question. Other questions may have
+    been due when it was read, and passes of other questions may read it at any time.
 
     Args:
-        records: how descriptors become the records of questions. A later pass asks for no question that the
-            first one did not ask for.
+        records: how descriptors become the records of questions.
+        questions: those that take several passes, of which blocks are kept.
         spill: of the pipeline.
     """
 
     records: RecordsOfQuestions
+    questions: frozenset[int]
     spill: Spill
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
@@ -52,72 +53,95 @@ class ReadOnce:
 
     def blocks_of(self, element: Descriptor, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
         """See `transforms.records.RecordsOfQuestions.blocks_of`."""
-        kept = None if isinstance(element.file, Held) else self.spill.index.get(element)
-        if kept is not None:
-            yield from self._again(kept, set(due))
-        elif self.spill.writes and not isinstance(element.file, Held):
-            yield from self._first(element, due)
-        else:
-            yield from self.records.blocks_of(element, due)
+        index = self.spill.index
+        kept = {number: index.get((element, number)) for number in due if number in self.questions}
+        if len(kept) == len(due) and all(places is not None for places in kept.values()):
+            return self._again({number: places or () for number, places in kept.items()})
+        wanted = {number for number, places in kept.items() if places is None}
+        if not wanted or not self.spill.writes or isinstance(element.file, Held):
+            return self.records.blocks_of(element, due)
+        return self._first(element, due, wanted)
 
-    def _first(self, element: Descriptor, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
-        """Yield what storage has, and keep it, unless some of it finds no room."""
-        places: list[Any] = []
-        numbers: list[int] = []
-        last: Block | None = None
+    def _first(
+        self, element: Descriptor, due: Sequence[int], wanted: set[int]
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield what storage has, and keep the blocks of some questions, unless one of them finds no room."""
+        places: dict[int, list[Any]] = {number: [] for number in wanted}
+        last: tuple[Block, Any] | None = None
         for number, block in self.records.blocks_of(element, due):
-            if last is not None and block is not last:  # questions on the same columns share their blocks
-                places.append(self.spill.put(stored(numbers, last)))
-                numbers = []
-            numbers, last = [*numbers, number], block
+            if number in wanted:
+                if last is None or block is not last[0]:  # questions on the same columns share their blocks
+                    last = block, self._put(block)
+                places[number].append(last[1])
             yield number, block
-        if last is not None:
-            places.append(self.spill.put(stored(numbers, last)))
-        if all(isinstance(place, Place) for place in places):
-            self.spill.index[element] = places
+        for number, own in places.items():
+            if all(isinstance(place, Place) for place in own):
+                self.spill.index[element, number] = own
 
-    def _again(self, kept: Sequence[Place], due: set[int]) -> Iterator[tuple[int, Block]]:
-        for place in kept:
-            numbers, block = restored(self.spill.get(place))
-            yield from ((number, block) for number in numbers if number in due)
+    def _put(self, block: Block) -> Any:
+        """Write a block; return what `put` does, or None where its labels take more than its rows."""
+        large = block.labels is not None and block.labels.nbytes > block.points.nbytes
+        return None if large else self.spill.put(stored(block))
+
+    def _again(self, kept: Mapping[int, Sequence[Place]]) -> Iterator[tuple[int, Block]]:
+        numbers: dict[Place, list[int]] = {}
+        for number, places in kept.items():
+            for place in places:
+                numbers.setdefault(place, []).append(number)
+        for place in sorted(numbers, key=lambda place: place.offset):  # each question's in their order
+            block = restored(self.spill.get(place))
+            yield from ((number, block) for number in numbers[place])
 
 
-def read_once(records: RecordsOfQuestions, strands: Iterable[Sequence[Round]]) -> ReadOnce:
-    """Return how descriptors become records, which are kept where one of the strands takes several passes."""
-    passes = max(sum(1 + looks_of(each) for each in rounds) for rounds in strands)
-    return ReadOnce(records, Spill(room() if passes > 1 else 0))
+def read_once(records: RecordsOfQuestions, rounds: Sequence[Sequence[Round]]) -> ReadOnce:
+    """Return how descriptors become records, given the rounds of each question."""
+    several = [sum(1 + looks_of(each) for each in own) > 1 for own in rounds]
+    return ReadOnce(records, frozenset(np.flatnonzero(several).tolist()), Spill(room))
 
 
 def room() -> int:
     """Return how many bytes of the disk for temporary files may be taken; none where it is memory."""
-    folder = os.path.realpath(tempfile.gettempdir())
     try:
-        with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
-            mounts = [line.split()[1:3] for line in file]
-    except OSError:  # not Linux
-        mounts = []
-    above = [mount for mount in mounts if os.path.commonpath([folder, mount[0]]) == mount[0]]
-    if above and max(above, key=lambda mount: len(mount[0]))[1] in _IN_MEMORY:
+        folder = tempfile.gettempdir()
+        device = os.stat(folder).st_dev
+        if _IN_MEMORY & _kinds(f"{os.major(device)}:{os.minor(device)}"):
+            return 0
+        return min(_MOST, shutil.disk_usage(folder).free // _PART)
+    except (OSError, ValueError):
         return 0
-    return min(_MOST, shutil.disk_usage(folder).free // _PART)
 
 
-def stored(numbers: list[int], block: Block) -> Stored:
-    """Return a block of some questions with coordinates of the smallest type, and perhaps no identities."""
-    most = int(block.points.max(initial=0))
-    kind = np.min_scalar_type(most)
-    first = int(block.ids[0]) if len(block.ids) else 0
+def _kinds(device: str) -> set[str]:
+    """Return the types of the file systems of a device; none where the system does not tell."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return set()
+    mounts = [line.split(" ") for line in lines]
+    return {mount[mount.index("-") + 1] for mount in mounts if mount[2] == device}
+
+
+Stored = tuple[Block, int | None]
+"""A block with small points, and the first identity where the others follow it."""
+
+
+def stored(block: Block) -> Stored:
+    """Return a block with coordinates of the smallest type, and without identities where they follow."""
+    points = block.points
+    most, least = int(points.max(initial=0)), int(points.min(initial=0))
+    kind = np.min_scalar_type(most) if least == 0 else points.dtype
     follow = bool((np.diff(block.ids) == 1).all())
     ids = np.empty(0, np.uint64) if follow else block.ids
-    points = block.points.astype(kind, order="F")
-    return numbers, dataclasses.replace(block, points=points, ids=ids), first if follow else None
+    first = int(block.ids[0]) if len(block.ids) else 0
+    return dataclasses.replace(
+        block, points=points.astype(kind, order="F"), ids=ids
+    ), first if follow else None
 
 
-def restored(kept: Stored) -> tuple[list[int], Block]:
+def restored(kept: Stored) -> Block:
     """Return what `stored` was given."""
-    numbers, block, first = kept
-    points = block.points.astype(np.int64, order="F")
-    ids: NDArray[np.uint64] = block.ids
+    block, first = kept
+    points, ids = block.points.astype(np.int64, order="F"), block.ids
     if first is not None:
         ids = np.arange(first, first + len(points), dtype=np.uint64)
-    return numbers, dataclasses.replace(block, points=points, ids=ids)
+    return dataclasses.replace(block, points=points, ids=ids)

@@ -4,13 +4,16 @@ The file is on the disk of the folder for temporary files. It has no name, so it
 system frees it when the process ends in any way.
 """
 
+import math
 import os
 import pickle
 import tempfile
 import threading
 import uuid
 import weakref
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,25 +36,31 @@ class Spill:
 
     A step that runs in another process, perhaps on another machine, gets a spill without a file when Beam
     unpickles it. Such a spill leaves pieces as they are, and the runner shuffles them. A spill does the same
-    when the disk is full. The file grows until the pipeline is gone: a repeated step needs its pieces again.
+    when the disk is full. The file grows until the pipeline is gone, or `emptied_spills` ends: a repeated
+    step needs its pieces again.
 
     Args:
-        most: bytes from which on pieces are left as they are; None for no limit.
+        room: returns the bytes from which on pieces are left as they are, when the first one is put; None for
+            no limit.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, room: Callable[[], int] | None = None) -> None:
         self._key = (os.getpid(), uuid.uuid4().hex)  # a forked process must not write to the same offsets
-        self._lock, self._end, self._file, self._most = threading.Lock(), 0, -1, most
-        self.index: dict[Hashable, list[Place]] = {}
+        self._lock, self._end, self._file, self._room = threading.Lock(), 0, -1, room
+        self._most = math.inf
+        self.index: dict[Hashable, Sequence[Place]] = {}
         """Places that consumers find again, by a name of theirs; empty in other processes."""
         self._sharing, self._shared = threading.Lock(), weakref.WeakValueDictionary[Place, Any]()
         _SPILLS[self._key] = self
+        made = _MADE.get()
+        if made is not None:
+            made.append(self)
 
     @property
     def writes(self) -> bool:
         """Whether this process has the file, and it has room."""
         own = _SPILLS.get(self._key) is self and self._key[0] == os.getpid()
-        return own and (self._most is None or self._end < self._most)
+        return own and self._end < self._most
 
     def put(self, piece: Any) -> Any:
         """Write a piece, and return its place; return the piece itself where there is no file."""
@@ -62,6 +71,8 @@ class Spill:
             with self._lock:
                 if self._file < 0:
                     self._open()
+                if self._end >= self._most:
+                    return piece
                 offset, self._end = self._end, self._end + len(data)
             written = 0
             while written < len(data):
@@ -69,6 +80,14 @@ class Spill:
         except OSError:
             return piece
         return Place(offset, len(data))
+
+    def empty(self) -> None:
+        """Free what the file takes on the disk. Nothing is written any more."""
+        with self._lock:
+            self._most = 0
+            self.index.clear()
+            if self._file >= 0 and self._key[0] == os.getpid():
+                os.ftruncate(self._file, 0)
 
     def get(self, kept: Any) -> Any:
         """Return the piece for what `put` returned.
@@ -104,8 +123,10 @@ class Spill:
         return _find, (self._key,)
 
     def _open(self) -> None:
+        most, self._most = self._most, 0  # where it cannot be opened
         with tempfile.TemporaryFile() as unnamed:
             self._file = os.dup(unnamed.fileno())
+        self._most = most if self._room is None else self._room()
         weakref.finalize(self, os.close, self._file)
 
 
@@ -129,6 +150,26 @@ def fetched(piece: Any) -> Any:
         OSError: the file cannot be read.
     """
     return piece.spill.get(piece.kept) if isinstance(piece, Spilled) else piece
+
+
+_MADE: ContextVar[list[Spill] | None] = ContextVar("_MADE", default=None)
+"""What `emptied_spills` empties at its end."""
+
+
+@contextmanager
+def emptied_spills() -> Iterator[None]:
+    """Empty at the end the files of all spills that this thread made inside.
+
+    A pipeline that has ended is gone only when Python collects its cycles.
+    """
+    made: list[Spill] = []
+    before = _MADE.set(made)
+    try:
+        yield
+    finally:
+        _MADE.reset(before)
+        for spill in made:
+            spill.empty()
 
 
 _SPILLS: weakref.WeakValueDictionary[tuple[int, str], Spill] = weakref.WeakValueDictionary()

@@ -28,6 +28,9 @@ _BATCH = 0x6261746368
 _MANY = 1 << 19
 """Rows of a shard from which on it is handled in batches of about half as many or fewer."""
 
+_SMALL = 1 << 13
+"""Rows of which smaller pieces are joined before they are divided into batches."""
+
 _HEAD = 16
 """Bytes before the labels of a piece: the number of words of a row, and the bytes of the labels."""
 
@@ -123,7 +126,7 @@ def in_batches(pieces: Sequence[Sequence[U64]], salt: bytes) -> Iterator[list[U6
         return
     bits = np.uint64(min(16, (total // _MANY).bit_length() + 1))
     sorted_ = []
-    for piece in pieces:
+    for piece in _larger(pieces):
         batch = (piece[0] * _factor(salt, _BATCH) >> np.uint64(64) - bits).astype(np.uint16)
         order = np.argsort(batch, kind="stable").astype(np.uint32)
         sorted_.append((piece, order, np.searchsorted(batch[order], np.arange((1 << int(bits)) + 1))))
@@ -134,6 +137,20 @@ def in_batches(pieces: Sequence[Sequence[U64]], salt: bytes) -> Iterator[list[U6
         ]
         if any(len(words[0]) for words in some):
             yield _joined(some)
+
+
+def _larger(pieces: Sequence[Sequence[U64]]) -> Iterator[Sequence[U64]]:
+    """Yield the pieces in their order, with small ones joined."""
+    small: list[Sequence[U64]] = []
+    rows = 0
+    for piece in pieces:
+        small.append(piece)
+        rows += len(piece[0])
+        if rows >= _SMALL:
+            yield _joined(small)
+            small, rows = [], 0
+    if small:
+        yield _joined(small)
 
 
 def _words_of(piece: bytes) -> NDArray[np.uint64]:

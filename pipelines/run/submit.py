@@ -18,6 +18,7 @@ from core.errors import ShoalError, error_in
 from pipelines.console.quiet import quiet, shared, without_stderr
 from pipelines.errors import JobError, RunError
 from transforms.open_source import InputError
+from transforms.spill import emptied_spills
 
 _OF_THE_SYSTEM = re.compile(r"^[\w.]*Error: \[Errno (\d+)\]", re.MULTILINE)
 _MEMORY = re.compile(r"^[\w.]*MemoryError\b", re.MULTILINE)
@@ -66,7 +67,7 @@ def submit(
     """
     pipeline = None
     try:
-        with quiet(), without_stderr(), _as_outside_of_notebooks():
+        with quiet(), without_stderr(), _as_outside_of_notebooks(), emptied_spills():
             pipeline = build()
             running = pipeline.run()
             started(running)

@@ -1,12 +1,15 @@
 """Later passes get the blocks of the first one bit for bit, and do not read; others read every time."""
 
+import math
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from transforms.list_files import File, Held
 from transforms.read_blocks import Descriptor
 from transforms.read_once import ReadOnce, read_once, restored, room, stored
 from transforms.records import OneQuestion
-from transforms.spill import Spill
+from transforms.spill import Place, Spill
 
 ELEMENT = Descriptor(File("/rows.parquet", "rows.parquet", 3), 2, 1000)
 
@@ -72,54 +75,96 @@ def test_a_block_comes_back_bit_for_bit(n: int, most: int, ids: str, groups: boo
     made = replace(block(n, most), ids=given_)
     if groups:
         made = replace(made, groups=np.arange(n) % 2, labels=np.array([b"a", b"bc"]))
-    assert_same([(0, restored(pickle.loads(pickle.dumps(stored([0], made))))[1])], [(0, made)])
+    assert_same([(0, restored(pickle.loads(pickle.dumps(stored(made)))))], [(0, made)])
+
+
+def once_of(records: Counted, several: set[int], most: float = math.inf) -> ReadOnce:
+    return ReadOnce(records, frozenset(several), Spill(lambda: int(min(most, 1 << 40))))
+
+
+def assert_reads(once: ReadOnce, due: tuple[int, ...]) -> None:
+    """Assert that a pass gets all blocks of the questions that are due, each question's in their order."""
+    found = list(once.blocks_of(ELEMENT, due))
+    for number in due:
+        own = [pair for pair in once.records.pairs if pair[0] == number]  # type: ignore[attr-defined]
+        assert_same([pair for pair in found if pair[0] == number], own)
+    assert {number for number, _ in found} == set(due)
 
 
 def test_later_passes_do_not_read_again() -> None:
     records = Counted([block(10), block(20, 2**40)], [block(5)])
-    once = ReadOnce(records, Spill())
-    first = list(once.blocks_of(ELEMENT, (0, 1, 2)))
-    assert_same(first, records.pairs)
-    for due in ((0, 1, 2), (1,), (2, 0)):
-        assert_same(list(once.blocks_of(ELEMENT, due)), [pair for pair in records.pairs if pair[0] in due])
+    once = once_of(records, {0, 1, 2})
+    for due in ((0, 1, 2), (0, 1, 2), (1,), (2, 0)):
+        assert_reads(once, due)
     assert records.read == 1
     assert list(once.blocks_of(replace(ELEMENT, row_group=4), (2,)))
     assert records.read == 2, "another row group is read"
 
 
+@given(
+    st.sets(st.integers(0, 2)),
+    st.lists(st.lists(st.integers(0, 2), min_size=1, unique=True).map(tuple), min_size=1, max_size=6),
+    st.sampled_from([0, 1, 300, 600, 900, 1 << 30]),
+)
+def test_whatever_was_asked_before_a_pass_gets_all_that_is_due(
+    several: set[int], passes: list[tuple[int, ...]], most: int
+) -> None:
+    """Questions with steps of their own read in passes of which the others know nothing; bundles repeat."""
+    once = once_of(Counted([block(10), block(20, 2**40)], [block(5), block(0)]), several, most)
+    for due in passes:
+        assert_reads(once, due)
+
+
+def test_questions_of_one_pass_are_not_kept() -> None:
+    records = Counted([block(10)], [block(5)])
+    once = once_of(records, {2})
+    for due in ((0, 1, 2), (0, 1), (0, 1, 2), (2,)):
+        assert_reads(once, due)
+    assert records.read == 3 and list(once.spill.index) == [(ELEMENT, 2)]
+
+
 def test_questions_that_share_a_block_share_what_is_kept() -> None:
-    once = ReadOnce(Counted([block(10)]), Spill())
+    once = once_of(Counted([block(10)]), {0, 1})
     list(once.blocks_of(ELEMENT, (0, 1)))
-    (place,) = once.spill.index[ELEMENT]
-    assert restored(once.spill.get(place))[0] == [0, 1]
+    assert once.spill.index[ELEMENT, 0] == once.spill.index[ELEMENT, 1] == [Place(0, once.spill._end)]
 
 
 @pytest.mark.parametrize("most", [0, 1])
 def test_without_room_every_pass_reads(most: int) -> None:
+    """The first piece is written where there is any room."""
     records = Counted([block(10), block(20)])
-    once = ReadOnce(records, Spill(most))
+    once = once_of(records, {0}, most)
     for _ in range(3):
-        assert_same(list(once.blocks_of(ELEMENT, (0,))), [pair for pair in records.pairs if pair[0] == 0])
+        assert_reads(once, (0,))
     assert records.read == 3 and not once.spill.index
 
 
 def test_a_row_group_that_was_not_read_to_its_end_is_not_kept() -> None:
-    once = ReadOnce(Counted([block(10), block(20)]), Spill())
-    next(once.blocks_of(ELEMENT, (0,)))
+    once = once_of(Counted([block(10), block(20)]), {0})
+    next(iter(once.blocks_of(ELEMENT, (0,))))
     assert not once.spill.index
 
 
 def test_batches_in_memory_are_not_kept() -> None:
     records = Counted([block(10)])
-    once = ReadOnce(records, Spill())
+    once = once_of(records, {0})
     held = Descriptor(Held("batches.arrow", "the batches", content=b"rows"), 0, 0)
     for _ in range(2):
         assert list(once.blocks_of(held, (0,)))
     assert records.read == 2 and not once.spill.index
 
 
+def test_labels_that_take_more_than_the_rows_are_not_kept() -> None:
+    labels = np.array([b"%d" % number for number in range(1000)])
+    made = replace(block(10), groups=np.arange(10), labels=labels)
+    once = once_of(Counted([made]), {0})
+    for _ in range(2):
+        assert_reads(once, (0,))
+    assert not once.spill.index
+
+
 def test_a_worker_in_another_process_reads_every_time() -> None:
-    once = ReadOnce(OneQuestion(_Reader()), Spill())
+    once = ReadOnce(OneQuestion(_Reader()), frozenset([0]), Spill())
     assert list(once.blocks(ELEMENT))
     script = (
         "import pickle, sys; once, element = pickle.load(sys.stdin.buffer)\n"
@@ -140,15 +185,51 @@ class _Round:
     looks = 0
 
 
-def test_one_pass_alone_keeps_nothing() -> None:
-    one: Any = [_Round()]
-    assert not read_once(OneQuestion(_Reader()), [one]).spill.writes
-    assert read_once(OneQuestion(_Reader()), [one, [_Round(), _Round()]]).spill.writes
+def test_questions_of_several_passes_are_kept() -> None:
+    one: Any = _Round()
+    look: Any = _Round()
+    look.looks = 1
+    once = read_once(OneQuestion(_Reader()), [[one], [one, one], [look], []])
+    assert once.questions == {1, 2}
 
 
-def test_the_room_is_a_part_of_a_disk_and_never_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+MOUNTS = {
+    "disk": (["21 1 8:1 / / rw - ext4 /dev/root rw"], True),
+    "memory": (["21 1 8:1 / / rw - ext4 /dev/root rw", "30 21 0:31 / /tmp rw master:2 - tmpfs  rw"], False),
+    "nothing known": ([], True),
+    "damaged": (["30 21 0:31 / /tmp rw"], False),
+}
+
+
+@pytest.mark.parametrize("case", MOUNTS)
+def test_the_room_is_a_part_of_a_disk_and_never_memory(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    lines, disk = MOUNTS[case]
+    device = os.makedev(0, 31) if case != "disk" else os.makedev(8, 1)
+    real = os.stat(tempfile.gettempdir())
+    monkeypatch.setattr(os, "stat", lambda *_, **__: os.stat_result((*real[:2], device, *real[3:])))
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "\n".join(lines))
+    assert (room() > 0) == disk
+
+
+def test_the_room_has_a_limit_and_is_none_where_the_system_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert 0 < room() <= 1 << 30
     monkeypatch.setattr(module, "_MOST", 1 << 60)
-    assert 0 < room() < 1 << 60
-    monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
+    assert 0 < room() < shutil.disk_usage(tempfile.gettempdir()).free
+
+    def fails(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(shutil, "disk_usage", fails)
     assert room() == 0
+
+
+def test_memory_of_this_machine_is_none() -> None:
+    if not Path("/dev/shm").exists():
+        pytest.skip("no file system in memory on this machine")
+    before, tempfile.tempdir = tempfile.tempdir, "/dev/shm"
+    try:
+        assert room() == 0
+    finally:
+        tempfile.tempdir = before

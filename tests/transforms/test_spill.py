@@ -7,6 +7,7 @@ import pickle
 import stat
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from transforms import gather_parts
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.list_files import File
 from transforms.read_blocks import Descriptor
-from transforms.spill import Place, Spill
+from transforms.spill import Place, Spill, emptied_spills
 
 PARTS = 5
 
@@ -112,6 +113,36 @@ def test_a_full_disk_leaves_pieces_to_the_runner(monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     after = spill.put(b"after")
     assert (spill.get(before), spill.get(after)) == (b"before", b"after")
+
+
+def test_what_a_run_spilled_is_freed_at_its_end() -> None:
+    outside = Spill()
+    outside.put(b"x" * 5000)
+    with emptied_spills():
+        inside = Spill()
+        place = inside.put(b"x" * 5000)
+        inside.index["name"] = [place]
+        assert inside.get(place) and os.fstat(inside._file).st_size > 5000
+    assert os.fstat(inside._file).st_size == 0 < os.fstat(outside._file).st_size
+    assert not inside.writes and not inside.index and inside.put(b"late") == b"late"
+    assert outside.writes and Spill().writes
+
+
+def test_the_room_is_asked_for_once_the_first_piece_comes() -> None:
+    asked: list[int] = []
+    spill = Spill(lambda: asked.append(1) or 100)
+    assert not asked and spill.writes
+    assert isinstance(spill.put(b"x" * 90), Place) and spill.put(b"more") == b"more"
+    assert not spill.writes and asked == [1]
+
+
+def test_a_folder_that_takes_no_file_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fails)
+    spill = Spill()
+    assert spill.put(b"rows") == b"rows" and not spill.writes
 
 
 def test_a_place_without_its_file_is_an_error() -> None:

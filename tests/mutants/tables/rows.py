@@ -12,6 +12,8 @@ _COUNTS = Selection(
     ("tests/pipelines/test_count.py",), "wrong or clamped or identity or one_empty or record_more"
 )
 
+_KEPT = Selection(("tests/transforms/test_read_once.py",))
+
 _LEDGER = Selection(("tests/pipelines/test_count.py",), "a_ledger_of")
 
 READY = (
@@ -216,5 +218,29 @@ READY = (
         "            _renew(folder)  # before the next request",
         "            pass  # before the next request",
         _APART,
+    ),
+    Mutant(
+        17,
+        "transforms/read_once.py",
+        "what is kept for one question is taken for all that are due",
+        "if len(kept) == len(due) and all(",
+        "if kept and all(",
+        _KEPT,
+    ),
+    Mutant(
+        17,
+        "transforms/read_once.py",
+        "rows of a question that found no room are missing in later passes",
+        "if all(isinstance(place, Place) for place in own)",
+        "if any(isinstance(place, Place) for place in own)",
+        _KEPT,
+    ),
+    Mutant(
+        17,
+        "transforms/read_once.py",
+        "questions on different columns get each other's blocks",
+        "if last is None or block is not last[0]:",
+        "if last is None:",
+        _KEPT,
     ),
 )
