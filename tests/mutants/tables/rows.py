@@ -220,7 +220,7 @@ READY = (
         _APART,
     ),
     Mutant(
-        17,
+        12,
         "transforms/read_once.py",
         "what is kept for one question is taken for all that are due",
         "if len(kept) == len(due) and all(",
@@ -228,7 +228,7 @@ READY = (
         _KEPT,
     ),
     Mutant(
-        17,
+        12,
         "transforms/read_once.py",
         "rows of a question that found no room are missing in later passes",
         "if all(isinstance(place, Place) for place in own)",
@@ -236,7 +236,7 @@ READY = (
         _KEPT,
     ),
     Mutant(
-        17,
+        12,
         "transforms/read_once.py",
         "questions on different columns get each other's blocks",
         "if last is None or block is not last[0]:",
