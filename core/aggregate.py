@@ -161,6 +161,17 @@ class CellCounts:
                 total[each.sparse.keys] += each.sparse.counts
         return CellCounts(self.size, None, total)
 
+    def counts(self) -> Counts:
+        """Return the counts of the occupied cells."""
+        if self.table is None:
+            return cast(Counts, self.sparse)
+        keys = np.flatnonzero(self.table)
+        return Counts(keys, self.table[keys].astype(np.int64))
+
+    def dense(self) -> Ints:
+        """Return the counts of all cells, shape (size,)."""
+        return self.within(np.arange(self.size), 0)
+
     def within(self, cells: Ints, halvings: int) -> Ints:
         """Count the records in cells of 2^halvings neighboring ones, given their numbers (m,): shape (m,)."""
         if self.table is not None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.aggregate import Counts, Tally
+from core.aggregate import CellCounts, Tally
 from core.draws import Draw, Laplace
 from core.gaps import Order
 from core.mechanisms.splits import Splits
@@ -119,7 +119,7 @@ class HalvedBoxes:
     threshold: int
     purpose: ClassVar[str] = "boxes that are small where rows are dense"
     name: str = "boxes"
-    floor: int = 0
+    floor: None = None
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -130,13 +130,13 @@ class HalvedBoxes:
         """Most counts that the private stage holds."""
         return self.layout.number
 
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records of every finest box that has any."""
-        return Counts.of(self.layout.codes(block.points))
+    def summarize(self, block: Block, state: None) -> CellCounts:
+        """Count the records of every finest box."""
+        return CellCounts.of(self.layout.codes(block.points), self.layout.number)
 
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> Boxes:
+    def release(self, aggregate: CellCounts, state: None, noise: Noise) -> Boxes:
         """Release the boxes."""
-        order = Order.of_counts(aggregate)
+        order = Order.of_counts(aggregate.counts())
         edges = self.splits.edges(order.ranks_at, self.layout.number, self.threshold, MOST_BOXES, noise)
         return Boxes.of(self.layout, edges)
 
@@ -165,13 +165,13 @@ class CutBoxes:
         """Most counts that the private stage holds."""
         return MOST_BOXES
 
-    def summarize(self, block: Block, state: Boxes) -> Counts:
-        """Count the records of every box that has any."""
-        return Counts.of(state.find(block.points))
+    def summarize(self, block: Block, state: Boxes) -> CellCounts:
+        """Count the records of every box."""
+        return CellCounts.of(state.find(block.points), len(state))
 
-    def release(self, aggregate: Counts, state: Boxes, noise: Noise) -> Cells:
+    def release(self, aggregate: CellCounts, state: Boxes, noise: Noise) -> Cells:
         """Release the cells."""
-        noisy = self.sizes.add(_dense(aggregate, len(state)), noise)
+        noisy = self.sizes.add(aggregate.dense(), noise)
         return Cells(state, parts_of_boxes(state, noisy, self.epsilon))
 
 
@@ -190,7 +190,7 @@ class CountCells:
     asked: Asked
     purpose: ClassVar[str] = "how many rows boxes and cells hold"
     name: str = "counts"
-    floor: int = 0
+    floor: None = None
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -201,19 +201,13 @@ class CountCells:
         """Most counts that the private stage holds."""
         return MOST_CELLS
 
-    def summarize(self, block: Block, state: Cells) -> Counts:
-        """Count the records of every cell that has any."""
-        return Counts.of(state.find(block.points))
+    def summarize(self, block: Block, state: Cells) -> CellCounts:
+        """Count the records of every cell."""
+        return CellCounts.of(state.find(block.points), int(state.starts[-1]))
 
-    def release(self, aggregate: Counts, state: Cells, noise: Noise) -> CountedCells:
+    def release(self, aggregate: CellCounts, state: Cells, noise: Noise) -> CountedCells:
         """Release the counts."""
-        exact = _dense(aggregate, int(state.starts[-1]))
+        exact = aggregate.dense()
         boxes = self.boxes.add(np.add.reduceat(exact, state.starts[:-1]), noise)
         counts = self.cells.add(exact, noise)
         return CountedCells(state, boxes, counts, self.boxes.scale, self.cells.scale, self.asked)
-
-
-def _dense(counts: Counts, size: int) -> Ints:
-    dense = np.zeros(size, dtype=np.int64)
-    dense[counts.keys] = counts.counts
-    return dense

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.aggregate import Counts
+from core.aggregate import CellCounts
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
@@ -258,6 +258,6 @@ def test_the_private_stage_holds_what_the_plan_says() -> None:
     assert cells.starts[-1] > MOST_CELLS // 2, "few cells"
 
 
-def evenly(size: int) -> Counts:
+def evenly(size: int) -> CellCounts:
     """Return as many counts, of thirty million records."""
-    return Counts(np.arange(size), np.full(size, 30_000_000 // size))
+    return CellCounts(size, None, np.full(size, 30_000_000 // size))
