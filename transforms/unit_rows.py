@@ -25,7 +25,7 @@ _SHARD, _NUMBER = 0x756E697473, 0x6E756D626572
 _BATCH = 0x6261746368
 """Tweak of the hash that chooses batches of a shard's units. No sampling of records uses it."""
 
-_MANY = 1 << 19
+_MANY = 1 << 18
 """Rows of a shard from which on it is handled in batches of about half as many or fewer."""
 
 _SMALL = 1 << 13
