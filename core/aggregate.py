@@ -19,7 +19,10 @@ _FACTOR = 0x9E3779B97F4A7C15
 """Odd, and without a pattern: the golden ratio of 2^64."""
 
 _FULL = 16
-"""Cells for each occupied one, or for each record, up to which a table of all cells is made."""
+"""Cells for each record up to which records are counted in a table of all cells."""
+
+_SPARSE = 4
+"""Cells for each occupied one up to which a table takes no more memory than a key and a count for each."""
 
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
@@ -119,7 +122,7 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """How many records lie in each of the cells 0 to `size` - 1: sparse while few of them are occupied.
+    """How many records lie in each of the cells 0 to `size` - 1: sparse where that takes less memory.
 
     Many records are counted in a table of all cells, which takes a tenth of the time of sorting their keys.
 
@@ -138,7 +141,16 @@ class CellCounts:
         """Count the occurrences in `keys`, shape (n,), all below `size`."""
         if len(keys) * _FULL < size:
             return cls(size, Counts.of(keys))
-        return cls(size, None, np.bincount(keys, minlength=size))
+        return cls._of_all(np.bincount(keys, minlength=size))
+
+    @classmethod
+    def _of_all(cls, counts: Ints) -> "CellCounts":
+        """Hold the counts of all cells in whichever form takes less memory."""
+        keys = np.flatnonzero(counts)
+        if len(keys) * _SPARSE < len(counts):
+            return cls(len(counts), Counts(keys, counts[keys]))
+        small = int(counts.max(initial=0)) < 1 << 32
+        return cls(len(counts), None, counts.astype(np.uint32) if small else counts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         table = self.table
@@ -148,18 +160,16 @@ class CellCounts:
 
     def __add__(self, other: "CellCounts") -> "CellCounts":
         if self.table is not None and other.table is not None:
-            return CellCounts(self.size, None, np.add(self.table, other.table, dtype=np.int64))
+            small = int(self.table.max()) + int(other.table.max()) < 1 << 32
+            kind = np.uint32 if small else np.int64
+            total = np.add(self.table, other.table, dtype=kind, casting="unsafe")
+            return CellCounts(self.size, None, total)
         if self.sparse is not None and other.sparse is not None:
             both = self.sparse + other.sparse
-            if len(both) * _FULL < self.size:
+            if len(both) * _SPARSE < self.size:
                 return CellCounts(self.size, both)
-        total = np.zeros(self.size, dtype=np.int64)
-        for each in (self, other):
-            if each.table is not None:
-                total += each.table
-            elif each.sparse is not None:
-                total[each.sparse.keys] += each.sparse.counts
-        return CellCounts(self.size, None, total)
+            return self._of_all(CellCounts(self.size, both).dense())
+        return self._of_all(self.dense() + other.dense())
 
     def counts(self) -> Counts:
         """Return the counts of the occupied cells."""
@@ -170,7 +180,12 @@ class CellCounts:
 
     def dense(self) -> Ints:
         """Return the counts of all cells, shape (size,)."""
-        return self.within(np.arange(self.size), 0)
+        if self.table is not None:
+            return self.table.astype(np.int64)
+        sparse = cast(Counts, self.sparse)
+        total = np.zeros(self.size, dtype=np.int64)
+        total[sparse.keys] = sparse.counts
+        return total
 
     def within(self, cells: Ints, halvings: int) -> Ints:
         """Count the records in cells of 2^halvings neighboring ones, given their numbers (m,): shape (m,)."""

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -53,12 +52,14 @@ class ReadOnce:
 
     def blocks_of(self, element: Descriptor, due: Sequence[int]) -> Iterator[tuple[int, Block]]:
         """See `transforms.records.RecordsOfQuestions.blocks_of`."""
+        if isinstance(element.file, Held):
+            return self.records.blocks_of(element, due)
         index = self.spill.index
         kept = {number: index.get((element, number)) for number in due if number in self.questions}
         if len(kept) == len(due) and all(places is not None for places in kept.values()):
             return self._again({number: places or () for number, places in kept.items()})
         wanted = {number for number, places in kept.items() if places is None}
-        if not wanted or not self.spill.writes or isinstance(element.file, Held):
+        if not wanted or not self.spill.writes:
             return self.records.blocks_of(element, due)
         return self._first(element, due, wanted)
 
@@ -66,22 +67,26 @@ class ReadOnce:
         self, element: Descriptor, due: Sequence[int], wanted: set[int]
     ) -> Iterator[tuple[int, Block]]:
         """Yield what storage has, and keep the blocks of some questions, unless one of them finds no room."""
-        places: dict[int, list[Any]] = {number: [] for number in wanted}
-        last: tuple[Block, Any] | None = None
+        places: dict[int, list[Place]] = {number: [] for number in wanted}
+        last: tuple[Block, Place | None] | None = None
         for number, block in self.records.blocks_of(element, due):
-            if number in wanted:
+            if number in places:
                 if last is None or block is not last[0]:  # questions on the same columns share their blocks
                     last = block, self._put(block)
-                places[number].append(last[1])
+                if last[1] is None:
+                    del places[number]
+                else:
+                    places[number].append(last[1])
             yield number, block
         for number, own in places.items():
-            if all(isinstance(place, Place) for place in own):
-                self.spill.index[element, number] = own
+            self.spill.index[element, number] = own
 
-    def _put(self, block: Block) -> Any:
-        """Write a block; return what `put` does, or None where its labels take more than its rows."""
-        large = block.labels is not None and block.labels.nbytes > block.points.nbytes
-        return None if large else self.spill.put(stored(block))
+    def _put(self, block: Block) -> Place | None:
+        """Write a block; return its place, or None without room, or where its labels are large."""
+        if block.labels is not None and block.labels.nbytes > block.points.nbytes:
+            return None
+        place = self.spill.put(stored(block)) if self.spill.writes else None
+        return place if isinstance(place, Place) else None
 
     def _again(self, kept: Mapping[int, Sequence[Place]]) -> Iterator[tuple[int, Block]]:
         numbers: dict[Place, list[int]] = {}
@@ -107,17 +112,17 @@ def room() -> int:
         if _IN_MEMORY & _kinds(f"{os.major(device)}:{os.minor(device)}"):
             return 0
         return min(_MOST, shutil.disk_usage(folder).free // _PART)
-    except (OSError, ValueError):
+    except (OSError, ValueError, IndexError):
         return 0
 
 
 def _kinds(device: str) -> set[str]:
     """Return the types of the file systems of a device; none where the system does not tell."""
     try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         return set()
-    mounts = [line.split(" ") for line in lines]
+    mounts = [line.split(" ") for line in lines if line]
     return {mount[mount.index("-") + 1] for mount in mounts if mount[2] == device}
 
 

@@ -36,7 +36,7 @@ class Spill:
 
     A step that runs in another process, perhaps on another machine, gets a spill without a file when Beam
     unpickles it. Such a spill leaves pieces as they are, and the runner shuffles them. A spill does the same
-    when the disk is full. The file grows until the pipeline is gone, or `emptied_spills` ends: a repeated
+    when the disk is full. The file grows until the pipeline is gone, or has ended as it should: a repeated
     step needs its pieces again.
 
     Args:
@@ -46,8 +46,8 @@ class Spill:
 
     def __init__(self, room: Callable[[], int] | None = None) -> None:
         self._key = (os.getpid(), uuid.uuid4().hex)  # a forked process must not write to the same offsets
-        self._lock, self._end, self._file, self._room = threading.Lock(), 0, -1, room
-        self._most = math.inf
+        self._lock, self._end, self._file = threading.Lock(), 0, -1
+        self._room, self._most = room, math.inf
         self.index: dict[Hashable, Sequence[Place]] = {}
         """Places that consumers find again, by a name of theirs; empty in other processes."""
         self._sharing, self._shared = threading.Lock(), weakref.WeakValueDictionary[Place, Any]()
@@ -69,7 +69,7 @@ class Spill:
         data = memoryview(pickle.dumps(piece, pickle.HIGHEST_PROTOCOL))
         try:
             with self._lock:
-                if self._file < 0:
+                if self._file < 0 and self._most:
                     self._open()
                 if self._end >= self._most:
                     return piece
@@ -78,6 +78,8 @@ class Spill:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], offset + written)
         except OSError:
+            if self._room is not None:
+                self._most = 0
             return piece
         return Place(offset, len(data))
 
@@ -123,11 +125,11 @@ class Spill:
         return _find, (self._key,)
 
     def _open(self) -> None:
-        most, self._most = self._most, 0  # where it cannot be opened
         with tempfile.TemporaryFile() as unnamed:
             self._file = os.dup(unnamed.fileno())
-        self._most = most if self._room is None else self._room()
         weakref.finalize(self, os.close, self._file)
+        if self._room is not None:
+            self._most = self._room()
 
 
 @dataclass(frozen=True)
@@ -153,23 +155,22 @@ def fetched(piece: Any) -> Any:
 
 
 _MADE: ContextVar[list[Spill] | None] = ContextVar("_MADE", default=None)
-"""What `emptied_spills` empties at its end."""
+"""What `made_spills` yields."""
 
 
 @contextmanager
-def emptied_spills() -> Iterator[None]:
-    """Empty at the end the files of all spills that this thread made inside.
+def made_spills() -> Iterator[list[Spill]]:
+    """Yield a list of all spills that this thread makes inside.
 
-    A pipeline that has ended is gone only when Python collects its cycles.
+    A pipeline that has ended is gone only when Python collects its cycles. Whoever ran it empties its spills,
+    if it ended as it should: otherwise threads may still read them.
     """
     made: list[Spill] = []
     before = _MADE.set(made)
     try:
-        yield
+        yield made
     finally:
         _MADE.reset(before)
-        for spill in made:
-            spill.empty()
 
 
 _SPILLS: weakref.WeakValueDictionary[tuple[int, str], Spill] = weakref.WeakValueDictionary()

@@ -18,7 +18,7 @@ from core.errors import ShoalError, error_in
 from pipelines.console.quiet import quiet, shared, without_stderr
 from pipelines.errors import JobError, RunError
 from transforms.open_source import InputError
-from transforms.spill import emptied_spills
+from transforms.spill import made_spills
 
 _OF_THE_SYSTEM = re.compile(r"^[\w.]*Error: \[Errno (\d+)\]", re.MULTILINE)
 _MEMORY = re.compile(r"^[\w.]*MemoryError\b", re.MULTILINE)
@@ -67,13 +67,16 @@ def submit(
     """
     pipeline = None
     try:
-        with quiet(), without_stderr(), _as_outside_of_notebooks(), emptied_spills():
+        with quiet(), without_stderr(), _as_outside_of_notebooks(), made_spills() as spills:
             pipeline = build()
             running = pipeline.run()
             started(running)
             if pipeline.options.view_as(StandardOptions).no_wait_until_finish:
                 return False
             ended = running.wait_until_finish()
+            if ended in (None, PipelineState.DONE):
+                for spill in spills:
+                    spill.empty()
     except Exception as error:
         if pipeline is None and isinstance(error, InputError):
             raise

@@ -69,13 +69,25 @@ def test_counts_of_cells_are_the_same_in_a_table_and_sparse(a, b, c, halvings):
 
 
 def test_a_table_of_cells_is_made_where_it_pays_and_is_sent_small():
-    few, many = CellCounts.of(np.zeros(3, np.int64), 64), CellCounts.of(np.zeros(300, np.int64), 64)
-    assert few.table is None and many.sparse is None
+    few, heavy = CellCounts.of(np.zeros(3, np.int64), 64), CellCounts.of(np.zeros(300, np.int64), 64)
+    many = CellCounts.of(np.arange(64 * 300) % 64, 64)
+    assert few.table is None and heavy.table is None and many.sparse is None
     assert (few + few).table is None and (few + many).within(np.array([0]), 0).tolist() == [303]
+    half = (
+        CellCounts.of(np.arange(15), 64),
+        CellCounts.of(np.arange(15) + 1, 64),
+        CellCounts.of(np.arange(15) + 15, 64),
+    )
+    assert (half[0] + half[1]).sparse is None and half[0].table is None and (half[0] + half[2]).sparse is None
     assert pickle.loads(pickle.dumps(many)).table.dtype == np.uint16
-    sent = pickle.loads(pickle.dumps(CellCounts.of(np.zeros(255, np.int64), 64)))
-    assert (sent + sent).within(np.array([0, 1]), 0).tolist() == [510, 0]
-    assert sent.within(np.array([0]), 6).tolist() == [255]
+    sent = pickle.loads(pickle.dumps(CellCounts.of(np.arange(64 * 255) % 64, 64)))
+    assert sent.table.dtype == np.uint8
+    assert (sent + sent).within(np.array([0, 1]), 0).tolist() == [510, 510]
+    assert sent.within(np.array([0]), 6).tolist() == [64 * 255]
+    for each in (few, heavy, many, sent, few + many, half[0] + half[2]):
+        assert each.dense().dtype == np.int64 and each.counts() == Counts.of(
+            np.repeat(np.arange(64), each.dense())
+        )
 
 
 @pytest.mark.parametrize("most", [2**32 - 1, 2**32, 2**40])
@@ -85,6 +97,17 @@ def test_a_table_of_very_many_records_is_added_like_any_other(most):
     for total in (sent + few, few + sent, sent + table + few, few + sent + CellCounts(64, counts([]))):
         rest = (total.within(np.array([0]), 0) - 1)[0]
         assert rest in (most, 2 * most) and total.within(np.array([0]), 6)[0] == rest + 1
+    everywhere = CellCounts.of(np.arange(64), 64)
+    for total in (everywhere + table, sent + everywhere, table + sent + everywhere + everywhere):
+        assert total.within(np.array([0]), 0)[0] in (most + 1, 2 * most + 2)
+
+
+def test_tables_of_all_cells_do_not_overflow():
+    most = CellCounts(64, None, np.full(64, 2**32 - 1, dtype=np.uint32))
+    one = CellCounts.of(np.arange(64), 64)
+    for total in (most + one, one + most, pickle.loads(pickle.dumps(most)) + one):
+        assert total.dense().tolist() == [2**32] * 64
+    assert (most + most + one).dense().tolist() == [2**33 - 1] * 64
 
 
 def test_tally_adds():

@@ -139,6 +139,17 @@ def test_without_room_every_pass_reads(most: int) -> None:
     assert records.read == 3 and not once.spill.index
 
 
+def test_blocks_that_find_no_room_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Block] = []
+    real = module.stored
+    monkeypatch.setattr(module, "stored", lambda block: made.append(block) or real(block))
+    records = Counted([block(10 + number) for number in range(9)])
+    once = once_of(records, {0, 1}, most=300)
+    assert_reads(once, (0, 1))
+    assert len(made) == 1, "the first one takes all room, and no other is tried"
+    assert not once.spill.index and not once.spill.writes
+
+
 def test_a_row_group_that_was_not_read_to_its_end_is_not_kept() -> None:
     once = once_of(Counted([block(10), block(20)]), {0})
     next(iter(once.blocks_of(ELEMENT, (0,))))
@@ -198,6 +209,11 @@ MOUNTS = {
     "memory": (["21 1 8:1 / / rw - ext4 /dev/root rw", "30 21 0:31 / /tmp rw master:2 - tmpfs  rw"], False),
     "nothing known": ([], True),
     "damaged": (["30 21 0:31 / /tmp rw"], False),
+    "odd": (
+        ["21 1 8:1 / /a\x85b\u2028c rw - ext4 /dev/root rw", "30 21 0:31 / /tmp rw - ext4 x rw", ""],
+        True,
+    ),
+    "short": (["30", "30 21 0:31 / /tmp rw - ext4 x rw"], False),
 }
 
 

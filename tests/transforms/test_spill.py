@@ -19,7 +19,7 @@ from transforms import gather_parts
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.list_files import File
 from transforms.read_blocks import Descriptor
-from transforms.spill import Place, Spill, emptied_spills
+from transforms.spill import Place, Spill, made_spills
 
 PARTS = 5
 
@@ -115,17 +115,34 @@ def test_a_full_disk_leaves_pieces_to_the_runner(monkeypatch: pytest.MonkeyPatch
     assert (spill.get(before), spill.get(after)) == (b"before", b"after")
 
 
-def test_what_a_run_spilled_is_freed_at_its_end() -> None:
+def test_what_a_run_spilled_can_be_freed_at_its_end() -> None:
     outside = Spill()
     outside.put(b"x" * 5000)
-    with emptied_spills():
-        inside = Spill()
+    with made_spills() as made:
+        inside, limited = Spill(), Spill(lambda: 1 << 30)
         place = inside.put(b"x" * 5000)
         inside.index["name"] = [place]
         assert inside.get(place) and os.fstat(inside._file).st_size > 5000
+    assert made == [inside, limited]
+    for spill in made:
+        spill.empty()
     assert os.fstat(inside._file).st_size == 0 < os.fstat(outside._file).st_size
-    assert not inside.writes and not inside.index and inside.put(b"late") == b"late"
+    assert not inside.index
+    for spill in made:
+        assert not spill.writes and spill.put(b"late") == b"late"
     assert outside.writes and Spill().writes
+
+
+def test_a_piece_that_was_pickled_before_its_spill_was_emptied_is_not_written() -> None:
+    class Slow:
+        def __reduce__(self) -> tuple[object, ...]:
+            spill.empty()
+            return str, ()
+
+    spill = Spill(lambda: 1 << 30)
+    slow = Slow()
+    assert spill.put(slow) is slow
+    assert not spill.writes and spill._file < 0
 
 
 def test_the_room_is_asked_for_once_the_first_piece_comes() -> None:
@@ -141,8 +158,18 @@ def test_a_folder_that_takes_no_file_is_tried_once(monkeypatch: pytest.MonkeyPat
         raise PermissionError
 
     monkeypatch.setattr(tempfile, "TemporaryFile", fails)
-    spill = Spill()
+    spill = Spill(lambda: 1 << 30)
     assert spill.put(b"rows") == b"rows" and not spill.writes
+
+
+def test_a_full_disk_ends_a_spill_that_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    spill = Spill(lambda: 1 << 30)
+    before = spill.put(b"before")
+    monkeypatch.setattr(os, "pwrite", full)
+    assert spill.put(b"rows") == b"rows" and not spill.writes and spill.get(before) == b"before"
 
 
 def test_a_place_without_its_file_is_an_error() -> None:
