@@ -152,6 +152,10 @@ class CellCounts:
         small = int(counts.max(initial=0)) < 1 << 32
         return cls(len(counts), None, counts.astype(np.uint32) if small else counts)
 
+    def __len__(self) -> int:
+        """Return how many counts this holds."""
+        return self.size if self.sparse is None else len(self.sparse)
+
     def __reduce__(self) -> tuple[Any, ...]:
         table = self.table
         if table is not None and table.max() < 1 << 32:

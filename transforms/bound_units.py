@@ -16,6 +16,7 @@ from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import outside
 from transforms.gather_parts import GatherParts
+from transforms.heap import BLOCK_VALUES
 from transforms.keep import Keep
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -36,8 +37,8 @@ Bounded = tuple[bytes, bytes, bytes]
 _SHARDS = 64
 """Number of shards for gathering units. It is fixed, since it must not depend on the number of units."""
 
-_SPLIT_VALUES, BLOCK_VALUES = 1 << 22, 1 << 18
-"""Values that are split at a time (many, as each shard gets its own piece), and coordinates per block."""
+_SPLIT_VALUES = 1 << 22
+"""Values that are split at a time: many, as each shard gets its own piece."""
 
 _LABEL = "Bounding units"
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.rounds import Block
-from transforms.bound_units import BLOCK_VALUES, Bounding, add_outside, count_units, of_someone
+from transforms.bound_units import Bounding, add_outside, count_units, of_someone
 from transforms.group_keys import GroupKeys, Ints
+from transforms.heap import BLOCK_VALUES
 from transforms.open_source import Source
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.read_blocks import Reader, to_block

@@ -66,9 +66,9 @@ class Merge(beam.PTransform):
 
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         """Take and return pairs of a strand and a `Made`."""
-        if all(floor is None for floor in self.floors.values()):
-            return aggregates | "Together" >> beam.CombinePerKey(Sum())
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        if all(floor is None for floor in self.floors.values()):
+            return aggregates | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))
         shards = aggregates | "Shards" >> _MergeShards(self.floors, self.shards, self.spill)
         return shards | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))
 

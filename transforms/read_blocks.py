@@ -1,6 +1,5 @@
 """Read row groups as blocks of grid points. Only descriptors pass through the runner, never rows."""
 
-import ctypes
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from core.rounds import Block
 from transforms.count_outside import on_axis, outside
 from transforms.count_records import copies
 from transforms.group_keys import GroupKeys
+from transforms.heap import BLOCK_VALUES
 from transforms.list_files import File, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
@@ -25,22 +25,6 @@ from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_batches import first_rows
 from transforms.read_prepared import read_prepared
 from transforms.spread import Keyed, Spread
-
-_BLOCK_VALUES = 1 << 18
-"""Coordinates per block: enough to make the overhead of Python negligible, and few enough for the cache."""
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of mallopt(3)
-
-# Arrays of blocks are made and freed all the time. glibc keeps them in its heap, since a pass takes 1.5 times
-# as long where they go back to the system each time. Larger arrays are those of aggregates. In the heap they
-# would leave gaps of all sizes, which doubled the memory of a run with a million groups. So each of them is
-# mapped by itself, and unmapped when it is freed. Each thread would also keep what it freed in an arena of
-# its own. One arena for all of them halves the memory of a run and takes no longer: blocks are few and large.
-_LIBC = ctypes.CDLL(None)
-if hasattr(_LIBC, "mallopt"):
-    _LIBC.mallopt(_M_ARENA_MAX, 1)
-    _LIBC.mallopt(_M_MMAP_THRESHOLD, 16 * _BLOCK_VALUES)
-    _LIBC.mallopt(_M_TRIM_THRESHOLD, 256 * _BLOCK_VALUES)
 
 
 @dataclass(frozen=True)
@@ -219,7 +203,7 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
         for number, reader in readers.items():
             alike.setdefault(reader, []).append(number)
         columns = list(dict.fromkeys(name for reader in alike for name in reader.columns))
-        most = max(1, _BLOCK_VALUES // max(len(reader.columns) for reader in alike))
+        most = max(1, BLOCK_VALUES // max(len(reader.columns) for reader in alike))
         preparation = next(iter(alike)).preparation
         keys = list(dict.fromkeys(key for reader in alike for key in reader.keys))
         read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, keys=keys)

@@ -24,11 +24,11 @@ class Place:
 
     Args:
         offset: of its first byte in the file.
-        size: its bytes.
+        sizes: bytes of its pickle, and then of each array, which is written by itself and never copied.
     """
 
     offset: int
-    size: int
+    sizes: tuple[int, ...]
 
 
 class Spill:
@@ -66,22 +66,28 @@ class Spill:
         """Write a piece, and return its place; return the piece itself where there is no file."""
         if not self.writes:
             return piece
-        data = memoryview(pickle.dumps(piece, pickle.HIGHEST_PROTOCOL))
+        arrays: list[pickle.PickleBuffer] = []
+        head = pickle.dumps(piece, pickle.HIGHEST_PROTOCOL, buffer_callback=arrays.append)
+        parts = [memoryview(head), *(array.raw() for array in arrays)]
+        sizes = tuple(map(len, parts))
         try:
             with self._lock:
                 if self._file < 0 and self._most:
                     self._open()
                 if self._end >= self._most:
                     return piece
-                offset, self._end = self._end, self._end + len(data)
-            written = 0
-            while written < len(data):
-                written += os.pwrite(self._file, data[written:], offset + written)
+                offset, self._end = self._end, self._end + sum(sizes)
+            end = offset
+            for part in parts:
+                written = 0
+                while written < len(part):
+                    written += os.pwrite(self._file, part[written:], end + written)
+                end += written
         except OSError:
             if self._room is not None:
                 self._most = 0
             return piece
-        return Place(offset, len(data))
+        return Place(offset, sizes)
 
     def empty(self) -> None:
         """Free what the file takes on the disk. Nothing is written any more."""
@@ -99,13 +105,16 @@ class Spill:
         """
         if not isinstance(kept, Place):
             return kept
-        data, read = bytearray(kept.size), 0
-        while read < kept.size:
-            part = os.preadv(self._file, [memoryview(data)[read:]], kept.offset + read)
-            if not part:
-                raise OSError("a spilled piece is incomplete")
-            read += part
-        return pickle.loads(data)
+        parts, begin = [bytearray(size) for size in kept.sizes], kept.offset
+        for data in parts:
+            read = 0
+            while read < len(data):
+                part = os.preadv(self._file, [memoryview(data)[read:]], begin + read)
+                if not part:
+                    raise OSError("a spilled piece is incomplete")
+                read += part
+            begin += read
+        return pickle.loads(parts[0], buffers=parts[1:])
 
     def share(self, kept: Any) -> Any:
         """Return the piece as `get` does, but the same object to all threads that hold it at one time.

@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 
 from core.rounds import Block
 from core.sampling import siphash
+from transforms.heap import BLOCK_VALUES
 from transforms.records import OneQuestion, Records, RecordsOfQuestions
-
-_BLOCK_VALUES = 1 << 18
-"""Coordinates per block, as in `transforms.read_blocks`."""
 
 _MOST_HELD = 1 << 22
 """Coordinates that wait to be split together at most, so that many groups do not make many small blocks."""
@@ -41,7 +39,7 @@ class GroupSplit:
 
     def is_full(self, blocks: Sequence[Block]) -> bool:
         """Return whether no further block is to be split together with these."""
-        return sum(each.points.size for each in blocks) >= min(_MOST_HELD, _BLOCK_VALUES * self.groups)
+        return sum(each.points.size for each in blocks) >= min(_MOST_HELD, BLOCK_VALUES * self.groups)
 
     def nothing(self) -> Block:
         """Return a block without records."""
@@ -58,7 +56,7 @@ class GroupSplit:
         ]
         outside = _added([block.outside for block in blocks if block.outside is not None])
         ends = np.cumsum(np.bincount(groups, minlength=self.groups)).tolist()
-        size = max(1, _BLOCK_VALUES // self.dimension)
+        size = max(1, BLOCK_VALUES // self.dimension)
         for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             counts = None if outside is None or not outside[number].any() else outside[number]
             if start == end and counts is None:

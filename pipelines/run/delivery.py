@@ -37,6 +37,7 @@ from pipelines.report.page import report_page
 from pipelines.storage.folder import Folder, StorageError
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, Part, join_parts, write_part
+from transforms.heap import give_back
 from transforms.plain_errors import plain_errors
 
 
@@ -78,6 +79,7 @@ class Delivery:
             if self.ledger is not None:
                 mark_released(self.ledger, self.run_id, self._digest(), self.charged)
             if self.folder.read(REPORT) is None:
+                give_back()  # pictures take about 200 MB
                 with as_the_run_wrote_it(self.folder.locate(RELEASE)):
                     page = report_page(self.folder, release)
                 try:

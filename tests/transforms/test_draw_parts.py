@@ -128,7 +128,7 @@ def test_several_parts_go_together_where_there_are_many(folder, tmp_path, monkey
 
 def test_few_cells_are_held_at_a_time(folder, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(draw_parts, "_CELLS", 100)
-    monkeypatch.setattr("transforms.read_blocks._BLOCK_VALUES", 200)
+    monkeypatch.setattr("transforms.read_blocks.BLOCK_VALUES", 200)
     held = []
     real = Counts.merged.__func__
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apache_beam as beam
+import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -30,6 +31,16 @@ def test_a_piece_comes_back_and_only_its_place_is_kept() -> None:
     kept = [spill.put(piece) for piece in pieces]
     assert all(isinstance(place, Place) for place in kept)
     assert [spill.get(place) for place in reversed(kept)] == pieces[::-1]
+
+
+def test_arrays_come_back_as_they_were_and_can_be_written() -> None:
+    spill = Spill()
+    grid = np.arange(12, dtype=np.uint16).reshape(3, 4)
+    arrays = [grid, np.asfortranarray(grid), grid[:, ::2], np.empty((0, 2)), np.array([b"a", b"bc"]), grid.T]
+    for found, array in zip(spill.get(spill.put((arrays, "text")))[0], arrays, strict=True):
+        assert found.dtype == array.dtype and np.array_equal(found, array)
+        assert found.flags.writeable and found.flags.aligned
+        assert found.flags.f_contiguous == array.flags.f_contiguous or not array.flags.contiguous
 
 
 def test_a_step_of_this_process_finds_the_same_file() -> None:
@@ -175,10 +186,10 @@ def test_a_full_disk_ends_a_spill_that_has_a_limit(monkeypatch: pytest.MonkeyPat
 def test_a_place_without_its_file_is_an_error() -> None:
     stranger = Spill()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        stranger.get(Place(0, 6))
+        stranger.get(Place(0, (6,)))
     stranger.put(b"")
     with pytest.raises(OSError, match="incomplete"):
-        stranger.get(Place(1 << 20, 6))
+        stranger.get(Place(1 << 20, (6,)))
 
 
 def _pieces(descriptor: Descriptor) -> list[tuple[int, bytes]]:

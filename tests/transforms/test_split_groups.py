@@ -39,7 +39,7 @@ def reader(groups: int, salt: bytes | None = None) -> ReaderOfGroups:
 @pytest.mark.parametrize("size", [8, 1 << 18])
 def test_each_record_is_in_its_group(held: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_groups, "_MOST_HELD", held)
-    monkeypatch.setattr(split_groups, "_BLOCK_VALUES", size)
+    monkeypatch.setattr(split_groups, "BLOCK_VALUES", size)
     element = records(500, 7)
     got = list(reader(7).blocks_of(element, range(7)))
     for group in range(7):
