@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
 _END = (1 << 31) - 1
-_CROWDED = 4  # edges a node, above which a forest is much smaller
+_CROWDED = 2  # edges a node, above which a forest is much smaller
 _MANY = 1 << 16  # edges that are kept without a look at what could be left out, or are looked at together
 
 
@@ -87,8 +87,19 @@ class WeightedEdges:
         return cls(keys[first], lightest, forest)._thinned()
 
     def __add__(self, other: "WeightedEdges") -> "WeightedEdges":
-        keys = np.concatenate([self.keys, other.keys])
-        return self._lightest(keys, np.concatenate([self.weights, other.weights]), self.forest)
+        some, more = (self, other) if len(self.keys) <= len(other.keys) else (other, self)
+        places = np.searchsorted(more.keys, some.keys)
+        places += np.arange(len(places))
+        rest = np.ones(len(some.keys) + len(more.keys), dtype=np.bool_)
+        rest[places] = False
+        keys, weights = np.empty(len(rest), dtype=np.int64), np.empty(len(rest), dtype=np.uint32)
+        keys[places], keys[rest] = some.keys, more.keys
+        weights[places], weights[rest] = some.weights, more.weights
+        twice = np.flatnonzero(keys[1:] == keys[:-1])
+        weights[twice] = np.minimum(weights[twice], weights[twice + 1])
+        if len(twice):
+            keys, weights = np.delete(keys, twice + 1), np.delete(weights, twice + 1)
+        return WeightedEdges(keys, weights, self.forest)._thinned()
 
     def __eq__(self, other: object) -> bool:
         return (
