@@ -1,15 +1,15 @@
 """Predict what runs of a job cost on this machine, from two runs on made-up rows.
 
-The rows are uniform over the public domain, so they are nobody's data. No row of the input is read, nothing
+The rows are made from the public domain, so they are nobody's data. No row of the input is read, nothing
 is charged, and nothing is written but temporary files.
 
 The model, for n rows:
 
 - Processor seconds are start + n * each: two constants, which the two runs measure.
 - Memory is the peak of all processes together. Where it did not grow with n, or by no more than counts of a
-  bounded number of cells take, it is that of the larger run. Where it did, it is on the line through both runs. Below the
-  smaller run it is at least proportional to n, because memory may grow faster than the line there, and at
-  least what a run on a few rows takes.
+  bounded number of cells take, it is that of the larger run. Where it did, it is on the line through both
+  runs. Below the smaller run it is at least proportional to n, because memory may grow faster than the line
+  there, and at least what a run on a few rows takes.
 - Passes follow from the plan: one for each round and look, see `core.rounds.Looking`. Rows that must meet,
   those of a unit or of a block, are read once and go through the runner; the passes read what was made of
   them. Otherwise every pass reads the rows, or what the first one kept (see `transforms.read_once`), and only
@@ -53,6 +53,10 @@ PER_UNIT = 10
 GROUPS = 1000
 """Made-up private keys."""
 
+CLUSTERED = ("one_cluster", "k_cover", "k_means", "k_median", "lloyd")
+"""Tasks that look for clusters, and are asked where there are some: half of their made-up rows lie in ten."""
+
+_CLUMPS, _WIDTH = 10, 0.02  # clumps, and their standard deviation as a part of the domain
 _ROW_GROUP = 1 << 20
 _SMALLEST_GROWTH = 150e6  # bytes between the two runs; what noisy counts take grows so much, and then stops
 _START = 250e6  # bytes of a run on a few rows
@@ -181,6 +185,7 @@ def _write_rows(job: Job, path: Path, rows: int) -> None:
 def made_up(job: Job, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
     """Make rows from `first` on: uniform over the domain, or for a function within `input.bounds`.
 
+    For tasks of `CLUSTERED` every second row lies in a clump.
     A unit has ten rows, one after the other. A column that orders rows is their number. Keys of groups are
     the public ones, or a thousand private ones.
     """
@@ -190,7 +195,8 @@ def made_up(job: Job, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
         bounds = job.input.bounds or ((0.0, 1.0),) * len(names)
         columns = {name: rng.uniform(*ends, rows) for name, ends in zip(names, bounds, strict=True)}
     else:
-        columns = {name: _on_axis(job.grid, axis, rows, rng) for axis, name in enumerate(names)}
+        where = _places(job.task, len(names), rows, rng)
+        columns = {name: _on_axis(job.grid, axis, where[axis]) for axis, name in enumerate(names)}
     numbers = np.arange(first, first + rows)
     if job.order is not None:
         columns.setdefault(job.order, numbers)
@@ -215,12 +221,22 @@ def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[
     return columns
 
 
-def _on_axis(grid: Grid, axis: int, rows: int, rng: np.random.Generator) -> Any:
+def _places(task: str, axes: int, rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return places as parts of the domain, from 0 on and below 1: shape (axes, rows)."""
+    where = rng.random((axes, rows))
+    if task in CLUSTERED:
+        middles = np.random.default_rng(0).uniform(0.2, 0.8, (axes, _CLUMPS))
+        near = where[:, ::2]
+        near[:] = middles[:, rng.integers(0, _CLUMPS, near.shape[1])] + rng.normal(0, _WIDTH, near.shape)
+    return np.clip(where, 0.0, np.nextafter(1.0, 0.0))
+
+
+def _on_axis(grid: Grid, axis: int, where: NDArray[np.float64]) -> Any:
     earth = grid.geography
     if earth is not None:
         low, high = ((earth.south, earth.north), (earth.west, earth.west + earth.width))[axis]
-        return rng.uniform(low, high, rows)
-    steps = rng.integers(0, grid.extents[axis], rows, endpoint=True)
+        return low + where * (high - low)
+    steps = np.minimum((where * (grid.extents[axis] + 1)).astype(np.int64), grid.extents[axis])
     if grid.times is not None and grid.times.lower[axis] is not None:
         instants = grid.times.instants(steps, axis)
         return pa.array(instants, pa.timestamp(grid.times.tick, "UTC")) if grid.times.zoned else instants

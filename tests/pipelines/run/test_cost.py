@@ -71,6 +71,19 @@ def test_a_trial_differs_in_its_places_alone(bench: Bench, task: str) -> None:
     )
 
 
+@pytest.mark.parametrize("task", ["k_means", "histogram"])
+def test_half_of_the_rows_lie_in_clumps_where_clusters_are_looked_for(bench: Bench, task: str) -> None:
+    """Of even rows, the fullest hundred of ten thousand squares hold about two in a hundred."""
+    job = check_job(
+        bench.changed({**changes(task), "domain": {"lower": [0, 0], "upper": [1, 1], "step": 2**-20}})
+    )
+    x, y = made_up(job, 0, 20_000).values()
+    squares = np.histogram2d(x, y, bins=100, range=[[0, 1], [0, 1]])[0]
+    fullest = np.sort(squares.ravel())[-100:].sum() / 20_000
+    assert 0.1 < fullest < 0.3 if task == "k_means" else fullest < 0.04
+    assert min(x.min(), y.min()) >= 0 and max(x.max(), y.max()) <= 1
+
+
 def test_made_up_rows_are_used_as_they_are(bench: Bench) -> None:
     """They have the columns of the task, so nothing is left out, derived or joined."""
     given = {
