@@ -152,6 +152,9 @@ class CellCounts:
         small = int(counts.max(initial=0)) < 1 << 32
         return cls(len(counts), None, counts.astype(np.uint32) if small else counts)
 
+    def __repr__(self) -> str:
+        return f"CellCounts({self.size}, {self.counts()})"  # the same in whichever form
+
     def __len__(self) -> int:
         """Return how many counts this holds."""
         return self.size if self.sparse is None else len(self.sparse)

@@ -240,6 +240,8 @@ def _on_axis(grid: Grid, axis: int, where: NDArray[np.float64]) -> Any:
     if grid.times is not None and grid.times.lower[axis] is not None:
         instants = grid.times.instants(steps, axis)
         return pa.array(instants, pa.timestamp(grid.times.tick, "UTC")) if grid.times.zoned else instants
+    if not grid.wide and not float(grid.step).is_integer():  # multiples of a step would be smaller in a file
+        return np.asarray(grid.lower[axis] + where * (grid.upper[axis] - grid.lower[axis]))
     if not grid.wide:
         return np.asarray(steps * grid.step + grid.lower[axis])
     lowest = np.array(grid.lower[axis], dtype=np.int64 if grid.upper[axis] < 1 << 63 else np.uint64)

@@ -134,13 +134,15 @@ def best_known(points: Floats, k: int, power: int) -> float:
     return min(costs)
 
 
-def private(data: Data, steps: NDArray[np.int64], power: int) -> tuple[Floats, float]:
+def private(data: Data, steps: NDArray[np.int64], power: int, iterations: int | None) -> tuple[Floats, float]:
     """Return centers of one run, in memory and in blocks, and its seconds."""
     start = time.perf_counter()
     if power == 2:
-        plan = K_MEANS.plan(data.grid, KMeans(data.k), BUDGET, NEIGHBORS, secret_salt())
+        means = KMeans(data.k, iterations=iterations)
+        plan = K_MEANS.plan(data.grid, means, BUDGET, NEIGHBORS, secret_salt())
     else:
-        plan = K_MEDIAN.plan(data.grid, KMedian(data.k), BUDGET, NEIGHBORS, secret_salt())
+        medians = KMedian(data.k, iterations=iterations)
+        plan = K_MEDIAN.plan(data.grid, medians, BUDGET, NEIGHBORS, secret_salt())
     blocks = [
         Block(steps[i : i + ROWS_A_BLOCK], np.arange(i, min(len(steps), i + ROWS_A_BLOCK), dtype=np.uint64))
         for i in range(0, len(steps), ROWS_A_BLOCK)
@@ -166,6 +168,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peer-runs", type=int, default=3, help="of diffprivlib; 0 leaves it out")
     parser.add_argument("--only", default="", help="names of data to run, separated by commas")
+    parser.add_argument("--iterations", type=int, help="noisy averages of a run, if not those of the task")
     parser.add_argument("--data", default=os.environ.get("SHOAL_DATA", ""), help="folder of real datasets")
     args = parser.parse_args()
     table = Table(
@@ -189,7 +192,7 @@ def main() -> None:
         steps = data.grid.quantize(values)
         points = data.grid.restore(steps)
         least = best_known(points, data.k, power)
-        runs = [private(data, steps, power) for _ in range(args.runs)]
+        runs = [private(data, steps, power, args.iterations) for _ in range(args.runs)]
         ratios = np.array([cost(points, centers, power) for centers, _ in runs]) / least
         seconds = float(np.median([s for _, s in runs]))
         live = peer(data, points, least, args.peer_runs) if power == 2 and args.peer_runs else ("", "")

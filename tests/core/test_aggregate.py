@@ -66,6 +66,7 @@ def test_counts_of_cells_are_the_same_in_a_table_and_sparse(a, b, c, halvings):
     for x, y, z in (parts, sparse, (parts[0], sparse[1], pickle.loads(pickle.dumps(parts[2])))):
         assert (x + y) + z == x + (z + y) == whole
         assert (x + y + z).within(numbers, halvings).tolist() == expected
+        assert repr(x + y + z) == repr(whole)
 
 
 def test_a_table_of_cells_is_made_where_it_pays_and_is_sent_small():
