@@ -19,10 +19,7 @@ _FACTOR = 0x9E3779B97F4A7C15
 """Odd, and without a pattern: the golden ratio of 2^64."""
 
 _FULL = 16
-"""Cells for each record up to which records are counted in a table of all cells."""
-
-_SPARSE = 4
-"""Cells for each occupied one up to which a table takes no more memory than a key and a count for each."""
+"""Cells for each occupied one, or for each record, up to which a table of all cells is made."""
 
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
@@ -122,14 +119,15 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """How many records lie in each of the cells 0 to `size` - 1: sparse where that takes less memory.
+    """How many records lie in each of the cells 0 to `size` - 1: sparse while few of them are occupied.
 
-    Many records are counted in a table of all cells, which takes a tenth of the time of sorting their keys.
+    Many records are counted in a table of all cells, which takes a tenth of the time of sorting their keys,
+    and no more memory where counts are small.
 
     Args:
         size: number of cells.
         sparse: the counts of the occupied cells, or None where there is a table.
-        table: shape (size,), the counts of all cells, or None. It is sent in the smallest type that holds it.
+        table: shape (size,), the counts of all cells, or None.
     """
 
     size: int
@@ -145,37 +143,24 @@ class CellCounts:
 
     @classmethod
     def _of_all(cls, counts: Ints) -> "CellCounts":
-        """Hold the counts of all cells in whichever form takes less memory."""
-        keys = np.flatnonzero(counts)
-        if len(keys) * _SPARSE < len(counts):
-            return cls(len(counts), Counts(keys, counts[keys]))
-        small = int(counts.max(initial=0)) < 1 << 32
-        return cls(len(counts), None, counts.astype(np.uint32) if small else counts)
-
-    def __repr__(self) -> str:
-        return f"CellCounts({self.size}, {self.counts()})"  # the same in whichever form
+        """Hold the counts of all cells in a table of the smallest type."""
+        return cls(len(counts), None, counts.astype(np.min_scalar_type(int(counts.max()))))
 
     def __len__(self) -> int:
         """Return how many counts this holds."""
         return self.size if self.sparse is None else len(self.sparse)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        table = self.table
-        if table is not None and table.max() < 1 << 32:
-            table = table.astype(np.min_scalar_type(table.max()))
-        return CellCounts, (self.size, self.sparse, table)
+    def __repr__(self) -> str:
+        return f"CellCounts({self.size}, {self.counts()})"  # the same in whichever form
 
     def __add__(self, other: "CellCounts") -> "CellCounts":
         if self.table is not None and other.table is not None:
-            small = int(self.table.max()) + int(other.table.max()) < 1 << 32
-            kind = np.uint32 if small else np.int64
+            kind = np.min_scalar_type(int(self.table.max()) + int(other.table.max()))
             total = np.add(self.table, other.table, dtype=kind, casting="unsafe")
             return CellCounts(self.size, None, total)
         if self.sparse is not None and other.sparse is not None:
-            both = self.sparse + other.sparse
-            if len(both) * _SPARSE < self.size:
-                return CellCounts(self.size, both)
-            return self._of_all(CellCounts(self.size, both).dense())
+            both = CellCounts(self.size, self.sparse + other.sparse)
+            return both if len(both) * _FULL < self.size else self._of_all(both.dense())
         return self._of_all(self.dense() + other.dense())
 
     def counts(self) -> Counts:

@@ -69,26 +69,19 @@ def test_counts_of_cells_are_the_same_in_a_table_and_sparse(a, b, c, halvings):
         assert repr(x + y + z) == repr(whole)
 
 
-def test_a_table_of_cells_is_made_where_it_pays_and_is_sent_small():
-    few, heavy = CellCounts.of(np.zeros(3, np.int64), 64), CellCounts.of(np.zeros(300, np.int64), 64)
-    many = CellCounts.of(np.arange(64 * 300) % 64, 64)
-    assert few.table is None and heavy.table is None and many.sparse is None
+def test_a_table_of_cells_is_made_where_it_pays_and_is_small():
+    few, many = CellCounts.of(np.zeros(3, np.int64), 64), CellCounts.of(np.zeros(300, np.int64), 64)
+    assert few.table is None and many.sparse is None and many.table.dtype == np.uint16
     assert (few + few).table is None and (few + many).within(np.array([0]), 0).tolist() == [303]
-    half = (
-        CellCounts.of(np.arange(15), 64),
-        CellCounts.of(np.arange(15) + 1, 64),
-        CellCounts.of(np.arange(15) + 15, 64),
-    )
-    assert (half[0] + half[1]).sparse is None and half[0].table is None and (half[0] + half[2]).sparse is None
-    assert pickle.loads(pickle.dumps(many)).table.dtype == np.uint16
-    sent = pickle.loads(pickle.dumps(CellCounts.of(np.arange(64 * 255) % 64, 64)))
-    assert sent.table.dtype == np.uint8
-    assert (sent + sent).within(np.array([0, 1]), 0).tolist() == [510, 510]
-    assert sent.within(np.array([0]), 6).tolist() == [64 * 255]
-    for each in (few, heavy, many, sent, few + many, half[0] + half[2]):
-        assert each.dense().dtype == np.int64 and each.counts() == Counts.of(
-            np.repeat(np.arange(64), each.dense())
-        )
+    four = [CellCounts.of(np.arange(first, 4 + first), 64 + 1) for first in (0, 1, 4)]
+    assert (four[0] + four[0]).table is None and (four[0] + four[1]).sparse is None
+    small = CellCounts.of(np.zeros(255, np.int64), 64)
+    assert small.table.dtype == pickle.loads(pickle.dumps(small)).table.dtype == np.uint8
+    assert (small + small).within(np.array([0, 1]), 0).tolist() == [510, 0]
+    assert small.within(np.array([0]), 6).tolist() == [255]
+    for each in (few, many, small, few + many, small + small, CellCounts.of(np.arange(0), 64)):
+        assert each.dense().dtype == np.int64
+        assert each.counts() == Counts.of(np.repeat(np.arange(64), each.dense()))
 
 
 @pytest.mark.parametrize("most", [2**32 - 1, 2**32, 2**40])

@@ -504,9 +504,9 @@ COSTS = (
     Mutant(
         12,
         _AGGREGATE,
-        "very many records of a cell overflow",
-        "np.uint32 if small else np.int64",
-        "np.uint32",
+        "a cell of two tables overflows",
+        "np.min_scalar_type(int(self.table.max()) + int(other.table.max()))",
+        "np.min_scalar_type(max(int(self.table.max()), int(other.table.max())))",
         _CELLS,
     ),
     Mutant(
