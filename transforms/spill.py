@@ -12,7 +12,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +95,8 @@ class Spill:
             self._most = 0
             self.index.clear()
             if self._file >= 0 and self._key[0] == os.getpid():
-                os.ftruncate(self._file, 0)
+                with suppress(OSError):  # what was released stays so
+                    os.ftruncate(self._file, 0)
 
     def get(self, kept: Any) -> Any:
         """Return the piece for what `put` returned.

@@ -53,7 +53,7 @@ PER_UNIT = 10
 GROUPS = 1000
 """Made-up private keys."""
 
-CLUSTERED = ("one_cluster", "k_cover", "k_means", "k_median", "lloyd")
+CLUSTERED = ("one_cluster", "k_cover", "k_means", "k_median")
 """Tasks that look for clusters, and are asked where there are some: half of their made-up rows lie in ten."""
 
 _CLUMPS, _WIDTH = 10, 0.02  # clumps, and their standard deviation as a part of the domain
@@ -240,10 +240,11 @@ def _on_axis(grid: Grid, axis: int, where: NDArray[np.float64]) -> Any:
     if grid.times is not None and grid.times.lower[axis] is not None:
         instants = grid.times.instants(steps, axis)
         return pa.array(instants, pa.timestamp(grid.times.tick, "UTC")) if grid.times.zoned else instants
-    if not grid.wide and not float(grid.step).is_integer():  # multiples of a step would be smaller in a file
-        return np.asarray(grid.lower[axis] + where * (grid.upper[axis] - grid.lower[axis]))
     if not grid.wide:
-        return np.asarray(steps * grid.step + grid.lower[axis])
+        if float(grid.step).is_integer():
+            return np.asarray(steps * grid.step + grid.lower[axis])
+        # multiples of a fraction would be smaller in a file than other numbers
+        return np.asarray(grid.lower[axis] + where * (grid.upper[axis] - grid.lower[axis]))
     lowest = np.array(grid.lower[axis], dtype=np.int64 if grid.upper[axis] < 1 << 63 else np.uint64)
     return np.asarray(steps.astype(lowest.dtype) * lowest.dtype.type(grid.step) + lowest)
 
