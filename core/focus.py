@@ -118,7 +118,7 @@ class Focused:
         """Say of each run whether it may hold a point whose ranks the release needs.
 
         Args:
-            runs: cells that hold records.
+            runs: all cells that hold records, ascending.
             total: number of records.
             state: before the round.
         """

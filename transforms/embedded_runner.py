@@ -15,6 +15,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import (
 )
 
 from transforms.count_done import keep_counts
+from transforms.heap import give_back
 
 _ASK_EVERY = 0.5
 """Seconds between two questions to a worker in another process about what it has done."""
@@ -64,6 +65,7 @@ class _FilledBundles(ParallelBundleManager):
         self, inputs: Mapping[str, Any], expected_outputs: Any, fired_timers: Any, *args: Any, **more: Any
     ) -> Any:
         """See `ParallelBundleManager`."""
+        give_back()  # to the stages before, which need other sizes
         parts: dict[str, Any] = {
             name: _Parts(buffer.partition(self._num_workers)) for name, buffer in inputs.items()
         }

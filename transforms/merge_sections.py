@@ -89,7 +89,8 @@ def _examine_sections(
 ) -> Keyed:
     """Return what a group of sections has to say, or the merged shards of another strand."""
     strand, sent = gathered[0] // _GROUPS, list(gathered[1])
-    drawn = held_by(kept)[strand].drawn
+    with plain_errors(MERGING):
+        drawn = held_by(kept)[strand].drawn
     for made in sent:
         check_marks(made.mark, drawn.mark)
     found = []

@@ -13,16 +13,18 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from core.domain import Grid
 from core.rounds import Block, Round, looks_of
 from transforms.list_files import Held
 from transforms.read_blocks import Descriptor
 from transforms.records import RecordsOfQuestions
 from transforms.spill import Place, Spill
 
-_MOST, _PART = 1 << 30, 4
+_MOST, _PART = 3 << 30, 4
 """Bytes that are kept at most: so many, and one of so many parts of what is free."""
 
 _IN_MEMORY = {"tmpfs", "ramfs", "rootfs"}
@@ -38,12 +40,13 @@ class ReadOnce:
 
     Args:
         records: how descriptors become the records of questions.
-        questions: those that take several passes, of which blocks are kept.
+        kinds: of the questions that take several passes, whose blocks are kept: the type that holds every
+            coordinate of the grid. So how large the file is does not depend on the points of rows.
         spill: of the pipeline.
     """
 
     records: RecordsOfQuestions
-    questions: frozenset[int]
+    kinds: Mapping[int, np.dtype[Any]]
     spill: Spill
 
     def blocks(self, element: Descriptor) -> Iterator[Block]:
@@ -55,7 +58,7 @@ class ReadOnce:
         if isinstance(element.file, Held):
             return self.records.blocks_of(element, due)
         index = self.spill.index
-        kept = {number: index.get((element, number)) for number in due if number in self.questions}
+        kept = {number: index.get((element, number)) for number in due if number in self.kinds}
         if len(kept) == len(due) and all(places is not None for places in kept.values()):
             return self._again({number: places or () for number, places in kept.items()})
         wanted = {number for number, places in kept.items() if places is None}
@@ -72,7 +75,7 @@ class ReadOnce:
         for number, block in self.records.blocks_of(element, due):
             if number in places:
                 if last is None or block is not last[0]:  # questions on the same columns share their blocks
-                    last = block, self._put(block)
+                    last = block, self._put(block, self.kinds[number])
                 if last[1] is None:
                     del places[number]
                 else:
@@ -81,11 +84,11 @@ class ReadOnce:
         for number, own in places.items():
             self.spill.index[element, number] = own
 
-    def _put(self, block: Block) -> Place | None:
+    def _put(self, block: Block, kind: np.dtype[Any]) -> Place | None:
         """Write a block; return its place, or None without room, or where its labels are large."""
         if block.labels is not None and block.labels.nbytes > block.points.nbytes:
             return None
-        place = self.spill.put(stored(block)) if self.spill.writes else None
+        place = self.spill.put(stored(block, kind)) if self.spill.writes else None
         return place if isinstance(place, Place) else None
 
     def _again(self, kept: Mapping[int, Sequence[Place]]) -> Iterator[tuple[int, Block]]:
@@ -98,10 +101,14 @@ class ReadOnce:
             yield from ((number, block) for number in numbers[place])
 
 
-def read_once(records: RecordsOfQuestions, rounds: Sequence[Sequence[Round]]) -> ReadOnce:
-    """Return how descriptors become records, given the rounds of each question."""
-    several = [sum(1 + looks_of(each) for each in own) > 1 for own in rounds]
-    return ReadOnce(records, frozenset(np.flatnonzero(several).tolist()), Spill(room))
+def read_once(
+    records: RecordsOfQuestions, rounds: Sequence[Sequence[Round]], grids: Sequence[Grid]
+) -> ReadOnce:
+    """Return how descriptors become records, given the rounds and the grid of each question."""
+    passes = [sum(1 + looks_of(each) for each in own) for own in rounds]
+    kinds = [np.min_scalar_type(max(grid.extents)) for grid in grids]
+    several = {number: kind for number, kind in enumerate(kinds) if passes[number] > 1}
+    return ReadOnce(records, several, Spill(room))
 
 
 def room() -> int:
@@ -130,16 +137,13 @@ Stored = tuple[Block, int | None]
 """A block with small points, and the first identity where the others follow it."""
 
 
-def stored(block: Block) -> Stored:
-    """Return a block with coordinates of the smallest type, and without identities where they follow."""
-    points = block.points
-    most, least = int(points.max(initial=0)), int(points.min(initial=0))
-    kind = np.min_scalar_type(most) if least == 0 else points.dtype
+def stored(block: Block, kind: np.dtype[Any]) -> Stored:
+    """Return a block with coordinates of a type that holds them, and no identities where they follow."""
     follow = bool((np.diff(block.ids) == 1).all())
     ids = np.empty(0, np.uint64) if follow else block.ids
     first = int(block.ids[0]) if len(block.ids) else 0
     return dataclasses.replace(
-        block, points=points.astype(kind, order="F"), ids=ids
+        block, points=block.points.astype(kind, order="F"), ids=ids
     ), first if follow else None
 
 

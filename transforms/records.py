@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from core.rounds import Block, Round, State
 from transforms.plain_errors import RoundError
+from transforms.spill import Spilled
 
 
 class Records(Protocol):
@@ -76,17 +77,31 @@ class Held:
     closer: Round | None = None
 
 
-Kept = list[tuple[int, Held]]
-"""Of each strand its number and what it has."""
+Kept = list[tuple[int, Held | Spilled]]
+"""Of each strand its number and what it has, which waits in a file where one process runs the steps.
+
+A runner of one process would hold several copies of a large state, and each of its threads another one.
+"""
 
 
 def held_by(kept: Kept) -> dict[int, Held]:
-    """Return what each strand has.
+    """Return what each strand has. What waits in a file is one object for all threads, until `dropped`.
 
     Raises:
         RoundError: a strand has two states.
     """
-    held = dict(kept)
+    held = {number: _shared(its) for number, its in kept}
     if len(held) < len(kept):
         raise RoundError("The engine gave two states of one question to a pass.")
     return held
+
+
+def _shared(its: Held | Spilled) -> Held:
+    return cast(Held, its.spill.share(its.kept, hold=True)) if isinstance(its, Spilled) else its
+
+
+def dropped(kept: Kept, strand: int) -> None:
+    """Let what a strand has be read again where it is still needed: its pass is over."""
+    for number, its in kept:
+        if number == strand and isinstance(its, Spilled):
+            its.spill.drop(its.kept)

@@ -39,9 +39,10 @@ from transforms.records import (
     Records,
     RecordsOfQuestions,
     check_marks,
+    dropped,
     held_by,
 )
-from transforms.spill import Spill
+from transforms.spill import Spill, Spilled, fetched
 from transforms.spread import Keyed, Spread
 
 SHARDS = 16
@@ -157,8 +158,8 @@ class RunRounds(beam.PTransform):
         passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards)
         ended = [passed for passed, _ in passes.run(elements, list(_names_of_rounds(strand)))]
         if not in_parts:
-            return ended[0] | "Last" >> beam.Map(lambda pair: pair[1].drawn.state)
-        drawn = ended[0] | "Drawn" >> beam.Map(lambda pair: pair[1].drawn) if others else Drawn(self.start)
+            return ended[0] | "Last" >> beam.Map(lambda pair: _drawn(pair).state)
+        drawn = ended[0] | "Drawn" >> beam.Map(_drawn) if others else Drawn(self.start)
         part = cast(RoundInParts, last)
         return elements | last.name >> DrawParts(part, drawn, self.noise, self.reader, self.keep_part)
 
@@ -191,7 +192,7 @@ class RunStrands(beam.PTransform):
             last += passes.run(elements, _names_of_passes(self.strands, group))
         if len(last) == 1:
             ((ended, _),) = last
-            return ended | "Last" >> beam.Map(lambda pair: (pair[0], pair[1].drawn.state))
+            return ended | "Last" >> beam.Map(lambda pair: (pair[0], _drawn(pair).state))
         # Flink refuses a Flatten of filtered collections that are also side inputs of the next pass.
         numbers = [numbers for _, numbers in last]
         kept = [beam.pvalue.AsList(ended) for ended, _ in last]
@@ -224,6 +225,13 @@ class _Passes:
             if ended:
                 last.append((passed, ended))
         return last
+
+
+@no_annotations
+def _drawn(pair: Keyed) -> Drawn:
+    """Return what was drawn last for a strand, which may wait in a file."""
+    with plain_errors("Keep"):
+        return cast(Held, fetched(pair[1])).drawn
 
 
 @no_annotations
@@ -275,10 +283,7 @@ class RunPass(beam.PTransform):
             | "Merge" >> self._merge(kept)
             | "Release" >> after.with_output_types(Keyed)
         )
-        if not draws:
-            return passed
-        fetch = beam.Map(_fetched, self.spill)
-        return passed | "Keep" >> Spread() | "Fetch" >> fetch.with_output_types(Keyed)
+        return passed | "Keep" >> Spread() if draws else passed
 
     def _merge(self, kept: Any) -> beam.PTransform:
         for number, step in self.steps.items():
@@ -294,16 +299,6 @@ class RunPass(beam.PTransform):
         if in_sections:
             return MergeSections(floors, self.shards, in_sections, kept, self.noise)
         return Merge(floors, self.shards)
-
-
-@no_annotations
-def _fetched(element: Keyed, spill: Spill) -> Keyed:
-    """Return an element whose value may wait in a file, where one process runs the steps.
-
-    It waits there because the embedded runner would hold several copies of a large answer until it ends.
-    """
-    with plain_errors("Keep"):
-        return element[0], spill.get(element[1])
 
 
 def _begun(drawn: Drawn, round_: Round | None) -> Held:
@@ -336,7 +331,7 @@ def _after(
 ) -> Keyed:
     """Return the pair of a strand and what it has after a pass: what a look found, or what was drawn.
 
-    What it has is spilled where there is a spill.
+    What it has is spilled where there is a spill, and what it had is not needed any more.
     """
     number, made = merged
     step, has = steps[number], held_by(kept)[number]
@@ -347,4 +342,5 @@ def _after(
         else:
             state = step.round_.release(made.aggregate, has.drawn.state, noise)
             after = _begun(Drawn(state, uuid.uuid4().bytes), step.following)
-        return number, after if spill is None else spill.put(after)
+        dropped(kept, number)
+        return number, after if spill is None else Spilled(spill, spill.put(after))

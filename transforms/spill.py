@@ -51,6 +51,7 @@ class Spill:
         self.index: dict[Hashable, Sequence[Place]] = {}
         """Places that consumers find again, by a name of theirs; empty in other processes."""
         self._sharing, self._shared = threading.Lock(), weakref.WeakValueDictionary[Place, Any]()
+        self._held: dict[Place, Any] = {}
         _SPILLS[self._key] = self
         made = _MADE.get()
         if made is not None:
@@ -94,6 +95,7 @@ class Spill:
         with self._lock:
             self._most = 0
             self.index.clear()
+            self._held.clear()
             if self._file >= 0 and self._key[0] == os.getpid():
                 with suppress(OSError):  # what was released stays so
                     os.ftruncate(self._file, 0)
@@ -117,8 +119,12 @@ class Spill:
             begin += read
         return pickle.loads(parts[0], buffers=parts[1:])
 
-    def share(self, kept: Any) -> Any:
+    def share(self, kept: Any, hold: bool = False) -> Any:
         """Return the piece as `get` does, but the same object to all threads that hold it at one time.
+
+        Args:
+            kept: what `put` returned.
+            hold: whether it stays in memory until `drop`.
 
         Raises:
             OSError: the file cannot be read.
@@ -129,7 +135,15 @@ class Spill:
             piece = self._shared.get(kept)
             if piece is None:
                 piece = self._shared[kept] = self.get(kept)
+            if hold:
+                self._held[kept] = piece
             return piece
+
+    def drop(self, kept: Any) -> None:
+        """Hold a piece no longer."""
+        if isinstance(kept, Place):
+            with self._sharing:
+                self._held.pop(kept, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self._key,)

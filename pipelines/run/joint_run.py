@@ -207,7 +207,8 @@ def read_records(
             for name, its in job.jobs.items()
         )
         rounds = [plan.rounds for plan in prepared.plan.plans.values()]
-        rows = read_once(ReaderOfQuestions(tuple(readers)), rounds)
+        grids = [its.grid for its in job.jobs.values()]
+        rows = read_once(ReaderOfQuestions(tuple(readers)), rounds, grids)
         return elements, ReaderOfGroups(rows, prepared.splits)
     bounded = elements | "Units" >> BoundTogether(prepared.bounding)
     return bounded, ReaderOfGroups(prepared.bounding.readers, prepared.splits)

@@ -286,7 +286,7 @@ def answer_rows(
         elements = elements | "Units" >> BoundUnits(prepared.bounding)
         reader = prepared.bounding.reader
     else:
-        reader = read_once(OneQuestion(Reader.of(source, job.grid, job.checks > 0)), [rounds])
+        reader = read_once(OneQuestion(Reader.of(source, job.grid, job.checks > 0)), [rounds], [job.grid])
     draft = draft_release(job, plan)
     keep = partial(encoded_part, draft, job.grid)
     last = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep)
@@ -320,7 +320,7 @@ def read_groups(
     salt = None
     if bounding is None:
         rows = OneQuestion(replace(Reader.of(source, job.grid, job.checks > 0), apart=True))
-        reader: Records = read_once(rows, [prepared.plan.rounds])
+        reader: Records = read_once(rows, [prepared.plan.rounds], [job.grid])
     else:
         elements, reader, salt = elements | "Units" >> BoundUnits(bounding), bounding.reader, prepared.salt
     return elements, ReaderOfGroups.one(reader, GroupSplit(prepared.groups, job.grid.dimension, salt))

@@ -54,7 +54,7 @@ def in_memory(folder: Path, task: str) -> Trace:
 
 def reader_of(source: Source, grid: Grid, rounds: Sequence[Round]) -> ReadOnce:
     """Return the reader of a run, which reads each row group once where one process runs all steps."""
-    return read_once(OneQuestion(Reader.of(source, grid)), [rounds])
+    return read_once(OneQuestion(Reader.of(source, grid)), [rounds], [grid])
 
 
 def in_beam(source: Source, task: str, output: Path, grid: Grid = GRID, **options: object) -> Trace:

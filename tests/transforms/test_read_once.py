@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain import Grid
 from core.rounds import Block
 from transforms import read_once as module
 from transforms.list_files import File, Held
@@ -73,13 +74,15 @@ def test_a_block_comes_back_bit_for_bit(n: int, most: int, ids: str, groups: boo
         "high": np.arange(n).astype(np.uint64) + np.uint64(1 << 63),
     }[ids].astype(np.uint64)
     made = replace(block(n, most), ids=given_)
+    kind = np.min_scalar_type(most)
     if groups:
         made = replace(made, groups=np.arange(n) % 2, labels=np.array([b"a", b"bc"]))
-    assert_same([(0, restored(pickle.loads(pickle.dumps(stored(made)))))], [(0, made)])
+    assert_same([(0, restored(pickle.loads(pickle.dumps(stored(made, kind)))))], [(0, made)])
 
 
 def once_of(records: Counted, several: set[int], most: float = math.inf) -> ReadOnce:
-    return ReadOnce(records, frozenset(several), Spill(lambda: int(min(most, 1 << 40))))
+    kinds = dict.fromkeys(several, np.dtype(np.uint64))
+    return ReadOnce(records, kinds, Spill(lambda: int(min(most, 1 << 40))))
 
 
 def assert_reads(once: ReadOnce, due: tuple[int, ...]) -> None:
@@ -143,7 +146,7 @@ def test_without_room_every_pass_reads(most: int) -> None:
 def test_blocks_that_find_no_room_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Block] = []
     real = module.stored
-    monkeypatch.setattr(module, "stored", lambda block: made.append(block) or real(block))
+    monkeypatch.setattr(module, "stored", lambda block, kind: made.append(block) or real(block, kind))
     records = Counted([block(10 + number) for number in range(9)])
     once = once_of(records, {0, 1}, most=300)
     assert_reads(once, (0, 1))
@@ -176,7 +179,7 @@ def test_labels_that_take_more_than_the_rows_are_not_kept() -> None:
 
 
 def test_a_worker_in_another_process_reads_every_time() -> None:
-    once = ReadOnce(OneQuestion(_Reader()), frozenset([0]), Spill())
+    once = ReadOnce(OneQuestion(_Reader()), {0: np.dtype(np.uint16)}, Spill())
     assert list(once.blocks(ELEMENT))
     script = (
         "import pickle, sys; once, element = pickle.load(sys.stdin.buffer)\n"
@@ -201,8 +204,9 @@ def test_questions_of_several_passes_are_kept() -> None:
     one: Any = _Round()
     look: Any = _Round()
     look.looks = 1
-    once = read_once(OneQuestion(_Reader()), [[one], [one, one], [look], []])
-    assert once.questions == {1, 2}
+    grids = [Grid((0.0, 0.0), (1.0, top), 1.0) for top in (1.0, 255.0, 256.0, 1.0)]
+    once = read_once(OneQuestion(_Reader()), [[one], [one, one], [look], []], grids)
+    assert once.kinds == {1: np.uint8, 2: np.uint16}, "by the grid, which is public, not by the points"
 
 
 MOUNTS = {
@@ -231,7 +235,7 @@ def test_the_room_is_a_part_of_a_disk_and_never_memory(monkeypatch: pytest.Monke
 def test_the_room_has_a_limit_and_is_none_where_the_system_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert 0 < room() <= 1 << 30
+    assert 0 < room() <= 3 << 30
     monkeypatch.setattr(module, "_MOST", 1 << 60)
     assert 0 < room() < shutil.disk_usage(tempfile.gettempdir()).free
 

@@ -1,6 +1,8 @@
+import pickle
 import random
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +20,9 @@ from transforms.embedded_runner import EmbeddedRunner
 from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.records import Drawn, OneQuestion
+from transforms.records import Drawn, OneQuestion, held_by
 from transforms.run_rounds import Held, PassName, RunRounds, Step, _after, _summarize
-from transforms.spill import Place, Spill
+from transforms.spill import Place, Spill, fetched
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,25 @@ def test_every_draw_has_a_mark_of_its_own() -> None:
     steps, kept = {0: Step(Echo("r"))}, [(0, Held(Drawn(())))]
     drawn = [_after(made, steps, kept, SecureNoise())[1].drawn for _ in range(100)]
     assert len({draw.mark for draw in drawn}) == 100
+
+
+def test_a_state_is_one_object_for_all_threads_until_its_pass_is_over() -> None:
+    """And passes through the runner as a place in a file, of which it may hold as many copies as it likes."""
+    one, other = Spill(), Spill()
+    steps = {number: Step(Echo("r"), following=Echo("s")) for number in (0, 1)}
+    large = tuple(range(2000))
+    kept = [(number, Held(Drawn(large))) for number in steps]
+    first = Made(Tally(np.array([1, *large])), b"")
+    after = [_after((number, first), steps, kept, SecureNoise(), one) for number in steps]
+    assert all(len(pickle.dumps(each)) < 1000 for each in after)
+    with ThreadPoolExecutor(4) as threads:
+        held = list(threads.map(held_by, [after] * 20))
+    assert all(each[0] is held[0][0] and each[1] is held[0][1] for each in held)
+    state = held[0][0].drawn
+    made = Made(Tally(np.array([1, *state.state])), state.mark)
+    _, last = _after((0, made), steps, after, SecureNoise(), other)
+    assert fetched(last).drawn.state[:-1] == state.state
+    assert set(one._held) == {after[1][1].kept} and not other._held
 
 
 def parts(n: int, seed: int) -> list[Counts]:

@@ -61,6 +61,22 @@ def test_threads_share_a_piece_while_one_of_them_holds_it() -> None:
     assert spill.share("not spilled") == "not spilled"
 
 
+def test_a_piece_is_held_until_it_is_dropped() -> None:
+    spill = Spill()
+    place, other = spill.put({1, 2}), spill.put({3})
+    one = id(spill.share(place, hold=True))
+    spill.share(other, hold=True)
+    gc.collect()
+    assert id(spill.share(place)) == one
+    for kept in (place, place, "not spilled"):
+        spill.drop(kept)
+    gc.collect()
+    assert set(spill._shared) == {other} and spill.share(place) == {1, 2}
+    spill.empty()
+    gc.collect()
+    assert not spill._shared
+
+
 def test_threads_do_not_overwrite_each_other() -> None:
     spill = Spill()
     pieces = [bytes([i % 251]) * (i % 97) for i in range(2000)]
