@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ class Grid:
         """Number of columns that become the axes."""
         return self.dimension if self.geography is None else 2
 
-    @property
+    @cached_property
     def extents(self) -> tuple[int, ...]:
         """Largest grid coordinate of each axis, in steps."""
         if self.wide:

@@ -1,6 +1,7 @@
 """Hash messages of a fixed number of 16-byte blocks under a secret key, by AES."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,26 +28,23 @@ def keyed_blocks(messages: U64, salt: bytes, tweak: int) -> NDArray[np.uint64]:
     Returns:
         Shape (n, 2), uint64.
     """
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    width = messages.shape[1]
-    cipher = Cipher(algorithms.AES(_key(salt, tweak, width)), modes.ECB())
+    cipher = _cipher(salt, tweak, messages.shape[1])
     blocks = np.ascontiguousarray(messages, dtype="<u8").view("V16")
     hashes = np.empty((len(messages) + 1, 2), dtype="<u8")  # the cipher asks for 15 bytes more
     for at in range(0, len(messages), _CHUNK):
         part = blocks[at : at + _CHUNK]
         out = hashes[at : at + len(part) + 1]
-        state: U64 | None = None
-        for block in np.moveaxis(part, 1, 0):
-            words = np.ascontiguousarray(block).view("<u8")
-            if state is not None:
-                words = state ^ words
-            cipher.encryptor().update_into(words.data.cast("B"), out.data.cast("B"))
-            state = out[:-1].reshape(-1)
+        encryptor, bytes_, state = cipher.encryptor(), out.data.cast("B"), out[:-1].reshape(-1)
+        for place in range(part.shape[1]):
+            words = np.ascontiguousarray(part[:, place]).view("<u8")
+            encryptor.update_into((state ^ words if place else words).data.cast("B"), bytes_)
     return hashes[:-1]
 
 
 @lru_cache(maxsize=64)
-def _key(salt: bytes, tweak: int, width: int) -> bytes:
-    """Return 16 secret bytes, others for each width of messages."""
-    return siphash(np.arange(width, width + 2, dtype=np.uint64), salt, tweak).astype("<u8").tobytes()
+def _cipher(salt: bytes, tweak: int, width: int) -> Any:
+    """Return AES under 16 secret bytes, others for each width of messages."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    key = siphash(np.arange(width, width + 2, dtype=np.uint64), salt, tweak).astype("<u8").tobytes()
+    return Cipher(algorithms.AES(key), modes.ECB())
