@@ -94,13 +94,13 @@ def group_names(n: int) -> NDArray[np.str_]:
     return np.char.add("group-", np.char.zfill(np.arange(n // 10).astype(np.str_), 8))
 
 
-def by_group(n: int, public: bool) -> dict[str, Any]:
+def by_group(n: int, public: bool, **params: Any) -> dict[str, Any]:
     """Return the job of counts and means of such groups."""
     return {
         "task": "statistics",
         "input": {"columns": ["x"]},
         "domain": {"lower": [0], "upper": [10_000], "step": 1},
-        "params": {"measures": ["count", "mean"]},
+        "params": {"measures": ["count", "mean"], **params},
         "group_by": {"columns": ["group"], "keys": "keys.parquet" if public else "private"},
     }
 
@@ -234,6 +234,7 @@ CASES = {
     "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),
     "statistics": Case(DISTINCT, ordered("statistics", step=1 << 10, measures=["count", "mean"])),
     "statistics by group, private": Case(in_groups, partial(by_group, public=False), SIZES[:2]),
+    "statistics by group, private, in 64 parts": Case(in_groups, partial(by_group, public=False, parts=64)),
     "statistics by group, public": Case(in_groups, partial(by_group, public=True), SIZES[:2], keys=True),
     "k_means": Case(piecewise(clumps(2)), plane("k_means", 2, k=10)),
     "k_means, 8 columns": Case(piecewise(clumps(8)), plane("k_means", 8, k=10)),
