@@ -1,5 +1,6 @@
 """Beam's embedded runner with threads that share memory, without races and without bundles that are empty."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -20,6 +21,9 @@ from transforms.heap import give_back
 _ASK_EVERY = 0.5
 """Seconds between two questions to a worker in another process about what it has done."""
 
+_GIVE_BACK_EVERY = 2.0
+"""Seconds after which free memory goes back to the system, which takes a tenth where a heap has many gaps."""
+
 
 class EmbeddedRunner(FnApiRunner):
     """Run a pipeline in this process.
@@ -35,6 +39,7 @@ class EmbeddedRunner(FnApiRunner):
 
     def run_via_runner_api(self, pipeline_proto: Any, options: Any) -> Any:
         """See `FnApiRunner`."""
+        self._gave_back = time.monotonic()
         worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # no option sets it for both ends of the connection
         if options.view_as(DirectOptions).direct_running_mode == "multi_processing":
             self._progress_frequency = _ASK_EVERY
@@ -45,7 +50,10 @@ class EmbeddedRunner(FnApiRunner):
         return super().run_via_runner_api(pipeline_proto, options)
 
     def _get_bundle_manager(self, bundle_context_manager: Any) -> BundleManager:
-        """See `FnApiRunner`."""
+        """See `FnApiRunner`; it asks before each stage."""
+        if time.monotonic() - self._gave_back > _GIVE_BACK_EVERY:
+            give_back()  # what the stages before leave free has other sizes than the next ones need
+            self._gave_back = time.monotonic()
         manager = super()._get_bundle_manager(bundle_context_manager)
         if not isinstance(manager, ParallelBundleManager):
             return manager
@@ -65,7 +73,6 @@ class _FilledBundles(ParallelBundleManager):
         self, inputs: Mapping[str, Any], expected_outputs: Any, fired_timers: Any, *args: Any, **more: Any
     ) -> Any:
         """See `ParallelBundleManager`."""
-        give_back()  # to the stages before, which need other sizes
         parts: dict[str, Any] = {
             name: _Parts(buffer.partition(self._num_workers)) for name, buffer in inputs.items()
         }

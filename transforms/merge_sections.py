@@ -90,7 +90,7 @@ def _examine_sections(
     """Return what a group of sections has to say, or the merged shards of another strand."""
     strand, sent = gathered[0] // _GROUPS, list(gathered[1])
     with plain_errors(MERGING):
-        drawn = held_by(kept)[strand].drawn
+        drawn = held_by(kept, [strand])[strand].drawn
     for made in sent:
         check_marks(made.mark, drawn.mark)
     found = []

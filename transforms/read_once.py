@@ -41,7 +41,7 @@ class ReadOnce:
     Args:
         records: how descriptors become the records of questions.
         kinds: of the questions that take several passes, whose blocks are kept: the type that holds every
-            coordinate of the grid. So how large the file is does not depend on the points of rows.
+            coordinate of the grid. So how large the file is does not depend on coordinates.
         spill: of the pipeline.
     """
 

@@ -1,6 +1,6 @@
 """What every round of a pipeline needs: how elements become records, and states that bear a mark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -84,16 +84,26 @@ A runner of one process would hold several copies of a large state, and each of 
 """
 
 
-def held_by(kept: Kept) -> dict[int, Held]:
-    """Return what each strand has. What waits in a file is one object for all threads, until `dropped`.
+def held_by(kept: Kept, strands: Iterable[int]) -> dict[int, Held]:
+    """Return what some strands have. What waits in a file is one object for all threads, until `dropped`.
 
     Raises:
         RoundError: a strand has two states.
     """
-    held = {number: _shared(its) for number, its in kept}
-    if len(held) < len(kept):
+    pieces = by_strand(kept)
+    return {number: _shared(pieces[number]) for number in strands}
+
+
+def by_strand(kept: Kept) -> dict[int, Held | Spilled]:
+    """Return what each strand has, or where it waits.
+
+    Raises:
+        RoundError: a strand has two states.
+    """
+    pieces = dict(kept)
+    if len(pieces) < len(kept):
         raise RoundError("The engine gave two states of one question to a pass.")
-    return held
+    return pieces
 
 
 def _shared(its: Held | Spilled) -> Held:
@@ -101,7 +111,7 @@ def _shared(its: Held | Spilled) -> Held:
 
 
 def dropped(kept: Kept, strand: int) -> None:
-    """Let what a strand has be read again where it is still needed: its pass is over."""
-    for number, its in kept:
-        if number == strand and isinstance(its, Spilled):
-            its.spill.drop(its.kept)
+    """Hold no longer what a strand has: its pass is over. Whoever still needs it reads it again."""
+    its = by_strand(kept)[strand]
+    if isinstance(its, Spilled):
+        its.spill.drop(its.kept)

@@ -38,6 +38,7 @@ from transforms.records import (
     OneQuestion,
     Records,
     RecordsOfQuestions,
+    by_strand,
     check_marks,
     dropped,
     held_by,
@@ -239,8 +240,8 @@ def _last(numbers: Sequence[Sequence[int]], *kept: Kept) -> list[tuple[int, Stat
     """Return of each strand the pair of its number and last state, given those that end in each pass."""
     found = []
     for ended, its in zip(numbers, kept, strict=True):
-        held = held_by(its)
-        found += [(number, held[number].drawn.state) for number in ended]
+        pieces = by_strand(its)
+        found += [(number, _drawn((number, pieces[number])).state) for number in ended]
     return found
 
 
@@ -313,7 +314,7 @@ def _summarize(
     element: Any, records: RecordsOfQuestions, steps: Mapping[int, Step], kept: Kept, name: PassName
 ) -> list[Keyed]:
     with plain_errors(name.told):
-        held, add = held_by(kept), Sum()
+        held, add = held_by(kept, steps), Sum()
         totals: dict[int, Any] = {}
         for number, block in records.blocks_of(element, list(steps)):
             has = held[number]
@@ -334,8 +335,9 @@ def _after(
     What it has is spilled where there is a spill, and what it had is not needed any more.
     """
     number, made = merged
-    step, has = steps[number], held_by(kept)[number]
+    step = steps[number]
     with plain_errors(f"Round {step.round_.name}"):
+        has = held_by(kept, [number])[number]
         check_marks(made.mark, has.drawn.mark)
         if step.look:
             after = Held(has.drawn, cast(Any, has.closer).finer(made.aggregate, has.drawn.state))

@@ -205,5 +205,5 @@ def _find(key: tuple[int, str]) -> Spill:
     found = _SPILLS.get(key)
     if found is None or key[0] != os.getpid():
         found = Spill.__new__(Spill)
-        found.__dict__.update(_key=key, _file=-1, index={})
+        found.__dict__.update(_key=key, _file=-1, index={}, _sharing=threading.Lock(), _shared={}, _held={})
     return found

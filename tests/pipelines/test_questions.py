@@ -204,7 +204,7 @@ def test_questions_that_take_steps_of_their_own_have_all_rows(
     monkeypatch.setattr(read_once, "room", lambda: room)
     kept: list[object] = []
     real = read_once.stored
-    monkeypatch.setattr(read_once, "stored", lambda block: kept.append(block) or real(block))
+    monkeypatch.setattr(read_once, "stored", lambda *args: kept.append(args) or real(*args))
     with_groups(several)["questions"] = {**GRAPHS, **several["questions"]}
     assert_as_alone(several, tmp_path, direct_num_workers=threads, direct_running_mode="multi_threading")
     assert bool(kept), "the test is not of blocks that are kept"

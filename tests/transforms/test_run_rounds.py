@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
@@ -192,13 +193,14 @@ def test_a_state_is_one_object_for_all_threads_until_its_pass_is_over() -> None:
     after = [_after((number, first), steps, kept, SecureNoise(), one) for number in steps]
     assert all(len(pickle.dumps(each)) < 1000 for each in after)
     with ThreadPoolExecutor(4) as threads:
-        held = list(threads.map(held_by, [after] * 20))
+        held = list(threads.map(partial(held_by, after), [(0, 1)] * 20))
     assert all(each[0] is held[0][0] and each[1] is held[0][1] for each in held)
-    state = held[0][0].drawn
-    made = Made(Tally(np.array([1, *state.state])), state.mark)
-    _, last = _after((0, made), steps, after, SecureNoise(), other)
-    assert fetched(last).drawn.state[:-1] == state.state
-    assert set(one._held) == {after[1][1].kept} and not other._held
+    for number, its in held[0].items():
+        made = Made(Tally(np.array([1, *its.drawn.state])), its.drawn.mark)
+        _, last = _after((number, made), steps, after, SecureNoise(), other)
+        assert fetched(last).drawn.state[:-1] == its.drawn.state
+        assert set(one._held) == {its.kept for another, its in after if another > number}
+    assert not other._held
 
 
 def parts(n: int, seed: int) -> list[Counts]:

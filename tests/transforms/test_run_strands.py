@@ -220,9 +220,9 @@ def test_units_become_records_in_each_question(
 
 def test_a_strand_with_two_states_ends_the_run() -> None:
     one, other = (1, Held(Drawn((), b"one"))), (1, Held(Drawn((), b"other")))
-    assert held_by([one]) == dict([one])
+    assert held_by([one], [1]) == dict([one])
     with pytest.raises(RuntimeError, match="two states of one question"):
-        held_by([one, other])
+        held_by([one, other], [1])
 
 
 @pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 2, 2)])

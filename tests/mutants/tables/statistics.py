@@ -380,8 +380,8 @@ CONTRIBUTIONS = (
         12,
         "transforms/keyed_blocks.py",
         "a text of two blocks has the key of its last block",
-        "words = state ^ words",
-        "pass",
+        "(state ^ words if place else words)",
+        "words",
         Selection(("tests/transforms/test_keyed_blocks.py",)),
     ),
     Mutant(
