@@ -53,8 +53,8 @@ PER_UNIT = 10
 GROUPS = 1000
 """Made-up private keys."""
 
-CLUSTERED = ("one_cluster", "k_cover", "k_means", "k_median")
-"""Tasks that look for clusters, and are asked where there are some: half of their made-up rows lie in ten."""
+CLUSTERED = ("one_cluster", "k_cover", "k_means", "k_median", "ranges")
+"""Tasks that are asked where rows are dense in some places: half of their made-up rows lie in ten clumps."""
 
 _CLUMPS, _WIDTH = 10, 0.02  # clumps, and their standard deviation as a part of the domain
 _ROW_GROUP = 1 << 20
