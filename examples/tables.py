@@ -1,7 +1,8 @@
 """Write the tables of parameters and promises into the pages of the tasks: `make tables`.
 
 They are made from the code, so the pages are no second source: a test compares them. A table is between a
-comment `<!-- parameters: TASK -->` or `<!-- promises: TASK -->` and the next `<!-- end -->`. Types, defaults
+comment `<!-- parameters: TASK -->` or `<!-- promises: TASK -->` and the next `<!-- end -->`, and so is the
+sentence of `<!-- passes: TASK -->`, which says how often the job of `examples/` reads rows. Types, defaults
 and meanings come from the schema of the task's jobs. What is allowed is what the check of a job says: a job
 of `examples/` gets a value that is not allowed, and the sentence of its error names those that are.
 """
@@ -14,8 +15,10 @@ from typing import Any
 
 import yaml
 
+from core.rounds import looks_of
 from pipelines.errors import JobError
-from pipelines.job.job import check_raw
+from pipelines.grouped_plan import plan_job
+from pipelines.job.job import check_job, check_raw
 from pipelines.job.keys import Key, keys_of_task, written
 from pipelines.job.text import set_key
 from pipelines.tasks import TASKS
@@ -23,7 +26,7 @@ from pipelines.tasks import TASKS
 EXAMPLES = Path(__file__).resolve().parent
 PAGES = EXAMPLES.parent / "docs" / "tasks"
 
-_TABLE = re.compile(r"(<!-- (parameters|promises): (\w+) -->\n).*?(<!-- end -->)", re.S)
+_TABLE = re.compile(r"(<!-- (parameters|promises|passes): (\w+) -->\n).*?(<!-- end -->)", re.S)
 _TYPES = ("text", "number", "whole number", "true or false", "mapping", "list")
 _KIND_ONLY = re.compile(r"it must be (a whole number|a number|a list|text)\b(?! of| from)")
 """A clause that repeats the type, which has a column of its own."""
@@ -52,6 +55,21 @@ def promises(task: str) -> str:
     found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", args, re.M)
     lines = [" ".join(before.split()), "", "| name | what is promised |", "|---|---|"]
     return "\n".join([*lines, *(f"| `{name}` | {_cell(' '.join(says.split()))} |" for name, says in found)])
+
+
+def passes(task: str) -> str:
+    """Return a sentence that says how often the job of a task reads the rows, and by which rounds."""
+    job = check_job(yaml.safe_load((EXAMPLES / f"{task}.yaml").read_text(encoding="utf-8")))
+    rounds = plan_job(job, bytes(16)).rounds
+    looks = {0: "", 1: " after a look"}
+    each = [f"`{step.name}`" + looks.get(looks_of(step), f" after {looks_of(step)} looks") for step in rounds]
+    number = sum(1 + looks_of(step) for step in rounds)
+    return f"The job above passes over the rows {times(number)}: {', '.join(each)}."
+
+
+def times(number: int) -> str:
+    """Return how often."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def allowed(key: Key, jobs: tuple[Mapping[str, Any], ...]) -> str:
@@ -121,7 +139,7 @@ def _cell(text: str) -> str:
 
 def with_tables(page: str) -> str:
     """Return a page with its tables made again from the code."""
-    makers = {"parameters": parameters, "promises": promises}
+    makers = {"parameters": parameters, "promises": promises, "passes": passes}
     return _TABLE.sub(lambda at: f"{at[1]}\n{makers[at[2]](at[3])}\n\n{at[4]}", page)
 
 
