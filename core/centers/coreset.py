@@ -8,7 +8,6 @@ from core.centers.cells import MOST_LEVELS, Frame
 from core.centers.center_averages import CenterAverages
 from core.centers.center_counts import OF_COUNTS, SHARE, CountNearest
 from core.centers.counted_cells import CountedCells
-from core.centers.fine_averages import FineAverages, number
 from core.centers.found import Promises
 from core.centers.moments import MAX_DIMENSION, Moments, random_frame
 from core.centers.params import KCenters
@@ -19,8 +18,7 @@ from core.errors import InvalidValue
 from core.task import Accuracy, Method
 
 FEW_COLUMNS = 3  # up to so many columns, cells are cut along the grid's own axes
-_SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average
-_DOUBLE = 2  # share of the last average, and of one of fine centers, over that of the others
+_SHARES = {"moments": 0.2, "coreset": 0.3, "average": 0.15}  # of one average; the last has twice its share
 _FINER = 0.7  # a level's rho over that of the level before: fine cells matter only where records are many
 _COUNT = 0.12  # part of an average's rho that is spent on the counts; the weights get the same part
 _MEAN = 0.15  # part of the moments' rho that is spent on the sum and count
@@ -55,18 +53,16 @@ class Coreset(Method[KCenters]):
 
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`, and each round for its sensitivities."""
-        shares, levels, k = self._shares, self._levels, self.setting.params.k
+        shares, levels = self._shares, self._levels
         whole, cells = share * shares["coreset"], self.setting.neighbors.histogram().l2
         parts = [_FINER**level for level in range(levels)]
         counts = tuple(
             Gaussian.of(f"cell counts, level {level + 1}", whole * part / sum(parts), cells)
             for level, part in enumerate(parts)
         )
-        tree = CountedCells(self._frame, self._solver(self._first), self._first, counts)
+        tree = CountedCells(self._frame, self._solver, self.setting.params.k, counts)
         first = [self._moments(share * shares["moments"])] if self._measures_moments else []
-        average, *others = self._averages(share)
-        moved = FineAverages(average, self._solver(k), k) if self._merges else average
-        return *first, tree, moved, *others, self._count(share)
+        return *first, tree, *self._averages(share), self._count(share)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`.
@@ -94,23 +90,8 @@ class Coreset(Method[KCenters]):
     def _names(self) -> tuple[str, ...]:
         """Names of the averages."""
         params = self.setting.params
-        few = 2 if params.power == 2 else 3
-        default = few if self.setting.grid.dimension <= FEW_COLUMNS else 3 if self._merges else 4
+        default = 4 if self.setting.grid.dimension > FEW_COLUMNS else 2 if params.power == 2 else 3
         return tuple(f"average_{i + 1}" for i in range(params.iterations or default))
-
-    @property
-    def _first(self) -> int:
-        """Number of centers that the tree finds and the first average moves: of many columns, fine ones.
-
-        An only average has none, because what is promised of a center is for the noise of its own average.
-        """
-        params, few = self.setting.params, self.setting.grid.dimension <= FEW_COLUMNS
-        return params.k if few or params.power == 1 or params.iterations == 1 else number(params.k)
-
-    @property
-    def _merges(self) -> bool:
-        """Whether the first average is of fine centers, which are then merged."""
-        return self._first > self.setting.params.k
 
     @property
     def _measures_moments(self) -> bool:
@@ -135,8 +116,7 @@ class Coreset(Method[KCenters]):
         """Weights of the rounds in rho, unless `shares` says otherwise."""
         names = [*(["moments"] if self._measures_moments else []), "coreset", *self._names]
         shares = {name: _SHARES[name.split("_")[0]] for name in names}
-        for name in {self._names[-1], *self._names[: self._merges]}:
-            shares[name] *= _DOUBLE
+        shares[names[-1]] *= 2
         return {**shares, "count": SHARE * sum(shares.values())}
 
     @cached_property
@@ -146,8 +126,9 @@ class Coreset(Method[KCenters]):
         total = sum(shares.values())
         return {name: share / total for name, share in shares.items()}
 
-    def _solver(self, k: int) -> Solver:
-        # one center needs one start, and many centers make a start costly
+    @property
+    def _solver(self) -> Solver:
+        k = self.setting.params.k  # one center needs one start, and many centers make a start costly
         return Solver(self.setting.params.power, starts=min(30, 3 * k - 2, max(3, 1500 // k)))
 
     def _moments(self, rho: float) -> Moments:
@@ -168,18 +149,14 @@ class Coreset(Method[KCenters]):
         return CountNearest(self._space, self.setting.params.k, noise)
 
     def _averages(self, share: float) -> tuple[CenterAverages, ...]:
-        centers = [self._first, *[self.setting.params.k] * (len(self._names) - 1)]
-        return tuple(
-            self._average(name, k, share * self._shares[name])
-            for name, k in zip(self._names, centers, strict=True)
-        )
+        return tuple(self._average(name, share * self._shares[name]) for name in self._names)
 
-    def _average(self, name: str, k: int, rho: float) -> CenterAverages:
+    def _average(self, name: str, rho: float) -> CenterAverages:
         params, neighbors = self.setting.params, self.setting.neighbors
         small, cells = _COUNT * rho, neighbors.histogram().l2
         return CenterAverages(
             self._space,
-            k,
+            params.k,
             params.power,
             sums=Gaussian.of("sums, per unit of the radius", rho - 2 * small, neighbors.changes),
             counts=Gaussian.of("counts", small, cells),

@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MAX_DIMENSION = 1024  # most columns for which a matrix of second moments is summed up
-_LEAST_AXES, _MOST_AXES = 4, 8
+_MOST_AXES = 8
 _SPANS = 2.0  # half the box's side, in standard deviations
 _BLURRED = 3.0  # a mean is taken if its squared length exceeds so many times what noise adds to it
 _REACH = 1 << 11  # length of the records in the second moments' own units: 2^40 squares fit into int64
@@ -89,7 +89,7 @@ class Moments:
         return Tally(np.concatenate([total, [count], upper]).astype(np.int64))
 
     def release(self, aggregate: Tally, state: State, noise: Noise) -> Frame:
-        """Release eigenvectors of the noisy covariance: those above the noise, at least 4 and at most 8."""
+        """Release eigenvectors of the noisy covariance: those above the noise, at least 2 and at most 8."""
         d, b = self._d, self.longest
         sums = self.sums.add(aggregate.totals[: d + 1], noise, unit=b)
         rows, columns = np.triu_indices(d)
@@ -107,7 +107,7 @@ class Moments:
         values, vectors = values[::-1], vectors[:, ::-1]
         # a symmetric Gaussian matrix has norm about scale sqrt(2 d): smaller eigenvalues may be noise alone
         clear = int((values > self.squares.scale * b * b * math.sqrt(2 * d) / count).sum())
-        q = min(d, _MOST_AXES, max(_LEAST_AXES, clear))
+        q = min(d, _MOST_AXES, max(2, clear))
         # noise in the center is a distance from the records, and noise in the squares may hide one
         unsure = 2 * (1 - q / d) * blurred + self.squares.scale * b * b * math.sqrt(d) / count
         rest = max(0.0, float(values[q:].sum())) + unsure if q < d else 0.0

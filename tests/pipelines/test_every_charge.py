@@ -59,10 +59,6 @@ LESS: dict[str, tuple[float, str]] = {
     "LearnInSections: threshold": (0.0, _OFFERED),
     "ChooseRank: rank": (0.0, _OFFERED),
     "FindInSample: count of average_#, average_#": (0.0, _NOT_FOUND),
-    "FineAverages: sums, per unit of the radius": (
-        0.45,
-        "of two records that are a radius from a center on opposite sides, another fine center is nearest",
-    ),
     "FocusedColumns: value, scored by normalized rank, column #": (0.45, _ENDS),
     "TotalsByGroup: value, scored by normalized rank; minimum of column #": (0.45, _ENDS),
     "TotalsByGroup: value, scored by normalized rank; maximum of column #": (0.45, _ENDS),

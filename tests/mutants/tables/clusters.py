@@ -21,7 +21,6 @@ _LATTICE = "core/one_cluster/practical/lattice.py"
 _COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
 _FULLEST = "core/one_cluster/practical/fullest.py"
 _AVERAGE = "core/centers/center_averages.py"
-_FINE = "core/centers/fine_averages.py"
 _CORESET = "core/centers/counted_cells.py"
 _AGGREGATE = "core/aggregate.py"
 _NEAREST = "core/centers/center_counts.py"
@@ -215,14 +214,6 @@ ROUNDS = (
         "return self.sums, self.counts, self.weights",
         "return self.sums, self.counts",
         charged("k_median"),
-    ),
-    Mutant(
-        8,
-        _FINE,
-        "the weights of fine centers are not charged",
-        "return self.average.draws()",
-        "return self.average.draws()[:2]",
-        Selection(("tests/core/centers/test_fine_averages.py",), "charges"),
     ),
 )
 
@@ -565,14 +556,6 @@ COSTS = (
         "moves *= parts",
         "pass",
         FIND_BACK,
-    ),
-    Mutant(
-        12,
-        _FINE,
-        "fine centers that may be noise alone are merged",
-        "known = np.isfinite(deviation)",
-        "known = fine.counts > 0",
-        Selection(("tests/core/centers/test_fine_averages.py",), "noise"),
     ),
     Mutant(
         12,
