@@ -72,13 +72,18 @@ class Coreset(Method[KCenters]):
         """
         setting, last = self.setting, self._averages(share)[-1]
         smallest_group = math.ceil(10 * last.sums.scale * math.sqrt(setting.grid.dimension))
-        notes = []
+        few, notes = len(self._names) < self._enough, []
+        if few:
+            notes.append(
+                f"With fewer than {self._enough} averages (iterations) nothing is promised of the centers of "
+                "small groups. They may stay far from their rows, mostly beside large groups."
+            )
         if setting.grid.dimension > MAX_DIMENSION:
             notes.append(
                 f"With more than {MAX_DIMENSION} columns, cells are cut along public random axes, which show "
                 "less of the data than axes fitted to them."
             )
-        promises = Promises(self._count(share).error(setting.params.failure), smallest_group)
+        promises = Promises(self._count(share).error(setting.params.failure), None if few else smallest_group)
         error, tightness = self._space.length(self._space.reach / 3), {"count_error": OF_COUNTS}
         return Accuracy(promises, error, tuple(notes), tightness=tightness)
 
@@ -89,9 +94,12 @@ class Coreset(Method[KCenters]):
     @property
     def _names(self) -> tuple[str, ...]:
         """Names of the averages."""
-        params = self.setting.params
-        default = 4 if self.setting.grid.dimension > FEW_COLUMNS else 2 if params.power == 2 else 3
-        return tuple(f"average_{i + 1}" for i in range(params.iterations or default))
+        return tuple(f"average_{i + 1}" for i in range(self.setting.params.iterations or self._enough))
+
+    @property
+    def _enough(self) -> int:
+        """Number of averages from which on they come near to where more of them lead."""
+        return 4 if self.setting.grid.dimension > FEW_COLUMNS else 2 if self.setting.params.power == 2 else 3
 
     @property
     def _measures_moments(self) -> bool:

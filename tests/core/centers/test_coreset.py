@@ -396,6 +396,17 @@ def test_solver_takes_nearly_as_many_centers_as_points(power):
     assert Solver(power).cost(points, np.ones(40), centers) <= 1000**power
 
 
+@pytest.mark.parametrize(("params", "d", "enough"), [(KMeans, 4, 4), (KMeans, 3, 2), (KMedian, 3, 3)])
+def test_small_groups_are_promised_nothing_by_few_averages(params, d, enough):
+    for iterations in (1, enough - 1, enough, None, enough + 1):
+        task = K_MEANS if params is KMeans else K_MEDIAN
+        asked = params(5, method="coreset", iterations=iterations)
+        plan = task.plan(cube(d), asked, BUDGET, ONE, SALT)
+        few = iterations is not None and iterations < enough
+        assert (plan.promises["smallest_group"] is None) == few
+        assert any("nothing is promised of the centers of small groups" in note for note in plan.notes) == few
+
+
 def test_many_columns_need_no_moments():
     d = MAX_DIMENSION + 1
     grid = Grid((0.0,) * d, (1.0,) * d, 2.0**-6)
