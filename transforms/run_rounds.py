@@ -277,7 +277,7 @@ class RunPass(beam.PTransform):
         kept = self.kept if isinstance(self.kept, list) else beam.pvalue.AsList(self.kept)
         draws = not all(step.look for step in self.steps.values())
         summarize = beam.FlatMap(_summarize, self.records, self.steps, kept, self.name)
-        after = beam.Map(_after, self.steps, kept, self.noise, self.spill if draws else None)
+        after = beam.Map(_after, self.steps, kept, self.noise, self.spill)
         passed = (
             elements
             | "Summarize" >> summarize.with_output_types(Keyed)
@@ -327,12 +327,10 @@ def _summarize(
 
 
 @no_annotations
-def _after(
-    merged: Keyed, steps: Mapping[int, Step], kept: Kept, noise: Noise, spill: Spill | None = None
-) -> Keyed:
+def _after(merged: Keyed, steps: Mapping[int, Step], kept: Kept, noise: Noise, spill: Spill) -> Keyed:
     """Return the pair of a strand and what it has after a pass: what a look found, or what was drawn.
 
-    What it has is spilled where there is a spill, and what it had is not needed any more.
+    What it has is spilled, and what it had is not needed any more.
     """
     number, made = merged
     step = steps[number]
@@ -345,4 +343,4 @@ def _after(
             state = step.round_.release(made.aggregate, has.drawn.state, noise)
             after = _begun(Drawn(state, uuid.uuid4().bytes), step.following)
         dropped(kept, number)
-        return number, after if spill is None else Spilled(spill, spill.put(after))
+        return number, Spilled(spill, spill.put(after))

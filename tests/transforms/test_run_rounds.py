@@ -91,7 +91,7 @@ def test_without_a_reshuffle_repeated_bundles_would_show_many_values(tmp_path: P
 def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) -> None:
     """An engine that recovers a part could hand the workers another draw than the private stage."""
     reader, seen = OneQuestion(Reader.of(source, UNIT_SQUARE)), tmp_path / "seen"
-    steps, name = {0: Step(Echo("first"))}, PassName("first", "first", "first")
+    steps, name, spill = {0: Step(Echo("first"))}, PassName("first", "first", "first"), Spill()
 
     def run(workers: list[Drawn], private: Drawn) -> None:
         with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
@@ -102,7 +102,7 @@ def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) 
                 for i, state in enumerate(workers)
             ]
             made = counted | beam.Flatten() | beam.CombinePerKey(Sum())
-            made | beam.Map(_after, steps, [(0, Held(private))], SecureNoise()) | append_to(seen)
+            made | beam.Map(_after, steps, [(0, Held(private))], SecureNoise(), spill) | append_to(seen)
 
     one, other = Drawn((5,), b"one"), Drawn((5,), b"other")
     for workers, private in (([one], other), ([one, other], one), ([Drawn(())], one)):
@@ -179,7 +179,8 @@ def test_a_merge_that_fails_quotes_nothing(where: str, floor: int | None) -> Non
 def test_every_draw_has_a_mark_of_its_own() -> None:
     made = (0, Made(Tally(np.array([1])), b""))
     steps, kept = {0: Step(Echo("r"))}, [(0, Held(Drawn(())))]
-    drawn = [_after(made, steps, kept, SecureNoise())[1].drawn for _ in range(100)]
+    spill = Spill()
+    drawn = [fetched(_after(made, steps, kept, SecureNoise(), spill)[1]).drawn for _ in range(100)]
     assert len({draw.mark for draw in drawn}) == 100
 
 
