@@ -152,6 +152,11 @@ def looks_of(round_: Round) -> int:
     return int(getattr(round_, "looks", 0))
 
 
+def number_of_passes(rounds: Iterable[Round]) -> int:
+    """Return how often some rounds pass over the data."""
+    return sum(1 + looks_of(each) for each in rounds)
+
+
 def examination_of(round_: Round) -> Examination | None:
     """Return how workers examine the merged aggregate of a round; None where it reaches `release` itself."""
     found: Examination | None = getattr(round_, "examination", None)

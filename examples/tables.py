@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from core.rounds import looks_of
+from core.rounds import looks_of, number_of_passes
 from pipelines.errors import JobError
 from pipelines.grouped_plan import plan_job
 from pipelines.job.job import check_job, check_raw
@@ -63,8 +63,7 @@ def passes(task: str) -> str:
     rounds = plan_job(job, bytes(16)).rounds
     looks = {0: "", 1: " after a look"}
     each = [f"`{step.name}`" + looks.get(looks_of(step), f" after {looks_of(step)} looks") for step in rounds]
-    number = sum(1 + looks_of(step) for step in rounds)
-    return f"The job above passes over the rows {times(number)}: {', '.join(each)}."
+    return f"The job above passes over the rows {times(number_of_passes(rounds))}: {', '.join(each)}."
 
 
 def times(number: int) -> str:

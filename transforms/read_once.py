@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from core.domain import Grid
-from core.rounds import Block, Round, looks_of
+from core.rounds import Block, Round, number_of_passes
 from transforms.list_files import Held
 from transforms.read_blocks import Descriptor
 from transforms.records import RecordsOfQuestions
@@ -105,10 +105,12 @@ def read_once(
     records: RecordsOfQuestions, rounds: Sequence[Sequence[Round]], grids: Sequence[Grid]
 ) -> ReadOnce:
     """Return how descriptors become records, given the rounds and the grid of each question."""
-    passes = [sum(1 + looks_of(each) for each in own) for own in rounds]
-    kinds = [np.min_scalar_type(max(grid.extents)) for grid in grids]
-    several = {number: kind for number, kind in enumerate(kinds) if passes[number] > 1}
-    return ReadOnce(records, several, Spill(room))
+    kinds = {
+        number: np.min_scalar_type(max(grid.extents))
+        for number, (own, grid) in enumerate(zip(rounds, grids, strict=True))
+        if number_of_passes(own) > 1
+    }
+    return ReadOnce(records, kinds, Spill(room))
 
 
 def room() -> int:

@@ -32,7 +32,7 @@ from rich import box
 from rich.table import Table
 
 from core.domain import Grid
-from core.rounds import looks_of
+from core.rounds import number_of_passes
 from pipelines.answers.text import number
 from pipelines.errors import JobError
 from pipelines.grouped_plan import plan_job
@@ -105,7 +105,7 @@ def predict(
         raise JobError("shoal cost predicts the run of one question: give each question a job of its own.")
     if not rows or min(rows) < 1:
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
-    passes = sum(1 + looks_of(step) for step in plan_job(job, bytes(16)).rounds)
+    passes = number_of_passes(plan_job(job, bytes(16)).rounds)
     meet = job.unit is not None or isinstance(job, SubsamplesJob)
     width = _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
     few, many = (_try(job, n) for n in trials)
