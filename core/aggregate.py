@@ -1,6 +1,6 @@
 """Integer aggregates whose `+` is associative and commutative: any split of the data gives the same bits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, cast
 
@@ -15,11 +15,14 @@ Keys = Ints | NDArray[np.bytes_]
 _SAMPLE = 0x73616D706C65
 """Tweak of the hash that orders records, which no Poisson sample uses."""
 
-_FACTOR = 0x9E3779B97F4A7C15
+FACTOR = 0x9E3779B97F4A7C15
 """Odd, and without a pattern: the golden ratio of 2^64."""
 
 _FULL = 16
 """Cells for each occupied one, or for each record, up to which a table of all cells is made."""
+
+_GATHERED = 1 << 22
+"""Keys that `Counts.gathered` holds before it adds them up."""
 
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
@@ -79,6 +82,20 @@ class Counts:
             keys.sort(kind="stable")  # merges what ascends already, ten times as fast as sorting it again
             return cls._of_sorted(keys)
         return cls._weighted(keys, np.concatenate([part.counts for part in filled]))
+
+    @classmethod
+    def gathered(cls, parts: Iterable["Counts"]) -> "Counts":
+        """Add up any number of counts, at least one, and hold few of them at a time if keys repeat."""
+        held: list[Counts] = []
+        size, most = 0, _GATHERED
+        for part in parts:
+            held.append(part)
+            size += len(part)
+            if size > most:
+                held = [cls.merged(held)]
+                size = len(held[0])
+                most = max(most, 2 * size)
+        return cls.merged(held)
 
     @classmethod
     def weighted(cls, keys: Ints, counts: Ints) -> "Counts":
@@ -203,17 +220,20 @@ class SideBySide:
     """Sparse counts of several samples of the same records, which one pass makes.
 
     Args:
-        samples: the counts of each sample; always as many.
+        samples: the counts of each sample; always as many. All are `Counts`, or `core.stored.Stored`.
     """
 
-    samples: tuple[Counts, ...]
+    samples: tuple[Any, ...]
 
     def __add__(self, other: "SideBySide") -> "SideBySide":
         return SideBySide(tuple(a + b for a, b in zip(self.samples, other.samples, strict=True)))
 
-    def above(self, floor: int) -> "SideBySide":
-        """Clip the counts of every sample; see `Counts.above`."""
-        return SideBySide(tuple(counts.above(floor) for counts in self.samples))
+    @classmethod
+    def merged(cls, parts: Sequence["SideBySide"]) -> "SideBySide":
+        """Add up any number at once, at least one."""
+        return cls(
+            tuple(Counts.merged(counts) for counts in zip(*(part.samples for part in parts), strict=True))
+        )
 
     def split(self, shards: int) -> list["SideBySide"]:
         """Split the counts of every sample by key; see `Counts.split`."""
@@ -310,10 +330,10 @@ def shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:
         letters = keys.view(np.uint8).reshape(len(keys), keys.dtype.itemsize)
         factor = 1
         for i in range(letters.shape[1]):  # the zeros after a shorter label change nothing
-            factor = factor * _FACTOR % 2**64
+            factor = factor * FACTOR % 2**64
             mixed += letters[:, i] * np.uint64(factor)
         mixed ^= mixed >> np.uint64(32)
     else:
         mixed += keys.astype(np.uint64)
-    mixed *= np.uint64(_FACTOR)
+    mixed *= np.uint64(FACTOR)
     return ((mixed >> np.uint64(40)) % np.uint64(shards)).astype(np.uint16)

@@ -22,6 +22,7 @@ from core.rounds import (
     parts_of,
     sections_of,
 )
+from core.stored import Store
 
 
 @dataclass(frozen=True)
@@ -139,12 +140,12 @@ class CheckedRound:
         """See `core.rounds.RoundInSections`."""
         return sections_of(self.round_)
 
-    def examine(self, section: Any, state: Checked, noise: Noise) -> Any:
+    def examine(self, section: Any, state: Checked, noise: Noise, store: Store) -> Any:
         """See `core.rounds.RoundInSections`; the first section has the counts of the checks."""
         round_ = cast(Any, self.round_)
         if self.count is None:
-            return round_.examine(section, state.state, noise)
-        return Beside(round_.examine(section.aggregate, state.state, noise), section.outside)
+            return round_.examine(section, state.state, noise, store)
+        return Beside(round_.examine(section.aggregate, state.state, noise, store), section.outside)
 
     def draws(self) -> tuple[Draw, ...]:
         """See `Charged.draws`."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.domain import Points
 from core.noise import Noise
+from core.stored import InMemory, Store
 
 State = Any
 """Public value handed from round to round: private outputs and public parameters only."""
@@ -112,10 +113,11 @@ class RoundInSections(Round, Protocol):
     def sections(self) -> int:
         """Most sections: a public number. 0 where the round is like any other."""
 
-    def examine(self, section: Any, state: State, noise: Noise) -> Any:
+    def examine(self, section: Any, state: State, noise: Noise, store: Store) -> Any:
         """Return what a section has to say: an aggregate.
 
-        It may be random. It is never released but through what `release` draws.
+        It may be random. It is never released but through what `release` draws. If it is large, it waits in
+        the store, and `release` reads one section at a time; see `core.stored.Stored`.
         """
 
 
@@ -174,7 +176,8 @@ def examined(round_: Round, aggregate: Any, state: State = None, noise: Noise | 
     """
     if sections_of(round_) and noise is not None:
         step = cast(RoundInSections, round_)
-        return total_of(step.examine(section, state, noise) for section in aggregate.split(step.sections))
+        sections, store = aggregate.split(step.sections), InMemory()
+        return total_of(step.examine(section, state, noise, store) for section in sections)
     examination = examination_of(round_)
     if examination is None:
         return _clipped(round_, aggregate)

@@ -103,7 +103,7 @@ def _examine_sections(
                 total = _added(map(spill.get, pieces))
         with plain_errors(EXAMINING):
             if strand in rounds:
-                total = rounds[strand].examine(total, drawn.state, noise)
+                total = rounds[strand].examine(total, drawn.state, noise, spill)
             elif floors[strand] is not None:
                 total = total.above(floors[strand])
         found.append(total)

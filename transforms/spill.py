@@ -90,6 +90,10 @@ class Spill:
             return piece
         return Place(offset, sizes)
 
+    def another(self) -> "Spill":
+        """Return an empty spill, whose file is the process's own and is gone with it."""
+        return Spill()
+
     def empty(self) -> None:
         """Free what the file takes on the disk. Nothing is written any more."""
         with self._lock:

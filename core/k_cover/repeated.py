@@ -13,9 +13,10 @@ from core.k_cover.rounds import CountRows, CoverRound, Target
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.budget_split import BudgetSplit, Draws
 from core.one_cluster.practical.guarantee import guarantee, serves, smallest_target
-from core.one_cluster.practical.locate import FindRadius, FindRadiusAndRegion, FindRegion, PoissonSample
+from core.one_cluster.practical.locate import FindRadiusAndRegion, PoissonSample
 from core.one_cluster.practical.method import PracticalRound, rounds_of, tightness
 from core.one_cluster.practical.refine import FitRadius
+from core.rounds import sections_of
 from core.task import Accuracy, Method, Setting
 from core.tightness import Tightness
 
@@ -95,8 +96,6 @@ class BallSearch:
             return replace(
                 step, radius=radius, region=replace(step.region, sample=self._own(step.region.sample))
             )
-        if isinstance(step, FindRadius | FindRegion):
-            return replace(step, sample=self._own(step.sample))
         return step
 
     def _own(self, sample: PoissonSample) -> PoissonSample:
@@ -140,6 +139,7 @@ class Repeated(Method[KCover]):
                 name=f"{step.name}_{ball + 1}",
                 purpose=f"ball {ball + 1}: {step.purpose}",
                 floor=step.floor,
+                sections=sections_of(step),
                 drawn=step.draws(),
             )
             for ball in range(params.k)

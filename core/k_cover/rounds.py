@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from core.k_cover.found import Cover
 from core.noise import Noise
 from core.one_cluster.found import Found, NotFound
 from core.rounds import Block
+from core.stored import Store
 
 _LARGEST_TARGET = 2**53 - 1
 
@@ -98,6 +99,7 @@ class CoverRound:
         name: of the round, with the number of the ball.
         purpose: what the round finds out.
         floor: clipping floor of the round's aggregate.
+        sections: of the round's aggregate; see `core.rounds.RoundInSections`.
         drawn: the draws of the round of the 1-cluster.
     """
 
@@ -107,11 +109,16 @@ class CoverRound:
     name: str
     purpose: str
     floor: int | None
+    sections: int
     drawn: tuple[Draw, ...]
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.drawn
+
+    def examine(self, section: Any, state: Cover, noise: Noise, store: Store) -> Any:
+        """See `core.rounds.RoundInSections`."""
+        return cast(Any, self._step(state)).examine(section, state.search, noise, store)
 
     def summarize(self, block: Block, state: Cover) -> Any:
         """Aggregate the records of the block that no earlier ball holds."""

@@ -13,6 +13,7 @@ from core.mechanisms.exponential import Exponential, missed_scores
 from core.mechanisms.offers import NEVER, Offer, Offers
 from core.noise import Noise
 from core.sections import MOST_SECTIONS, Sectioned
+from core.stored import Store
 from core.task import Accuracy
 from core.threshold.examples import Examples
 from core.threshold.found import FoundThreshold, Promises
@@ -105,7 +106,7 @@ class LearnInSections(ExamplesInSections):
         """Most counts that the private stage holds: what all sections offer."""
         return min(self.sections * (self.far + 1), self.size + 1)
 
-    def examine(self, section: Sectioned, state: None, noise: Noise) -> Offers:
+    def examine(self, section: Sectioned, state: None, noise: Noise, store: Store) -> Offers:
         """Offer the thresholds of a section.
 
         Past a value, a threshold makes one error more for each example of it that is labeled 1, and one fewer

@@ -18,6 +18,7 @@ from core.mechanisms.offers import NEVER, Offer, Offers
 from core.noise import Noise
 from core.rounds import Block
 from core.sections import MOST_SECTIONS, Sectioned
+from core.stored import Store
 from core.task import Accuracy
 from core.threshold.examples import Examples, labeled, ranked
 from core.threshold.found import FoundThreshold, Promises
@@ -84,7 +85,7 @@ class ChooseRank(ExamplesInSections):
         """Most counts that the private stage holds: one for each rank that is tried."""
         return MOST_RANKS + 2
 
-    def examine(self, section: Sectioned, state: int, noise: Noise) -> Offers:
+    def examine(self, section: Sectioned, state: int, noise: Noise, store: Store) -> Offers:
         """Offer the ranks of a section, as numbers of those that are tried."""
         if section.low == section.high:
             return Offers(())

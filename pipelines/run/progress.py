@@ -32,6 +32,7 @@ from core.rounds import (
     parts_of,
     sections_of,
 )
+from core.stored import Store
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
 from pipelines.run.reach_runner import ask_flink, rest_address
@@ -103,9 +104,9 @@ class Announced:
         """See `core.rounds.RoundInSections`."""
         return sections_of(self.round_)
 
-    def examine(self, section: Any, state: State, noise: Noise) -> Any:
+    def examine(self, section: Any, state: State, noise: Noise, store: Store) -> Any:
         """See `core.rounds.RoundInSections`."""
-        return cast(Any, self.round_).examine(section, state, noise)
+        return cast(Any, self.round_).examine(section, state, noise, store)
 
     def summarize(self, block: Block, state: State) -> Any:
         """See `Round.summarize`."""

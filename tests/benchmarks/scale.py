@@ -190,10 +190,17 @@ def ordered(
 def plane(
     task: str, axes: int, target: float | None = None, **params: Any
 ) -> Callable[[int], dict[str, Any]]:
-    """Return what makes the job of a task on the unit cube, perhaps with a target for so many rows."""
+    """Return what makes the job of a task on the unit cube.
+
+    Args:
+        task: which.
+        axes: number of columns.
+        target: how many rows a ball should hold, or which part of the rows where it is below 1.
+        params: others.
+    """
 
     def job(n: int) -> dict[str, Any]:
-        own = {} if target is None else {"target": int(target * n)}
+        own = {} if target is None else {"target": int(target if target >= 1 else target * n)}
         return {
             "task": task,
             "input": {"columns": [f"x{axis}" for axis in range(axes)]},
@@ -219,6 +226,8 @@ def fits(n: int) -> dict[str, Any]:
 DISTINCT = piecewise(distinct)
 CASES = {
     "one_cluster": Case(piecewise(clumps(2)), plane("one_cluster", 2, target=0.03)),
+    "one_cluster, small target": Case(piecewise(clumps(2)), plane("one_cluster", 2, target=1000)),
+    "one_cluster, small target, 1 column": Case(DISTINCT, ordered("one_cluster", step=1 << 10, target=1000)),
     "k_cover": Case(piecewise(clumps(2)), plane("k_cover", 2, target=0.02, k=3)),
     "histogram, dense": Case(piecewise(clumps(2)), plane("histogram", 2, cells=100)),
     "histogram, distinct values": Case(

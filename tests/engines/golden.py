@@ -6,16 +6,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from core.aggregate import Aggregate, Counts, Tally
+from core.aggregate import Aggregate, Counts, SideBySide, Tally
 from core.budget import Budget
 from core.domain import Grid
 from core.geography import Geography
+from core.input_checks import Beside
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, Examination, Round, State, examination_of, looks_of, sections_of
 from core.sampling import poisson_sample
+from core.stored import Store, Stored
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
 
@@ -78,14 +80,25 @@ class Recorded:
     def sections(self) -> int:
         return sections_of(self.step)
 
-    def examine(self, section: Any, state: State, noise: Noise) -> Aggregate:
-        return cast(Any, self.step).examine(section, state.state, noise)
+    def examine(self, section: Any, state: State, noise: Noise, store: Store) -> Aggregate:
+        return cast(Any, self.step).examine(section, state.state, noise, store)
 
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
 
     def release(self, aggregate: Aggregate, state: Trace, noise: Noise) -> Trace:
-        return Trace((*state.aggregates, aggregate), self.step.release(aggregate, state.state, noise))
+        return Trace(
+            (*state.aggregates, in_memory(aggregate)), self.step.release(aggregate, state.state, noise)
+        )
+
+
+def in_memory(aggregate: Aggregate) -> Aggregate:
+    """Return an aggregate without parts in a store, which may be gone before the aggregate is looked at."""
+    if isinstance(aggregate, Beside):
+        return replace(aggregate, aggregate=in_memory(aggregate.aggregate))
+    if isinstance(aggregate, SideBySide):
+        return SideBySide(tuple(Stored.of(sample).whole() for sample in aggregate.samples))
+    return aggregate
 
 
 @dataclass(frozen=True)
@@ -190,8 +203,8 @@ class Seen:
     def sections(self) -> int:
         return sections_of(self.step)
 
-    def examine(self, section: Any, state: State, noise: Noise) -> Aggregate:
-        return cast(Any, self.step).examine(section, state, noise)
+    def examine(self, section: Any, state: State, noise: Noise, store: Store) -> Aggregate:
+        return cast(Any, self.step).examine(section, state, noise, store)
 
     def summarize(self, block: Block, state: State) -> Aggregate:
         points = block.points

@@ -41,12 +41,11 @@ _OFFERED = (
 _NOT_FOUND = "so few records hold no cluster, so that the round ends before this draw"
 
 LESS: dict[str, tuple[float, str]] = {
-    "FindRadius: level": (0.45, _LEVELS),
     "FindRadiusAndRegion: level": (0.45, _LEVELS),
     "StablePoint: level": (0.45, _LEVELS),
     "StablePoint: radius": (0.65, "counts within radii may rise and fall at once, in data that is not tried"),
     "CoverRound: level": (0.45, _LEVELS),
-    "FindInSample: level, good_radius": (0.2, _LEVELS),
+    "FindInSample: level": (0.2, _LEVELS),
     "FitRadius: radius": (0.45, "all radii about one center rise or fall together; wide balls have another"),
     "FindInSample: radius, fit_radius": (0.45, "the radii are about one center"),
     "ChooseByRank: ends of the interval, scored by normalized rank": (0.45, _ENDS),

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts
-from core.domain import Grid, Points
-from core.one_cluster.practical.fullest import fullest
+from core.aggregate import FACTOR, Counts
+from core.domain import Grid, Points, distances_squared
+from core.one_cluster.practical.packed import pack, unpack
+from core.one_cluster.practical.tiles import fullest_of_all
+from core.stored import Stored
 
 Ints = NDArray[np.int64]
 
@@ -32,7 +34,6 @@ _PAST = 8  # indices past the domain that keys have room for
 _WIDEST = 1 << 28  # cells along an axis, so that squared distances fit into int64; see `_pitches`
 _AT_ONCE = 1 << 14  # cells whose balls are numbered at once
 _BUCKETS = 18  # bits of a bucket's number
-_FACTOR = 0x9E3779B97F4A7C15  # odd, and without a pattern: the golden ratio of 2^64
 _EXACT = 1 << 50  # below this, floats of five times the squared radius are exact
 _BELOW = 1 - 2.0**-47  # floats of radii are off by less than this
 
@@ -72,6 +73,11 @@ class BallCover:
     def unit(self) -> int:
         """Units per grid step."""
         return 1
+
+    @property
+    def parts(self) -> int:
+        """Parts of the balls of a level: those about the even multiples, and those about the odd ones."""
+        return 2
 
     @property
     def covering(self) -> float:
@@ -147,6 +153,13 @@ class BallCover:
         )
 
     @cached_property
+    def pairs(self) -> float:
+        """See `RegionsOfCells`: the mean number of balls of a level that hold a cell."""
+        d, pitch = self.dimension, self._pitches[-1]
+        unit_ball = math.pow(math.pi, d / 2) / math.gamma(d / 2 + 1)
+        return unit_ball * math.pow(self.reach(self.levels[-1]) / pitch, d) * math.pow(0.5, d - 1)
+
+    @cached_property
     def most_keys(self) -> int:
         """Bound on the number of balls of a level that hold one record, the smaller one of two.
 
@@ -180,21 +193,15 @@ class BallCover:
 
     def tally(self, points: Points) -> Counts:
         """Count the records of every cell."""
-        cells, keys = self.coordinates(points), np.zeros(len(points), dtype=np.int64)
-        for axis in range(self.dimension):
-            keys |= cells[:, axis] << (axis * (_BITS // self.dimension))
-        return Counts.of(keys)
+        return Counts.of(pack(self.coordinates(points), _BITS // self.dimension))
 
     def cells(self, keys: Ints) -> Ints:
         """Return the cells that keys of `tally` name, shape (n, d)."""
-        bits = _BITS // self.dimension
-        return np.stack(
-            [(keys >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)], axis=1
-        )
+        return unpack(keys, _BITS // self.dimension, self.dimension)
 
-    def fullest(self, aggregate: Counts, low: int, high: int) -> Ints:
+    def fullest(self, aggregate: Counts | Stored, low: int, high: int) -> Ints:
         """Return the largest count of a ball of each level, moved between `low` and `high`."""
-        return fullest(self, self.cells(aggregate.keys), aggregate.counts, low, high)
+        return fullest_of_all(self, Stored.of(aggregate), low, high)
 
     def keys(self, coordinates: Ints, level: int, *, fine: bool) -> list[Ints]:
         """Return the keys of the balls that hold each record, in two parts. Those of the second are larger.
@@ -232,22 +239,23 @@ class BallCover:
         buckets = np.zeros(1 << _BUCKETS, dtype=np.int64)
         for _, counts, bucket in self._bucketed(aggregate, level):
             np.add.at(buckets, bucket, counts)
-        full, found = buckets > floor, []
-        for keys, counts, bucket in self._bucketed(aggregate, level):
-            kept = full[bucket]
-            found.append(Counts.weighted(keys[kept], counts[kept]))
-        return Counts.merged(found).above(floor)
+        full = buckets > floor
+        found = (
+            Counts.weighted(keys[full[bucket]], counts[full[bucket]])
+            for keys, counts, bucket in self._bucketed(aggregate, level)
+        )
+        return Counts.gathered(found).above(floor)
 
     def _bucketed(self, aggregate: Counts, level: int) -> Iterator[tuple[Ints, Ints, NDArray[np.uint64]]]:
         """Yield the balls that hold a cell, in parts: keys, the counts of their cells, and buckets."""
         for start in range(0, max(1, len(aggregate)), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             for rows, keys in self._keyed(self.cells(aggregate.keys[part]), level):
-                mixed = keys.astype(np.uint64) * np.uint64(_FACTOR)
+                mixed = keys.astype(np.uint64) * np.uint64(FACTOR)
                 yield keys, aggregate.counts[part][rows], mixed >> np.uint64(64 - _BUCKETS)
 
     def members(
-        self, cells: Ints, level: int, half: int, first: Sequence[int], steps: Sequence[int]
+        self, cells: Ints, level: int, part: int, first: Sequence[int], steps: Sequence[int]
     ) -> tuple[NDArray[np.int32], Ints]:
         """Return pairs of a record and a ball that holds it: numbers of records, and numbers of balls.
 
@@ -257,13 +265,13 @@ class BallCover:
         Args:
             cells: shape (n, d).
             level: of the balls.
-            half: 0 for the balls about the even multiples, 1 for those about the odd ones.
+            part: 0 for the balls about the even multiples, 1 for those about the odd ones.
             first: shape (d,), the index that is counted as 0.
             steps: shape (d,), by how much the number of a ball grows with its index.
         """
         pitch, most = self._pitches[level], self.reach(level) ** 2 - 1
         around = self.around(level)
-        moved = cells - half * pitch
+        moved = cells - part * pitch
         nearest = (moved + pitch) // (2 * pitch)
         # Floats are faster. Integers are exact where floats of squares are not.
         rest: NDArray[Any] = (moved - 2 * pitch * nearest).astype(np.float64 if most < _EXACT else np.int64)
@@ -293,6 +301,14 @@ class BallCover:
         pitch = self._pitches[level]
         return np.asarray((cell + pitch) // (2 * pitch) * (2 * pitch))
 
+    def in_one(self, cells: Ints, near: Ints, level: int) -> NDArray[np.bool_]:
+        """Say which cells (n, d) are in a certain ball of the level, which is near a cell (d,)."""
+        return np.asarray(distances_squared(cells, self.nearest(near, level)) < self.reach(level) ** 2)
+
+    def nests(self, level: int, wider: int) -> bool:
+        """Say whether some ball of a wider level holds all that a ball of the level holds."""
+        return self.holds_cells(wider) > self.reach(level)
+
     def indices(self, cells: Ints, level: int) -> tuple[list[int], list[int]]:
         """Return by axis the lowest index of a ball that may hold one of the cells, and their number."""
         pitch, around = self._pitches[level], self.around(level)
@@ -306,11 +322,15 @@ class BallCover:
 
     def corner(self, key: int, level: int) -> Ints:
         """Lowest coordinates (d,), in grid steps, of the cube about the ball that `key` names."""
-        bits, pitch = self._index_bits(level), self._pitches[level]
-        half = key >> (self.dimension * bits)
-        index = np.array([(key >> (axis * bits)) & ((1 << bits) - 1) for axis in range(self.dimension)])
-        middle = (2 * (index - self.around(level)) + half) * pitch
-        return np.asarray(middle * self.cell + (self.cell - 1) // 2 - self.radius(level))
+        center = self.centers(np.array([key]), level)[0]
+        return np.asarray(center * self.cell + (self.cell - 1) // 2 - self.radius(level))
+
+    def centers(self, keys: Ints, level: int) -> Ints:
+        """Return the centers (n, d), in cells, of the balls that `keys` (n,) name."""
+        bits, d = self._index_bits(level), self.dimension
+        half = keys >> (d * bits)
+        index = unpack(keys, bits, d)
+        return np.asarray((2 * (index - self.around(level)) + half[:, None]) * self._pitches[level])
 
     def ball(self, level: int, corner: Ints) -> tuple[Ints, int]:
         """Return center (d,) and radius, in grid steps, of a ball that holds what a ball of the cover holds.

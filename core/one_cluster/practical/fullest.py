@@ -1,25 +1,28 @@
-"""The largest count of a ball at every level, without looking at all balls."""
+"""The largest count of a region at every level, without looking at all regions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.domain import distances_squared
+from core.aggregate import FACTOR, Counts
 
 Ints = NDArray[np.int64]
 
-_PROBES = (
-    4  # balls of a level that are tried to see whether one has so many records that the others do not matter
-)
-_DENSE = 8  # numbers of balls per pair of a record and a ball, up to which every ball has a total of its own
+_PROBES = 4  # regions of a level that are tried, to see whether one has so many records that no other matters
+_DENSE = 8  # numbers of regions per pair of a record and a region, up to which every number has a total
 _AT_ONCE = 1 << 12  # records whose pairs are made at once
+_HELD = 1 << 23  # pairs that are held, and not made again, at most
+_BUCKETS = 22  # bits of a bucket's number
+
+Members = tuple[int, NDArray[np.int32], Ints]
+"""Number of the first record, and pairs of a record, from there on, and a region that holds it."""
 
 
-class Balls(Protocol):
-    """Balls at levels, as `BallCover` has them."""
+class Regions(Protocol):
+    """Regions of cells at levels: the balls of `BallCover`, or the boxes of `Boxes`."""
 
     @property
     def levels(self) -> range:
@@ -29,88 +32,147 @@ class Balls(Protocol):
     def dimension(self) -> int:
         """Number of axes."""
 
-    def reach(self, level: int) -> int:
-        """Radius of the balls of a level, in cells."""
+    @property
+    def parts(self) -> int:
+        """Number of parts of a level's regions, which are numbered apart."""
 
-    def holds_cells(self, level: int) -> float:
-        """Any ball of a smaller radius lies in some ball of the level."""
+    def in_one(self, cells: Ints, near: Ints, level: int) -> NDArray[np.bool_]:
+        """Say which cells are in a certain region of a level, which is near a cell."""
 
-    def nearest(self, cell: Ints, level: int) -> Ints:
-        """Center of a ball of a level near a cell."""
+    def nests(self, level: int, wider: int) -> bool:
+        """Say whether any region of a level lies in some region of a wider one."""
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of a cell and a region of a level that are held at once for each cell, about."""
 
     def indices(self, cells: Ints, level: int) -> tuple[list[int], list[int]]:
-        """Lowest index of a ball that may hold one of the cells, and how many there are, by axis."""
+        """Lowest index of a region that may hold one of the cells, and how many there are, by axis."""
 
     def members(
-        self, cells: Ints, level: int, half: int, first: Sequence[int], steps: Sequence[int]
+        self, cells: Ints, level: int, part: int, first: Sequence[int], steps: Sequence[int]
     ) -> tuple[NDArray[np.int32], Ints]:
-        """Pairs of a record and a ball that holds it."""
+        """Pairs of a record and a region of a part that holds it."""
 
 
-def fullest(balls: Balls, cells: Ints, counts: Ints, low: int, high: int) -> Ints:
-    """Return the largest count of a ball of each level, from the finest, moved between `low` and `high`.
+def fullest(
+    regions: Regions, cells: Ints, counts: Ints, low: int, high: int, known: Ints | None = None
+) -> Ints:
+    """Return the largest count of a region of each level, from the finest, moved between `low` and `high`.
 
-    The result is exact, because only balls and records that cannot change it are passed over:
+    The result is exact, because only regions and records that cannot change it are passed over:
 
-    - Where one ball of a level has a count of `high`, the others are passed over.
-    - A record is passed over at a level if balls of a coarser level hold all those of this level that hold
-      the record, and none of the coarser balls has a count above `low`.
+    - Where one region of a level has a count of `high`, the others are passed over.
+    - A record is passed over at a level if regions of a coarser level hold all those of this level that hold
+      the record, and none of the coarser regions has a count above `low`.
 
     Args:
-        balls: the cover.
+        regions: the balls or boxes.
         cells: shape (m, d), all different.
         counts: shape (m,), records of each cell.
         low: counts up to this one need not be told apart.
         high: counts from this one on need not be told apart.
+        known: shape (levels,): counts between `low` and `high` that are surely reached. A level that reaches
+            `high` is passed over, and no result is smaller.
     """
-    found = np.full(len(balls.levels), low, dtype=np.int64)
-    left = {len(found): np.arange(len(cells))}  # by level: the records in a ball whose count exceeds `low`
-    for level in reversed(balls.levels):
-        wider = min(j for j in left if j == len(found) or balls.holds_cells(j) > balls.reach(level))
+    found = np.full(len(regions.levels), low, dtype=np.int64) if known is None else known.copy()
+    above = regions.levels[-1] + 1
+    left = {above: np.arange(len(cells))}  # by level: the records in a region whose count exceeds `low`
+    for place, level in reversed(list(enumerate(regions.levels))):
+        if found[place] >= high:
+            continue
+        wider = min(j for j in left if j == above or regions.nests(level, j))
         rows = left[wider]
         if counts[rows].sum() <= low:
             break
-        if wider == len(found) and _reaches(balls, cells, counts, level, high):
-            found[level] = high
+        if wider == above and _reaches(regions, cells, counts, level, high):
+            found[place] = high
             continue
-        most, full = _level(balls, cells[rows], counts[rows], level, low)
-        found[level], left[level] = min(max(low, most), high), rows[full]
+        most, full = _level(regions, cells[rows], counts[rows], level, low)
+        found[place], left[level] = min(max(int(found[place]), most), high), rows[full]
     return found
 
 
-def _reaches(balls: Balls, cells: Ints, counts: Ints, level: int, high: int) -> bool:
-    """Say whether one of a few balls of a level has a count of `high`."""
-    most = balls.reach(level) ** 2
-    for probe in range(_PROBES):
-        center = balls.nearest(cells[(2 * probe + 1) * len(cells) // (2 * _PROBES)], level)
-        if counts[distances_squared(cells, center) < most].sum() >= high:
-            return True
-    return False
+def _reaches(regions: Regions, cells: Ints, counts: Ints, level: int, high: int) -> bool:
+    """Say whether one of a few regions of a level has a count of `high`."""
+    tried = [cells[(2 * probe + 1) * len(cells) // (2 * _PROBES)] for probe in range(_PROBES)]
+    return any(counts[regions.in_one(cells, near, level)].sum() >= high for near in tried)
 
 
-def _level(balls: Balls, cells: Ints, counts: Ints, level: int, low: int) -> tuple[int, Ints]:
-    """Return the largest count of a ball of a level, and the records in a ball whose count exceeds `low`."""
-    first, sizes = balls.indices(cells, level)
-    steps = [math.prod(sizes[:axis]) for axis in range(balls.dimension)]
+def _level(regions: Regions, cells: Ints, counts: Ints, level: int, low: int) -> tuple[int, Ints]:
+    """Return the largest count of a region of a level, and the records in one whose count exceeds `low`."""
+    first, sizes = regions.indices(cells, level)
+    steps = [math.prod(sizes[:axis]) for axis in range(regions.dimension)]
     most, full = 0, np.zeros(len(cells), dtype=np.bool_)
-    for half in (0, 1):
-        parts = [
-            (start, *balls.members(cells[start : start + _AT_ONCE], level, half, first, steps))
-            for start in range(0, len(cells), _AT_ONCE)
-        ]
-        pairs = sum(len(rows) for _, rows, _ in parts)
-        total = math.prod(sizes)
-        if total > _DENSE * pairs:
-            named, numbers = np.unique(np.concatenate([n for _, _, n in parts]), return_inverse=True)
-            ends = np.cumsum([len(n) for _, _, n in parts])[:-1]
-            parts = [(s, r, n) for (s, r, _), n in zip(parts, np.split(numbers, ends), strict=True)]
-            total = len(named)
-        totals = np.zeros(total, dtype=np.int64)
-        for start, rows, numbers in parts:
-            np.add.at(totals, numbers, counts[start + rows])
-        most = max(most, int(totals.max(initial=0)))
-        exceeds = totals > low
-        if exceeds.any():
-            for start, rows, numbers in parts:
-                full[start + rows[exceeds[numbers]]] = True
+    for part in range(regions.parts):
+
+        def members(part: int = part) -> Iterator[Members]:
+            for start in range(0, len(cells), _AT_ONCE):
+                some = cells[start : start + _AT_ONCE]
+                yield start, *regions.members(some, level, part, first, steps)
+
+        many = len(cells) * regions.pairs > _HELD
+        most = max(most, (_of_many if many else _of_few)(members, counts, low, full, math.prod(sizes)))
     return most, np.flatnonzero(full)
+
+
+def _of_few(
+    members: Callable[[], Iterable[Members]], counts: Ints, low: int, full: NDArray[np.bool_], total: int
+) -> int:
+    """Return the largest count of the regions of a part, and mark records in `full`.
+
+    Args:
+        members: yields all pairs, whenever it is called.
+        counts: shape (m,), records of each cell.
+        low: counts up to this one need not be told apart.
+        full: shape (m,): whether a record is in a region whose count exceeds `low`.
+        total: number of regions.
+    """
+    parts = list(members())
+    pairs = sum(len(rows) for _, rows, _ in parts)
+    if total > _DENSE * pairs:
+        named, numbers = np.unique(np.concatenate([n for _, _, n in parts]), return_inverse=True)
+        ends = np.cumsum([len(n) for _, _, n in parts])[:-1]
+        parts = [(s, r, n) for (s, r, _), n in zip(parts, np.split(numbers, ends), strict=True)]
+        total = len(named)
+    totals = np.zeros(total, dtype=np.int64)
+    for start, rows, numbers in parts:
+        np.add.at(totals, numbers, counts[start + rows])
+    exceeds = totals > low
+    if exceeds.any():
+        for start, rows, numbers in parts:
+            full[start + rows[exceeds[numbers]]] = True
+    return int(totals.max(initial=0))
+
+
+def _of_many(
+    members: Callable[[], Iterable[Members]], counts: Ints, low: int, full: NDArray[np.bool_], total: int
+) -> int:
+    """Return what `_of_few` does, or 0 if the count does not exceed `low`; hold few pairs at a time.
+
+    Regions share buckets, and none has more records than its bucket. So only regions of buckets above `low`
+    are counted by themselves.
+    """
+    buckets = np.zeros(1 << _BUCKETS, dtype=np.int64)
+    for start, rows, numbers in members():
+        np.add.at(buckets, _bucket(numbers), counts[start + rows])
+    above = buckets > low
+    if not above.any():
+        return 0
+
+    def counted() -> Iterator[Counts]:
+        for start, rows, numbers in members():
+            some = above[_bucket(numbers)]
+            yield Counts.weighted(numbers[some], counts[start + rows[some]])
+
+    exceeding = Counts.gathered(counted()).above(low)
+    if not len(exceeding):
+        return 0
+    for start, rows, numbers in members():
+        places = np.minimum(np.searchsorted(exceeding.keys, numbers), len(exceeding) - 1)
+        full[start + rows[exceeding.keys[places] == numbers]] = True
+    return int(exceeding.counts.max()) + low
+
+
+def _bucket(numbers: Ints) -> NDArray[np.uint64]:
+    return numbers.astype(np.uint64) * np.uint64(FACTOR) >> np.uint64(64 - _BUCKETS)

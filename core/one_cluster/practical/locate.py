@@ -13,14 +13,13 @@ from core.mechanisms.choosing import Choosing
 from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.one_cluster.found import NotFound
-from core.one_cluster.practical.ball_cover import BallCover
 from core.one_cluster.practical.regions import Regions
+from core.one_cluster.practical.tiles import crowded_of_all
 from core.rounds import Block
 from core.sampling import poisson_sample
+from core.stored import Store, Stored
 
 Ints = NDArray[np.int64]
-
-_EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -81,44 +80,35 @@ class FindRadius:
 
     Sensitivity. A record counts at most once in a region, so an added record raises each C_l by 0 or 1, also
     after it is moved between two public bounds. The score depends on two of these counts, falls in one and
-    rises in the other, and moves by at most 1. So the change of the scores has a range of at most 2. Clipping
-    at the floor keeps this.
+    rises in the other, and moves by at most 1. So the change of the scores has a range of at most 2.
 
     Args:
         regions: whose records are counted.
-        sample: the sample that this round sees.
-        floor: clipping floor of the counts; 0 where cells are counted instead of regions.
+        sample: whose records are counted.
         target: count, in the sample, at which a region is large enough.
         level: chooses the level; of spread 2.
     """
 
     regions: Regions
     sample: PoissonSample
-    floor: int
     target: int
     level: Exponential
-    name: str = "good_radius"
-    purpose: ClassVar[str] = "how wide a region must be to hold the target"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.level,)
 
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count what tells how many of the sample's records are in any region."""
-        return self.regions.tally(self.sample.of(block))
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> Scaled | NotFound:
-        """Release a level whose fullest region holds about the target, or nothing."""
+    def release(self, aggregate: Counts | Stored, noise: Noise) -> Scaled | NotFound:
+        """Release a level whose fullest region holds about the target, or nothing, given the cells."""
         chosen = self.level.candidate(self._scores(aggregate), noise)
         levels = self.regions.levels
         return NotFound() if chosen == len(levels) else Scaled(levels[chosen])
 
-    def _scores(self, aggregate: Counts) -> Ints:
+    def _scores(self, aggregate: Counts | Stored) -> Ints:
         """Score every level from the finest, and then "nothing", shape (levels + 1,)."""
         low = self.target // 3
         high = 2 * self.target - low
-        fullest = self.regions.fullest(aggregate, low - self.floor, high - self.floor) + self.floor
+        fullest = self.regions.fullest(aggregate, low, high)
         away = fullest - self.target
         return np.asarray(-np.maximum(0, np.maximum(np.append(-away, 0), np.append(0, away))))
 
@@ -132,7 +122,7 @@ class FindRegion:
 
     Args:
         regions: whose records are counted.
-        sample: the sample that this round sees, independent of the other rounds'.
+        sample: whose records are counted, independent of other samples.
         floor: clipping floor of the counts.
         region: chooses the region.
     """
@@ -141,59 +131,49 @@ class FindRegion:
     sample: PoissonSample
     floor: int
     region: Choosing
-    name: str = "good_center"
-    purpose: ClassVar[str] = "which region of that width holds the most rows"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.region,)
 
-    def summarize(self, block: Block, state: Scaled | NotFound) -> Counts:
-        """Count the sample's records in every region of the released level."""
-        if isinstance(state, NotFound):
-            return _EMPTY
-        coordinates = self.regions.coordinates(self.sample.of(block))
-        return Counts.joined(
-            [Counts.of(keys) for keys in self.regions.keys(coordinates, state.level, fine=True)]
-        )
-
-    def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Noise) -> Located | NotFound:
-        """Release one region, and a ball that contains it."""
-        if isinstance(state, NotFound):
-            return state
-        chosen = self.region.choose(aggregate.keys, aggregate.counts, noise)
+    def release(self, aggregate: Counts | Stored, scaled: Scaled, noise: Noise) -> Located | NotFound:
+        """Release one region, and a ball that contains it, given the cells."""
+        found = crowded_of_all(self.regions, Stored.of(aggregate), scaled.level, self.floor)
+        chosen = self.region.choose(found.keys, found.counts, noise)
         if chosen is None:
             return NotFound()
-        corner = self.regions.corner(chosen, state.level)
-        return Located(*self.regions.ball(state.level, corner), state.level, corner)
+        corner = self.regions.corner(chosen, scaled.level)
+        return Located(*self.regions.ball(scaled.level, corner), scaled.level, corner)
 
 
 @dataclass(frozen=True)
 class FindRadiusAndRegion:
-    """Choose a level, and then one ball of that level, from one pass over the records.
+    """Choose a level, and then one region of that level, from one pass over the records.
 
-    `FindRadius` needs the cells of its sample alone, and `FindRegion` the balls about the cells of its own
-    sample. The balls depend on the chosen level, but the cells do not. So one pass counts the cells of both
-    samples, and the private stage counts the balls of the level once it has been chosen.
+    Both choices need the cells of a sample alone, whatever the level. So one pass counts the cells of both
+    samples, and the private stage counts the regions of the level once it has been chosen.
 
-    Sensitivity. The draws are those of the two rounds, on the same scores: `BallCover.crowded` gives what
-    `FindRegion.summarize` would give in a pass of its own, clipped at its floor. So a record moves the scores
-    of each draw as it does there. The samples are independent, as there, because their tweaks differ, and
-    each draw is charged at the rate of its own sample. The second draw may depend on the first, whose answer
-    is as good as public: that is adaptive composition. Each draw is made once, as where there are two rounds.
+    Sensitivity. `FindRadius` and `FindRegion` say how a record moves the scores of their draws. The samples
+    are independent, because their tweaks differ, and each draw is charged at the rate of its own sample. The
+    second draw may depend on the first, whose answer is as good as public: that is adaptive composition. Each
+    draw is made once.
 
-    Where both samples have all records, their cells are counted once.
+    Where both samples have all records, their cells are counted once. There may be as many as records. So
+    their counts are merged in parts, which wait in a store, and regions are counted tile by tile; see
+    `core.one_cluster.practical.tiles`.
 
     Args:
         radius: chooses the level, from unclipped cells.
-        region: chooses the ball.
+        region: chooses the region.
     """
 
     radius: FindRadius
     region: FindRegion
     name: str = "good_radius_and_center"
-    floor: int = 0  # cells are large and sparse: merged in shards, none of them clipped
-    purpose: ClassVar[str] = "how wide a ball must be to hold the target, and which one holds the most"
+    floor: None = None
+    sections: ClassVar[int] = 64
+    """Parts of the counts. A worker holds one part at a time."""
+    purpose: ClassVar[str] = "how wide a region must be to hold the target, and which one holds the most"
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -201,29 +181,23 @@ class FindRadiusAndRegion:
 
     @property
     def samples(self) -> tuple[PoissonSample, ...]:
-        """The samples whose cells are counted: that of the level, and that of the ball unless it is equal."""
+        """The samples that are counted: that of the level, and that of the region unless it is equal."""
         both = self.radius.sample, self.region.sample
         return both[:1] if all(sample.rate >= 1 for sample in both) else both
 
     def summarize(self, block: Block, state: None) -> SideBySide:
         """Count the records of every cell, in each sample."""
-        return SideBySide(tuple(self._cover.tally(sample.of(block)) for sample in self.samples))
+        return SideBySide(tuple(self.radius.regions.tally(sample.of(block)) for sample in self.samples))
+
+    def examine(self, section: SideBySide, state: None, noise: Noise, store: Store) -> SideBySide:
+        """Store the counts of a section; see `core.rounds.RoundInSections`."""
+        return SideBySide(tuple(Stored.of(counts, store) for counts in section.samples))
 
     def release(self, aggregate: SideBySide, state: None, noise: Noise) -> Located | NotFound:
-        """Release a ball whose level is just large enough to hold the target."""
+        """Release a region whose level is just large enough to hold the target, and a ball about it."""
         cells = aggregate.samples
-        scaled = self.radius.release(cells[0], None, noise)
-        if isinstance(scaled, NotFound):
-            return scaled
-        balls = self._cover.crowded(cells[-1], scaled.level, self.region.floor)
-        return self.region.release(balls, scaled, noise)
-
-    @property
-    def _cover(self) -> BallCover:
-        cover = self.radius.regions
-        if not isinstance(cover, BallCover):
-            raise TypeError("boxes are counted in two passes, because their cells would be too many to hold")
-        return cover
+        scaled = self.radius.release(cells[0], noise)
+        return scaled if isinstance(scaled, NotFound) else self.region.release(cells[-1], scaled, noise)
 
 
 def certified_factor(regions: Regions | None, level: int, radius: int) -> float | None:

@@ -10,7 +10,6 @@ from core.draws import charged
 from core.errors import InvalidValue
 from core.mechanisms.exponential import Exponential
 from core.one_cluster.params import OneCluster
-from core.one_cluster.practical.ball_cover import BallCover
 from core.one_cluster.practical.budget_split import (
     AVERAGES,
     CENTER_SAMPLE,
@@ -28,7 +27,7 @@ from core.tightness import Tightness
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-PracticalRound = FindRadius | FindRegion | FindRadiusAndRegion | MoveToMean | FitRadius | FitBall | CountBall
+PracticalRound = FindRadiusAndRegion | MoveToMean | FitRadius | FitBall | CountBall
 
 _UNKNOWN = Guarantee(
     level_target=1, region_floor=0, target=1, missing=0, found=False, count_error=0, excess=0
@@ -39,16 +38,15 @@ _UNKNOWN = Guarantee(
 def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[PracticalRound, ...]:
     """Return the rounds, with their draws and the thresholds of `holds`."""
     regions, salt = split.regions, split.setting.salt
-    balls = isinstance(regions, BallCover)
     radius_sample = PoissonSample(split.rate(RADIUS_SAMPLE), salt, 1)
     center_sample = PoissonSample(split.rate(CENTER_SAMPLE), salt, 2)
-    level_floor = 0 if balls else split.floor(RADIUS_SAMPLE)
-    radius = FindRadius(regions, radius_sample, level_floor, holds.level_target, draws.level)
-    region = FindRegion(regions, center_sample, holds.region_floor, draws.region)
-    located = (FindRadiusAndRegion(radius, region),) if balls else (radius, region)
+    located = FindRadiusAndRegion(
+        FindRadius(regions, radius_sample, holds.level_target, draws.level),
+        FindRegion(regions, center_sample, holds.region_floor, draws.region),
+    )
     if isinstance(draws.fit, Exponential):
         fit = FitBall(regions, holds.target, holds.penalty, draws.fit)
-        return *located, fit, CountBall(draws.count, holds.excess, regions if holds.certifies else None)
+        return located, fit, CountBall(draws.count, holds.excess, regions if holds.certifies else None)
     averages = [
         MoveToMean(
             regions,
@@ -69,7 +67,7 @@ def rounds_of(split: BudgetSplit, draws: Draws, holds: Guarantee) -> tuple[Pract
         widens=holds.widens,
         certifies=holds.certifies,
     )
-    return *located, *averages, fitted
+    return located, *averages, fitted
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from core.noise import Noise
 from core.policy import Attribute, Policy
 from core.rounds import Block, run_in_memory, total_in_memory
 from core.sections import MOST_SECTIONS
+from core.stored import InMemory
 from core.threshold.exponential import ExponentialLearner, LearnInSections
 from core.threshold.params import Threshold
 from core.threshold.task import THRESHOLD
@@ -60,7 +61,7 @@ def block(examples: Examples) -> Block:
 def offers(step: LearnInSections, examples: Examples, noise: Noise, order: int = 1) -> Offers:
     """Return what the sections of a cut axis offer, added up in either order."""
     sections = step.summarize(block(examples), None).split(len(step.cuts) + 1)
-    found = [step.examine(section, None, noise) for section in sections][::order]
+    found = [step.examine(section, None, noise, InMemory()) for section in sections][::order]
     return sum(found[1:], found[0])
 
 
@@ -185,7 +186,7 @@ def test_few_numbers_are_held_whatever_the_data(values: str, labels: str) -> Non
     sections = step.summarize(data, None).split(step.sections)
     assert max(map(len, sections)) < 5 * n / MOST_SECTIONS
     noise = SeededNoise(0)
-    held = [step.examine(section, None, noise) for section in sections]
+    held = [step.examine(section, None, noise, InMemory()) for section in sections]
     total = sum(held[1:], held[0])
     assert sum(len(offer.points) for offer in total.sections) <= step.most_counts <= CELLS
     tracemalloc.start()

@@ -43,6 +43,12 @@ ACCOUNTANTS = Selection(
 FULLEST = Selection(("tests/core/one_cluster/practical/test_ball_cover.py",), "full")
 """Largest counts of balls against those of counting every ball."""
 
+BOXES = Selection(("tests/core/one_cluster/practical/test_boxes.py",))
+"""Boxes: their keys, counts and borders."""
+
+TILES = Selection(("tests/core/one_cluster/practical/test_tiles.py",))
+"""Counts of balls tile by tile against those of all cells at once."""
+
 CROWDED = Selection(
     (
         "tests/core/one_cluster/practical/test_both_at_once.py",

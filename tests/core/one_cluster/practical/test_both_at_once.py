@@ -6,16 +6,20 @@ from operator import add
 import numpy as np
 import pytest
 
+from core.aggregate import SideBySide
 from core.budget import Budget
 from core.domain import Grid
 from core.neighbors import Neighbors
 from core.one_cluster.found import NotFound
 from core.one_cluster.params import OneCluster
+from core.one_cluster.practical import tiles
 from core.one_cluster.practical.locate import FindRadiusAndRegion, Located, PoissonSample
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, total_in_memory
+from tests.core.one_cluster.practical.steps import alone
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
+from tests.core.test_stored import Pickles
 
 SALT = b"a salt of 16 byt"
 N = 6000
@@ -40,18 +44,20 @@ def blocks(d, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("d", [2, 3, 5])
-def test_the_draws_are_those_of_two_passes(d, target):
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("pairs", [tiles.PAIRS, 5000], ids=["at once", "in tiles"])
+def test_the_draws_are_those_of_two_passes(pairs, d, target, monkeypatch):
+    monkeypatch.setattr(tiles, "PAIRS", pairs)
     both, data = plan_of(d, target).rounds[0], blocks(d, target)
     assert isinstance(both, FindRadiusAndRegion)
-    cells = total_in_memory(both, data, None)
-    assert len(cells.samples) == TARGETS[target]
-    found = 0
+    cells = total_in_memory(both, data, None, SeededNoise(0))
+    assert [len(sample.parts) for sample in cells.samples] == [both.sections] * TARGETS[target]
+    (radius, region), found = alone(both), 0
     for seed in range(3):
         one, two = (RecordingNoise(SeededNoise(seed)) for _ in range(2))
         after = both.release(cells, None, one)
-        scaled = both.radius.release(total_in_memory(both.radius, data, None), None, two)
-        located = both.region.release(total_in_memory(both.region, data, scaled), scaled, two)
+        scaled = radius.release(total_in_memory(radius, data, None), None, two)
+        located = region.release(total_in_memory(region, data, scaled), scaled, two)
         assert repr(after) == repr(located)
         assert [(kind, np.asarray(values).tolist(), scale) for kind, values, scale in one.calls] == [
             (kind, np.asarray(values).tolist(), scale) for kind, values, scale in two.calls
@@ -66,9 +72,11 @@ def test_records_may_come_in_any_order_and_blocks(target):
     whole = Block(np.concatenate([b.points for b in data]), np.concatenate([b.ids for b in data]))
     cells = both.summarize(whole, None)
     assert cells == total_in_memory(both, data[::-1], None) == total_in_memory(both, data, None)
-    shards = [part.above(0) for part in cells.split(16)]
+    shards = cells.split(16)
     assert len(shards) == 16 and len({len(part.samples) for part in shards}) == 1
-    assert reduce(add, shards) == cells
+    assert reduce(add, shards) == SideBySide.merged(shards) == cells
+    stored = [both.examine(shard, None, SeededNoise(0), Pickles()) for shard in shards]
+    assert [sample.whole() for sample in reduce(add, stored).samples] == list(cells.samples)
 
 
 def test_where_no_level_holds_the_target_no_ball_is_drawn():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from core.aggregate import Counts
 from core.domain import Grid
 from core.one_cluster.practical.boxes import Boxes
 
@@ -108,3 +109,66 @@ def test_a_ball_contains_its_box(d):
             assert (np.linalg.norm(where[inside] - center, axis=1) <= radius).all()
             if not family.projected:
                 assert radius <= max(1, (1 << level) * np.sqrt(d) / 2 + 1)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("shape", ["uniform", "clump", "copies", "one", "none"])
+def test_largest_counts_are_those_of_all_boxes(d, shape):
+    """Of the coarse offsets, from the cells alone; and crowded boxes are those of the fine offsets."""
+    family, rng = boxes(d), np.random.default_rng(d)
+    extent = family.grid.extents[0]
+    where = rng.integers(0, extent + 1, (300, d))
+    if shape != "uniform":
+        where[:150] = extent // 3 + rng.integers(0, extent // 500 + 2, (150, d))
+    if shape == "copies":
+        where[100:] = where[rng.integers(0, 5, 200)]
+    where = {"one": where[:1], "none": where[:0]}.get(shape, where)
+    counted, coordinates, largest = family.tally(where), family.coordinates(where), []
+    for level in family.levels:
+        keys = family.keys(coordinates, level, fine=False).ravel()
+        largest.append(int(np.unique(keys, return_counts=True)[1].max(initial=0)))
+        for floor in (0, 3):
+            all_boxes = Counts.of(family.keys(coordinates, level, fine=True).ravel()).above(floor)
+            assert family.crowded(counted, level, floor) == all_boxes
+    for low, high in ((0, 1000), (30, 130), (70, 90), (0, 3)):
+        assert family.fullest(counted, low, high).tolist() == np.clip(largest, low, high).tolist()
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_a_box_lies_in_a_coarse_box_of_each_level_that_is_said_to_hold_it(d):
+    """At the tightest pair of levels, for every corner where borders are near, and some others."""
+    family, rng = boxes(d), np.random.default_rng(d)
+    tried = 0
+    for level in family.levels:
+        wider = next((j for j in family.levels if j > level and family.nests(level, j)), None)
+        if wider is None:
+            continue
+        side, k = 1 << level, family.dimension
+        borders = -np.floor(family.offsets(fine=False) * (1 << wider)).astype(np.int64) % (1 << wider)
+        near = rng.choice(borders.ravel(), (2000, k)) - rng.integers(0, side + 1, (2000, k)) + (1 << wider)
+        low = near[(near >= 0).all(axis=1)]
+        ends = [family.keys(each, wider, fine=False) for each in (low, low + side - 1)]
+        held = np.ones(ends[0].shape, dtype=bool)
+        for axis in range(k):  # a box is held where both ends along each axis are
+            other = low.copy()
+            other[:, axis] += side - 1
+            held &= family.keys(other, wider, fine=False) == ends[0]
+        assert held.any(axis=0).all()
+        tried += 1
+    assert tried > 3
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_cells_name_their_place(d):
+    """And are much smaller than the finest boxes, where they are wider than a grid step."""
+    for step in (2.0**-6, 2.0**-16, 2.0**-24):
+        family = boxes(d, step)
+        where = points(family)
+        counted = family.tally(np.concatenate([where, where[:20]]))
+        cells, counts = np.unique(
+            family.coordinates(np.concatenate([where, where[:20]])), axis=0, return_counts=True
+        )
+        order = np.lexsort(family.cells(counted.keys).T[::-1])
+        assert np.array_equal(family.cells(counted.keys)[order], cells)
+        assert np.array_equal(counted.counts[order], counts)
+        assert family.unit >= 1 or family.bottom >= 3

@@ -145,7 +145,7 @@ def test_good_radius_costs_what_the_plan_charges(relation, d, target):
     """A record moves scores by at most 1, some up and some down: the range of 2 is met."""
     grid = unit_cube(d, 2.0**-10)
     plan = plan_for(grid, relation)
-    round_ = replace(steps(plan)[0], floor=0, target=target)
+    round_ = replace(steps(plan)[0], target=target)
     assert isinstance(round_, FindRadius)
     ranges = set()
     for seed in range(3):
@@ -167,7 +167,7 @@ def test_the_best_level_is_the_first_that_reaches_the_target(d):
     """And where none does, nothing is found."""
     grid = unit_cube(d, 2.0**-10)
     points, _ = planted(grid, 300, 100, 0.02)
-    round_ = replace(steps(plan_for(grid, ONE))[0], floor=0)
+    round_ = steps(plan_for(grid, ONE))[0]
     counts = round_.summarize(block(points), None)
     regions = round_.regions
     fullest = regions.fullest(counts, 0, 1000)

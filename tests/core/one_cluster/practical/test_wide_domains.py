@@ -12,7 +12,6 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.practical import ball_cover
 from core.one_cluster.practical.ball_cover import DIMENSIONS, BallCover
 from core.one_cluster.practical.method import Practical
-from core.rounds import Block
 from core.task import Setting
 
 
@@ -84,8 +83,7 @@ def test_a_record_moves_scores_by_one_where_others_are_at_the_border_of_a_ball(g
         assert ((records >= 0) & (records <= np.asarray(grid.extents))).all()
         scores = []
         for points in (records, np.vstack([records, new])):
-            aggregate = first.summarize(Block(points, np.arange(len(points), dtype=np.uint64)), None)
-            scores.append(first._scores(aggregate))
+            scores.append(first._scores(first.regions.tally(points)))
         change = scores[1] - scores[0]
         assert np.abs(change).max() <= 1
         assert scores[0][level] == scores[1][level] == 0

@@ -1,0 +1,238 @@
+"""Count regions of cells that are too many to be held at once: tile by tile, with a margin about each.
+
+Space is cut into tiles. A region belongs to the tile that holds its center. A tile is examined with all cells
+that its regions may reach, so it has every record of its own regions, and perhaps not every one of others.
+Where tiles are cut, and which cells are tried first, changes how many cells are held at once, and no count.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.aggregate import Counts
+from core.one_cluster.practical.fullest import Regions, fullest
+from core.stored import Store, Stored
+
+Ints = NDArray[np.int64]
+
+PAIRS = 1 << 22
+"""Pairs of a cell and a region that holds it which the cells of a tile should have at most."""
+
+_SAMPLE = 1 << 17
+"""Most cells by which space is cut."""
+
+_REPEATED = 1.3
+"""A tile that has few enough cells at `FULL` is not cut where its halves have so many times its cells."""
+
+FULL = 1 << 22
+"""Most cells of a tile, where tiles can be so small."""
+
+_END = 1 << 62
+"""Beyond every cell and every center."""
+
+
+class RegionsOfCells(Regions, Protocol):
+    """What tiles need of the regions."""
+
+    def cells(self, keys: Ints) -> Ints:
+        """Cells that keys name, shape (m, d)."""
+
+    def reach(self, level: int) -> int:
+        """Number of cells by which no cell of a region of a level is farther from its center, by axis."""
+
+    def centers(self, keys: Ints, level: int) -> Ints:
+        """Centers of the regions that keys name, shape (m, d), in cells."""
+
+    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
+        """By how much the counts of regions exceed a floor."""
+
+
+@dataclass(eq=False)
+class Tile:
+    """A box of cells, and the cells in it and in the margin about it.
+
+    Args:
+        low: shape (d,), lowest coordinates.
+        high: shape (d,), those after the highest.
+        margin: how far cells may be outside of the box.
+        axis: along which it is cut into two tiles, or None.
+        cut: first coordinate of the second one.
+        halves: the two tiles.
+        kept: where the cells wait, if it is not cut.
+    """
+
+    low: Ints
+    high: Ints
+    margin: int
+    axis: int | None = None
+    cut: int = 0
+    halves: tuple["Tile", ...] = ()
+    kept: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, sample: Ints, margin: int, enough: float, full: float) -> "Tile":
+        """Cut all of space into tiles.
+
+        A tile is cut at the median of its own cells along their widest axis until it has few enough, with its
+        margin, or its cells are no wider than the margins of two. Where margins overlap much, because regions
+        are wide and axes many, it is only cut until it is not too full.
+
+        Args:
+            sample: shape (s, d), a sample of the cells.
+            margin: of every tile.
+            enough: cells of the sample that a tile should have, with its margin.
+            full: cells of the sample that a tile may have, with its margin.
+        """
+        ends = np.full(sample.shape[1], _END)
+        return cls(-ends, ends, margin)._cut(sample, enough, max(enough, full))
+
+    def _cut(self, near: Ints, enough: float, full: float) -> "Tile":
+        if len(near) <= enough:
+            return self
+        own = near[self.owns(near)]
+        if not len(own):
+            return self
+        widths = own.max(axis=0) - own.min(axis=0)
+        axis = int(widths.argmax())
+        if widths[axis] <= 2 * self.margin:
+            return self
+        cut = max(int(np.median(own[:, axis])), int(own[:, axis].min()) + 1)
+        below, above = (Tile(self.low.copy(), self.high.copy(), self.margin) for _ in range(2))
+        below.high[axis] = above.low[axis] = cut
+        self.axis, self.cut = axis, cut
+        sides = self._sides(near)
+        if len(near) <= full and sum(map(np.count_nonzero, sides)) > _REPEATED * len(near):
+            return self
+        parts = zip((below, above), sides, strict=True)
+        self.halves = tuple(half._cut(near[side], enough, full) for half, side in parts)
+        return self
+
+    def _sides(self, cells: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        along = cells[:, self.axis]
+        return along < self.cut + self.margin, along >= self.cut - self.margin
+
+    def owns(self, places: Ints) -> NDArray[np.bool_]:
+        """Say which places, shape (m, d), are in the box."""
+        return np.asarray(((places >= self.low) & (places < self.high)).all(axis=1))
+
+    def leaves(self) -> Iterator["Tile"]:
+        """Yield the tiles that are not cut: each place is in the box of exactly one."""
+        if not self.halves:
+            yield self
+        for half in self.halves:
+            yield from half.leaves()
+
+    def deal(self, cells: Ints, counts: Counts, store: Store) -> None:
+        """Store counts for every tile that needs them, given their cells, shape (m, d)."""
+        if not len(counts):
+            return
+        if not self.halves:
+            self.kept.append(store.put(counts))
+            return
+        for half, side in zip(self.halves, self._sides(cells), strict=True):
+            half.deal(cells[side], Counts(counts.keys[side], counts.counts[side]), store)
+
+
+def fullest_of_all(regions: RegionsOfCells, aggregate: Stored, low: int, high: int) -> Ints:
+    """Return the largest count of a region of each level, moved between `low` and `high`; see `fullest`.
+
+    The tile of the densest cells is examined first, and alone: what a region has there, it has at least. So
+    most levels of large regions are known to reach `high`, and tiles need no margin for them. The others are
+    then counted in all tiles.
+
+    Args:
+        regions: the balls or boxes.
+        aggregate: counts of all cells.
+        low: counts up to this one need not be told apart.
+        high: counts from this one on need not be told apart.
+    """
+    found = np.full(len(regions.levels), low, dtype=np.int64)
+    most = _most(regions)
+    if len(aggregate) <= most:
+        return _fullest(regions, aggregate.whole(), low, high, found)
+    sample = _sample(regions, aggregate)
+    share = most * len(sample) / len(aggregate)
+    dense = _densest(Tile.of(sample, 0, share / 2, 0), sample)
+    found = _fullest(regions, _within(regions, aggregate, dense), low, high, found)
+    unknown = [level for place, level in enumerate(regions.levels) if found[place] < high]
+    if unknown:
+        for _, cells in _tiles(regions, aggregate, regions.reach(max(unknown)), sample):
+            found = _fullest(regions, cells, low, high, found)
+    return found
+
+
+def crowded_of_all(regions: RegionsOfCells, aggregate: Stored, level: int, floor: int) -> Counts:
+    """Return by how much the count of each region of a level exceeds a floor; see `BallCover.crowded`.
+
+    Args:
+        regions: the balls or boxes.
+        aggregate: counts of all cells.
+        level: of the regions.
+        floor: clipping floor, at least 0.
+    """
+    if len(aggregate) <= _most(regions):
+        return regions.crowded(aggregate.whole(), level, floor)
+    found = []
+    for tile, cells in _tiles(regions, aggregate, regions.reach(level), _sample(regions, aggregate)):
+        counts = regions.crowded(cells, level, floor)
+        own = tile.owns(regions.centers(counts.keys, level))
+        found.append(Counts(counts.keys[own], counts.counts[own]))
+    return Counts.merged(found)
+
+
+def _most(regions: RegionsOfCells) -> int:
+    return max(1, int(PAIRS / regions.pairs))
+
+
+def _fullest(regions: RegionsOfCells, cells: Counts, low: int, high: int, found: Ints) -> Ints:
+    return fullest(regions, regions.cells(cells.keys), cells.counts, low, high, found)
+
+
+def _sample(regions: RegionsOfCells, aggregate: Stored) -> Ints:
+    """Return some cells of every part, shape (s, d)."""
+    step = -(-len(aggregate) // _SAMPLE)
+    some = [part.keys[::step].copy() for part in aggregate]  # a view would hold the whole part
+    return regions.cells(np.concatenate(some))
+
+
+def _densest(tiles: Tile, sample: Ints) -> Tile:
+    """Return the tile whose cells of the sample lie in the smallest box."""
+
+    def spread(tile: Tile) -> float:
+        own = sample[tile.owns(sample)]
+        return float(np.log1p(np.ptp(own, axis=0)).sum()) if len(own) else np.inf
+
+    return min(tiles.leaves(), key=spread)
+
+
+def _within(regions: RegionsOfCells, aggregate: Stored, tile: Tile) -> Counts:
+    parts = []
+    for part in aggregate:
+        own = tile.owns(regions.cells(part.keys))
+        parts.append(Counts(part.keys[own], part.counts[own]))
+    return Counts.merged(parts)
+
+
+def _tiles(
+    regions: RegionsOfCells, aggregate: Stored, margin: int, sample: Ints
+) -> Iterator[tuple[Tile, Counts]]:
+    """Yield tiles that together own all regions, and the counts of the cells in and about each.
+
+    Args:
+        regions: the balls or boxes.
+        aggregate: counts of all cells.
+        margin: at least the reach of the regions.
+        sample: of the cells, shape (s, d).
+    """
+    store = aggregate.store.another()
+    share = len(sample) / len(aggregate)
+    tiles = Tile.of(sample, margin, share * _most(regions), share * FULL)
+    for part in aggregate:
+        tiles.deal(regions.cells(part.keys), part, store)
+    for tile in tiles.leaves():
+        if tile.kept:
+            yield tile, Counts.gathered(map(store.get, tile.kept))
+            tile.kept.clear()

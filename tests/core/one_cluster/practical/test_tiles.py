@@ -1,0 +1,145 @@
+"""Regions counted tile by tile are those counted at once, bit for bit, and few cells are held at a time."""
+
+import numpy as np
+import pytest
+
+from core.aggregate import Counts
+from core.domain import Grid
+from core.one_cluster.practical import fullest as module
+from core.one_cluster.practical import tiles
+from core.one_cluster.practical.fullest import fullest
+from core.one_cluster.practical.regions import regions_of
+from core.one_cluster.practical.tiles import Tile, crowded_of_all, fullest_of_all
+from core.stored import Stored
+from tests.core.test_stored import Pickles
+
+DIMENSIONS = [1, 2, 3, 4, 5, 6, 9]  # in the first and in the last one, regions are boxes
+SHAPES = ["uniform", "clump", "far clumps", "copies", "line", "corner", "few"]
+
+
+def regions(d):
+    return regions_of(Grid((0.0,) * d, (1.0,) * d, 2.0 ** -{1: 24, 5: 8, 6: 8, 9: 8}.get(d, 12)))
+
+
+def records(cover, shape, n=900, seed=0):
+    extent, d = cover.grid.extents[0], cover.grid.dimension
+    rng = np.random.default_rng([seed, d])
+    where = rng.integers(0, extent + 1, (n, d))
+    if shape in ("clump", "far clumps", "copies"):
+        where[: n // 3] = extent // 3 + rng.integers(0, extent // 60 + 2, (n // 3, d))
+    if shape == "far clumps":
+        where[n // 3 : n // 2] = extent - rng.integers(0, extent // 30 + 2, (n // 2 - n // 3, d))
+    if shape == "copies":
+        where[n // 2 :] = where[rng.integers(0, 20, n - n // 2)]
+    if shape == "line":
+        where[:, 1:] = where[:, :1] // 2
+    if shape == "corner":
+        where = extent - np.abs(rng.normal(0, extent / 40, (n, d))).astype(np.int64)
+    if shape == "few":
+        where = where[rng.integers(0, 5, n)]
+    return np.clip(where, 0, extent)
+
+
+def stored(counts, parts=5):
+    first, *others = (Stored.of(part, Pickles()) for part in counts.split(parts))
+    return sum(others, first)
+
+
+def hold_few(monkeypatch, cover, cells=240):
+    """Let few cells be held at once, and space be cut by a part of them."""
+    monkeypatch.setattr(tiles, "PAIRS", cells * cover.pairs)
+    monkeypatch.setattr(tiles, "_SAMPLE", 2 * cells)
+    monkeypatch.setattr(tiles, "FULL", 2 * cells)
+
+
+def held(monkeypatch):
+    """Return a list in which the numbers of cells that are looked at together will be."""
+    seen = []
+
+    def counted(cover, cells, *others):
+        seen.append(len(cells))
+        return fullest(cover, cells, *others)
+
+    monkeypatch.setattr(tiles, "fullest", counted)
+    return seen
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_largest_counts_are_those_of_all_cells_at_once(d, shape, monkeypatch):
+    cover = regions(d)
+    hold_few(monkeypatch, cover)
+    counts = cover.tally(records(cover, shape))
+    cells, seen = cover.cells(counts.keys), held(monkeypatch)
+    for low, high in ((0, 2), (2, 6), (20, 60), (100, 500), (2000, 3000)):
+        at_once = fullest(cover, cells, counts.counts, low, high)
+        assert fullest_of_all(cover, stored(counts), low, high).tolist() == at_once.tolist()
+    assert shape in ("copies", "few") or len(set(seen)) > 3, "nothing was cut"
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("buckets", [3, 22])
+def test_the_largest_counts_are_the_same_where_pairs_are_made_again(buckets, d, shape, monkeypatch):
+    """Also where regions that matter share buckets with many others."""
+    cover = regions(d)
+    counts = cover.tally(records(cover, shape, 300))
+    cells, bounds = cover.cells(counts.keys), ((0, 2), (2, 9), (20, 60), (100, 2000))
+    held = [fullest(cover, cells, counts.counts, *each).tolist() for each in bounds]
+    monkeypatch.setattr(module, "_HELD", 0)
+    monkeypatch.setattr(module, "_BUCKETS", buckets)
+    monkeypatch.setattr(module, "_AT_ONCE", 70)
+    assert [fullest(cover, cells, counts.counts, *each).tolist() for each in bounds] == held
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_crowded_regions_are_those_of_all_cells_at_once(d, shape, monkeypatch):
+    cover = regions(d)
+    hold_few(monkeypatch, cover)
+    counts = cover.tally(records(cover, shape))
+    found = 0
+    for level in cover.levels[::2]:
+        for floor in (0, 4):
+            at_once = cover.crowded(counts, level, floor)
+            assert crowded_of_all(cover, stored(counts), level, floor) == at_once
+            found += len(at_once) > 1
+    assert found > 3
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("shape", ["uniform", "clump", "far clumps"])
+def test_few_cells_are_held_at_once(d, shape, monkeypatch):
+    """As far as a tile of a few cover has few cells."""
+    cover, most = regions_of(Grid((0.0,) * d, (1.0,) * d, 2.0**-24 if d == 1 else 2.0**-16)), 3000
+    hold_few(monkeypatch, cover, most)
+    counts = cover.tally(records(cover, shape, 40_000))
+    seen = held(monkeypatch)
+    fullest_of_all(cover, stored(counts), 5, 25)
+    assert len(seen) > 5
+    assert max(seen) < 1.5 * most < len(counts) / 5
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("margin", [0, 3, 40])
+def test_each_place_is_in_one_tile_and_each_cell_in_all_that_are_near(d, margin):
+    rng = np.random.default_rng(d)
+    sample = rng.integers(0, 1000, (300, d))
+    sample[:100] //= 50
+    root = Tile.of(sample, margin, 20, 40)
+    leaves = list(root.leaves())
+    assert len(leaves) > 3
+    places = np.concatenate(
+        [rng.integers(-100, 1100, (500, d)), sample[:50], [[-(1 << 60)] * d, [1 << 60] * d]]
+    )
+    assert (sum(leaf.owns(places).astype(int) for leaf in leaves) == 1).all()
+    keys = np.arange(len(sample))
+    root.deal(sample, Counts(keys, keys + 1), Pickles())
+    for leaf in leaves:
+        near = ((sample >= leaf.low - margin) & (sample < leaf.high + margin)).all(axis=1)
+        parts = [Pickles().get(kept) for kept in leaf.kept]
+        assert (
+            sorted(np.concatenate([part.keys for part in parts]).tolist() if parts else [])
+            == keys[near].tolist()
+        )
+        assert all((part.counts == part.keys + 1).all() for part in parts)
