@@ -32,7 +32,7 @@ class Place:
 
 
 class Spill:
-    """The file of one pipeline. Only the process that builds the pipeline has it.
+    """The file of one pipeline, or of one step. Only the process that makes it has it.
 
     A step that runs in another process, perhaps on another machine, gets a spill without a file when Beam
     unpickles it. Such a spill leaves pieces as they are, and the runner shuffles them. A spill does the same
@@ -91,8 +91,9 @@ class Spill:
         return Place(offset, sizes)
 
     def another(self) -> "Spill":
-        """Return an empty spill, whose file is the process's own and is gone with it."""
-        return Spill()
+        """Return an empty spill of this process, whose file is gone with it; see `made_spills`."""
+        with made_spills():
+            return Spill()
 
     def empty(self) -> None:
         """Free what the file takes on the disk. Nothing is written any more."""
@@ -191,7 +192,7 @@ def made_spills() -> Iterator[list[Spill]]:
     """Yield a list of all spills that this thread makes inside.
 
     A pipeline that has ended is gone only when Python collects its cycles. Whoever ran it empties its spills,
-    if it ended as it should: otherwise threads may still read them.
+    if it ended as it should: otherwise threads may still read them. Those of single steps are not listed.
     """
     made: list[Spill] = []
     before = _MADE.set(made)

@@ -138,7 +138,6 @@ class Repeated(Method[KCover]):
                 last=number == len(steps) - 1,
                 name=f"{step.name}_{ball + 1}",
                 purpose=f"ball {ball + 1}: {step.purpose}",
-                floor=step.floor,
                 sections=sections_of(step),
                 drawn=step.draws(),
             )

@@ -73,7 +73,7 @@ class Search(Protocol):
     """The rounds of the 1-cluster that looks for one ball."""
 
     def step(self, target: int) -> Charged:
-        """Return the round for a target of at least 1; floors and noise scales don't depend on it."""
+        """Return the round for a target of at least 1; noise scales don't depend on it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,6 @@ class CoverRound:
         last: whether this round ends with a ball.
         name: of the round, with the number of the ball.
         purpose: what the round finds out.
-        floor: clipping floor of the round's aggregate.
         sections: of the round's aggregate; see `core.rounds.RoundInSections`.
         drawn: the draws of the round of the 1-cluster.
     """
@@ -108,9 +107,9 @@ class CoverRound:
     last: bool
     name: str
     purpose: str
-    floor: int | None
     sections: int
     drawn: tuple[Draw, ...]
+    floor: None = None
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

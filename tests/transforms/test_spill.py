@@ -111,6 +111,23 @@ def test_the_file_is_closed_with_its_spill() -> None:
     assert pickle.loads(left).put(b"rows") == b"rows"
 
 
+def test_the_spill_of_a_step_is_gone_with_the_step() -> None:
+    with made_spills() as made:
+        spill = Spill()
+        step = spill.another()
+        kept = step.put([1, 2])
+        assert isinstance(kept, Place) and step.get(kept) == [1, 2]
+        assert made == [spill]
+        descriptor = step._file
+        os.fstat(descriptor)
+        del step
+        gc.collect()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
+        found = pickle.loads(pickle.dumps(spill)).another()
+        assert found is not spill and found.writes
+
+
 def test_another_process_keeps_its_pieces() -> None:
     spill = Spill()
     spill.put(b"first")

@@ -15,7 +15,7 @@ from core.one_cluster.practical.regions import Regions, regions_of
 from core.task import Setting
 
 RADIUS_SAMPLE, CENTER_SAMPLE = 8000, 16_000
-"""Of `target` records, the expected number that the samples of the first and the second round keep."""
+"""Of `target` records, the expected number that the samples of the level and of the region keep."""
 
 AVERAGES = ("average_1", "average_2")
 """Names of the rounds that move the center to a mean."""
@@ -53,9 +53,9 @@ class BudgetSplit:
         changes: how many changes of the neighbor relation lead from a database to its neighbor.
         bounded: whether the ball must stay about the chosen region; see `FitRadius`.
         spare: whether a part of delta is left for composing these rounds with others.
-        tuned: share of the choice of the radius, and the part of the first two rounds' share that the first
-            one gets. Without it both follow from the target.
-        samples: whether the first two rounds may see a secret sample of the records instead of all.
+        tuned: share of the choice of the radius, and the level's part of the share that level and region
+            get. Without it both follow from the target.
+        samples: whether level and region may be chosen by a secret sample of the records instead of all.
     """
 
     setting: Setting[OneCluster]
@@ -91,7 +91,7 @@ class BudgetSplit:
 
     @property
     def clips(self) -> bool:
-        """Whether the floor of the second round may be higher than that, as far as promises allow."""
+        """Whether the floor of the regions may be higher than that, as far as promises allow."""
         return True
 
     @property
@@ -130,7 +130,7 @@ class BudgetSplit:
         - In a projection the first average starts from a ball about the whole domain, so the averages get
           most.
         - Otherwise the averages get as much as makes their errors a small part of the region. The rest goes
-          to the fit and to the first two rounds as `tuned` says. Without it the fit gets its usual share, and
+          to the fit, the level and the region as `tuned` says. Without it the fit gets its usual share, and
           the region gets more than the level, because its choice is among far more candidates.
         """
         expected, d = self.target * self.setting.budget.epsilon, self.setting.grid.dimension

@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 _PROBES = 4  # regions of a level that are tried, to see whether one has so many records that no other matters
 _DENSE = 8  # numbers of regions per pair of a record and a region, up to which every number has a total
 _AT_ONCE = 1 << 12  # records whose pairs are made at once
-_HELD = 1 << 23  # pairs that are held, and not made again, at most
+_HELD = 1 << 24  # pairs that are held, and not made again, at most
 _BUCKETS = 22  # bits of a bucket's number
 
 Members = tuple[int, NDArray[np.int32], Ints]

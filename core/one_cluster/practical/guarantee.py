@@ -23,7 +23,7 @@ _LOOSE = 2.2  # the fit aims low by this fraction of the records that the region
 _LOW = 0.04  # part of the target by which the fit aims low at most, but for large noise
 _SMALL = 32  # sides of regions below which the radii of a lattice are rounded much
 _FITS = (0.8, 1.0, 1.3, 1.7)  # multiples of the usual share of the fit that are tried
-_LEANS = (0.35, 0.45, 0.55, 0.65)  # parts of the first round in the share of the first two that are tried
+_LEANS = (0.35, 0.45, 0.55, 0.65)  # parts of the level in the share of level and region that are tried
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Guarantee:
     """Thresholds of the rounds, and what holds under them with probability 1 - failure.
 
     Args:
-        level_target: count in the first round's sample from which on a region is large enough.
-        region_floor: clipping floor of the second round's counts. No region of fewer records is chosen.
+        level_target: count in the sample of the level from which on a region is large enough.
+        region_floor: clipping floor of the counts of regions. No region of fewer records is chosen.
         target: count that the fitted ball should reach.
         missing: if `found`, the ball holds at least t - missing records, where t is the target of the job.
         found: whether it is promised that a ball is found.
@@ -126,9 +126,9 @@ def guarantee(split: BudgetSplit, draws: Draws) -> Guarantee:
     which some region holds any ball of the radius of B.
 
     1. The sample of `FindRadius` keeps enough records of B. So at level a and above, some region exceeds the
-       target of the round by more than the error of its choice. So the chosen level is a or a finer one.
+       target of `FindRadius` by more than the error of its choice. So the chosen level is a or a finer one.
     2. At the chosen level some region has a count in the sample of `FindRegion` that is hardly below the
-       target of the first round; see `_seen`.
+       target of `FindRadius`; see `_seen`.
     3. So this count exceeds the floor of `FindRegion` by more than the score of "nothing" and its error, and
        some region is chosen. Counts at or below the floor have no score. So the chosen region has a count
        above the floor, whatever else competes. In addition, its count is below the largest one by at most
@@ -198,7 +198,7 @@ def _seen(split: BudgetSplit, draws: Draws, level_target: int, failure: float, s
     Args:
         split: the split.
         draws: its draws.
-        level_target: the target of the first round.
+        level_target: the target of `FindRadius`.
         failure: probability that the bound may fail, but for what samples keep.
         sampled: minus the logarithm of the probability that one sample keeps too few.
 

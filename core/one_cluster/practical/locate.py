@@ -1,4 +1,4 @@
-"""The first rounds of the practical 1-cluster: a size of regions, and a region of that size."""
+"""The first round of the practical 1-cluster: a size of regions, and a region of that size."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -24,11 +24,15 @@ PAIRS = 1 << 22
 _SAMPLE = 1 << 17
 """Most cells by which space is cut."""
 
-_REPEATED = 1.3
-"""A tile that has few enough cells at `FULL` is not cut where its halves have so many times its cells."""
+_REPEATED, _MOST = 1.3, 12.0
+"""A tile that is not too full is cut only where its halves have at most the former number of times its cells.
+No cut makes cells be in more than the latter number of tiles, in the mean, so time and disk stay bounded."""
 
 FULL = 1 << 22
 """Most cells of a tile, where tiles can be so small."""
+
+_TRIED = 8
+"""Cells of a tile that is examined first, for each record of `high`: half or a quarter of them are there."""
 
 _END = 1 << 62
 """Beyond every cell and every center."""
@@ -58,16 +62,16 @@ class Tile:
         low: shape (d,), lowest coordinates.
         high: shape (d,), those after the highest.
         margin: how far cells may be outside of the box.
-        axis: along which it is cut into two tiles, or None.
+        axis: along which it is cut into two tiles, if it is.
         cut: first coordinate of the second one.
-        halves: the two tiles.
+        halves: the two tiles, or none.
         kept: where the cells wait, if it is not cut.
     """
 
     low: Ints
     high: Ints
     margin: int
-    axis: int | None = None
+    axis: int = 0
     cut: int = 0
     halves: tuple["Tile", ...] = ()
     kept: list[Any] = field(default_factory=list)
@@ -76,9 +80,9 @@ class Tile:
     def of(cls, sample: Ints, margin: int, enough: float, full: float) -> "Tile":
         """Cut all of space into tiles.
 
-        A tile is cut at the median of its own cells along their widest axis until it has few enough, with its
-        margin, or its cells are no wider than the margins of two. Where margins overlap much, because regions
-        are wide and axes many, it is only cut until it is not too full.
+        A tile is cut at the median of its cells, with those of its margin, along the widest axis that makes
+        both halves have fewer cells, until it has few enough. Where margins overlap much, because regions are
+        wide and axes many, it is only cut until it is not too full, or cells are in too many tiles.
 
         Args:
             sample: shape (s, d), a sample of the cells.
@@ -89,26 +93,27 @@ class Tile:
         ends = np.full(sample.shape[1], _END)
         return cls(-ends, ends, margin)._cut(sample, enough, max(enough, full))
 
-    def _cut(self, near: Ints, enough: float, full: float) -> "Tile":
+    def _cut(self, near: Ints, enough: float, full: float, repeated: float = 1.0) -> "Tile":
         if len(near) <= enough:
             return self
-        own = near[self.owns(near)]
-        if not len(own):
-            return self
-        widths = own.max(axis=0) - own.min(axis=0)
-        axis = int(widths.argmax())
-        if widths[axis] <= 2 * self.margin:
-            return self
-        cut = max(int(np.median(own[:, axis])), int(own[:, axis].min()) + 1)
-        below, above = (Tile(self.low.copy(), self.high.copy(), self.margin) for _ in range(2))
-        below.high[axis] = above.low[axis] = cut
-        self.axis, self.cut = axis, cut
-        sides = self._sides(near)
-        if len(near) <= full and sum(map(np.count_nonzero, sides)) > _REPEATED * len(near):
-            return self
-        parts = zip((below, above), sides, strict=True)
-        self.halves = tuple(half._cut(near[side], enough, full) for half, side in parts)
+        for axis in np.argsort(np.min(near, axis=0) - np.max(near, axis=0)):
+            self.axis, self.cut = int(axis), int(np.median(near[:, axis]))
+            sides = self._sides(near)
+            sizes = [int(np.count_nonzero(side)) for side in sides]
+            again = sum(sizes) / len(near)
+            fewer = self.low[axis] < self.cut < self.high[axis] and max(sizes) < len(near)
+            if fewer and again * repeated <= _MOST and (again <= _REPEATED or len(near) > full):
+                parts = zip(self._split(), sides, strict=True)
+                self.halves = tuple(
+                    half._cut(near[side], enough, full, again * repeated) for half, side in parts
+                )
+                break
         return self
+
+    def _split(self) -> tuple["Tile", "Tile"]:
+        below, above = (Tile(self.low.copy(), self.high.copy(), self.margin) for _ in range(2))
+        below.high[self.axis] = above.low[self.axis] = self.cut
+        return below, above
 
     def _sides(self, cells: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         along = cells[:, self.axis]
@@ -139,9 +144,9 @@ class Tile:
 def fullest_of_all(regions: RegionsOfCells, aggregate: Stored, low: int, high: int) -> Ints:
     """Return the largest count of a region of each level, moved between `low` and `high`; see `fullest`.
 
-    The tile of the densest cells is examined first, and alone: what a region has there, it has at least. So
-    most levels of large regions are known to reach `high`, and tiles need no margin for them. The others are
-    then counted in all tiles.
+    Some cells that are dense, and more than `high` if there are so many, are examined first, and alone: what
+    a region has there, it has at least. So levels of large regions are known to reach `high`, and tiles need
+    no margin for them. The others are then counted in all tiles.
 
     Args:
         regions: the balls or boxes.
@@ -154,8 +159,8 @@ def fullest_of_all(regions: RegionsOfCells, aggregate: Stored, low: int, high: i
     if len(aggregate) <= most:
         return _fullest(regions, aggregate.whole(), low, high, found)
     sample = _sample(regions, aggregate)
-    share = most * len(sample) / len(aggregate)
-    dense = _densest(Tile.of(sample, 0, share / 2, 0), sample)
+    enough = max(most / 2, _TRIED * high) * len(sample) / len(aggregate)
+    dense = _densest(Tile.of(sample, 0, enough, 0), sample, enough / 4)
     found = _fullest(regions, _within(regions, aggregate, dense), low, high, found)
     unknown = [level for place, level in enumerate(regions.levels) if found[place] < high]
     if unknown:
@@ -198,12 +203,12 @@ def _sample(regions: RegionsOfCells, aggregate: Stored) -> Ints:
     return regions.cells(np.concatenate(some))
 
 
-def _densest(tiles: Tile, sample: Ints) -> Tile:
-    """Return the tile whose cells of the sample lie in the smallest box."""
+def _densest(tiles: Tile, sample: Ints, enough: float) -> Tile:
+    """Return the tile whose cells of the sample lie in the smallest box, of those with enough of them."""
 
-    def spread(tile: Tile) -> float:
+    def spread(tile: Tile) -> tuple[bool, float]:
         own = sample[tile.owns(sample)]
-        return float(np.log1p(np.ptp(own, axis=0)).sum()) if len(own) else np.inf
+        return len(own) < enough, float(np.log1p(np.ptp(own, axis=0)).sum()) if len(own) else np.inf
 
     return min(tiles.leaves(), key=spread)
 
