@@ -20,6 +20,7 @@ class Store(Protocol):
         """Return an empty store of the same kind. Its pieces are gone with it."""
 
 
+@dataclass(frozen=True)
 class InMemory:
     """A store that keeps nothing: whoever holds what `put` returned holds the piece."""
 
