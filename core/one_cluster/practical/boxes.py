@@ -64,8 +64,8 @@ class Boxes:
 
     @property
     def pairs(self) -> float:
-        """See `RegionsOfCells`: boxes of one offset are counted at a time."""
-        return _LINE[False]
+        """See `RegionsOfCells`: one box of an offset at a time, beside coordinates that take as much as three."""
+        return 4.0
 
     @cached_property
     def _matrix(self) -> NDArray[np.float64]:

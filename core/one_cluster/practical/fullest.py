@@ -21,7 +21,7 @@ Members = tuple[int, NDArray[np.int32], Ints]
 """Number of the first record, and pairs of a record, from there on, and a region that holds it."""
 
 
-class Regions(Protocol):
+class RegionsOfCells(Protocol):
     """Regions of cells at levels: the balls of `BallCover`, or the boxes of `Boxes`."""
 
     @property
@@ -54,9 +54,21 @@ class Regions(Protocol):
     ) -> tuple[NDArray[np.int32], Ints]:
         """Pairs of a record and a region of a part that holds it."""
 
+    def cells(self, keys: Ints) -> Ints:
+        """Cells that keys name, shape (m, d)."""
+
+    def reach(self, level: int) -> int:
+        """Number of cells by which no cell of a region of a level is farther from its center, by axis."""
+
+    def centers(self, keys: Ints, level: int) -> Ints:
+        """Centers of the regions that keys name, shape (m, d), in cells."""
+
+    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
+        """By how much the counts of regions exceed a floor."""
+
 
 def fullest(
-    regions: Regions, cells: Ints, counts: Ints, low: int, high: int, known: Ints | None = None
+    regions: RegionsOfCells, cells: Ints, counts: Ints, low: int, high: int, known: Ints | None = None
 ) -> Ints:
     """Return the largest count of a region of each level, from the finest, moved between `low` and `high`.
 
@@ -93,13 +105,13 @@ def fullest(
     return found
 
 
-def _reaches(regions: Regions, cells: Ints, counts: Ints, level: int, high: int) -> bool:
+def _reaches(regions: RegionsOfCells, cells: Ints, counts: Ints, level: int, high: int) -> bool:
     """Say whether one of a few regions of a level has a count of `high`."""
     tried = [cells[(2 * probe + 1) * len(cells) // (2 * _PROBES)] for probe in range(_PROBES)]
     return any(counts[regions.in_one(cells, near, level)].sum() >= high for near in tried)
 
 
-def _level(regions: Regions, cells: Ints, counts: Ints, level: int, low: int) -> tuple[int, Ints]:
+def _level(regions: RegionsOfCells, cells: Ints, counts: Ints, level: int, low: int) -> tuple[int, Ints]:
     """Return the largest count of a region of a level, and the records in one whose count exceeds `low`."""
     first, sizes = regions.indices(cells, level)
     steps = [math.prod(sizes[:axis]) for axis in range(regions.dimension)]

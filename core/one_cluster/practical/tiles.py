@@ -7,13 +7,13 @@ Where tiles are cut, and which cells are tried first, changes how many cells are
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.one_cluster.practical.fullest import Regions, fullest
+from core.one_cluster.practical.fullest import RegionsOfCells, fullest
 from core.stored import Store, Stored
 
 Ints = NDArray[np.int64]
@@ -36,22 +36,6 @@ _TRIED = 8
 
 _END = 1 << 62
 """Beyond every cell and every center."""
-
-
-class RegionsOfCells(Regions, Protocol):
-    """What tiles need of the regions."""
-
-    def cells(self, keys: Ints) -> Ints:
-        """Cells that keys name, shape (m, d)."""
-
-    def reach(self, level: int) -> int:
-        """Number of cells by which no cell of a region of a level is farther from its center, by axis."""
-
-    def centers(self, keys: Ints, level: int) -> Ints:
-        """Centers of the regions that keys name, shape (m, d), in cells."""
-
-    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
-        """By how much the counts of regions exceed a floor."""
 
 
 @dataclass(eq=False)
