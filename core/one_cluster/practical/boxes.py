@@ -64,7 +64,7 @@ class Boxes:
 
     @property
     def pairs(self) -> float:
-        """See `RegionsOfCells`: one box of an offset at a time, beside coordinates that take as much as three."""
+        """See `RegionsOfCells`: one box of an offset, beside coordinates that take as much as three."""
         return 4.0
 
     @cached_property
