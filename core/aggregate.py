@@ -123,6 +123,8 @@ class Counts:
 
     def above(self, floor: int) -> "Counts":
         """Replace each count by max(0, count - floor), which is 1-Lipschitz, and drop the zeros."""
+        if floor == 0:
+            return self
         kept = self.counts > floor
         return Counts(self.keys[kept], self.counts[kept] - floor)
 

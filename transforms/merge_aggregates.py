@@ -28,7 +28,7 @@ Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Made:
     """An aggregate with the mark of the state from which it was made.
 
@@ -44,6 +44,11 @@ class Made:
 
     def __len__(self) -> int:
         return len(self.aggregate)
+
+    def taken(self) -> Any:
+        """Return the aggregate, and hold it no longer: runners hold an element until they have the next."""
+        aggregate, self.aggregate = self.aggregate, None
+        return aggregate
 
     def __add__(self, other: "Made") -> "Made":
         check_marks(self.mark, other.mark)
@@ -213,7 +218,7 @@ def _split(summary: Keyed, floors: Mapping[int, int | None], shards: int) -> lis
     with plain_errors(MERGING):
         if floors[strand] is None:
             return [(strand * shards, made)]
-        parts = enumerate(made.aggregate.split(shards), start=strand * shards)
+        parts = enumerate(made.taken().split(shards), start=strand * shards)
         return [(shard, Made(counts, made.mark)) for shard, counts in parts]
 
 

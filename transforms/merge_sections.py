@@ -71,9 +71,8 @@ def _deal(
     strand, made = summary
     with plain_errors(MERGING):
         most = sections.get(strand) or (1 if floors[strand] is None else shards)
-        pieces = [
-            spill.put(piece) for piece in (made.aggregate.split(most) if most > 1 else [made.aggregate])
-        ]
+        aggregate = made.taken()
+        pieces = [spill.put(piece) for piece in (aggregate.split(most) if most > 1 else [aggregate])]
         groups = min(most, _GROUPS)
         return [(strand * _GROUPS + group, Made(pieces[group::groups], made.mark)) for group in range(groups)]
 

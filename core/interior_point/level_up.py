@@ -75,8 +75,8 @@ class LevelUp:
         """
         shift = bits - min(level, bits)
         weights = Counter(point >> shift for point in trimmed)
-        nodes = np.array(list(weights), dtype=object)
-        chosen = self.node.choose(nodes, np.array(list(weights.values()), dtype=np.int64), noise)
+        nodes = np.array(list(weights), dtype=object), np.array(list(weights.values()), dtype=np.int64)
+        chosen = self.node.choose(lambda: [nodes], noise)
         if chosen is None:
             return None
         first = chosen << shift

@@ -43,8 +43,8 @@ class AnyTarget(BudgetSplit):
     """A split whose noise is planned before its target is known.
 
     The sampling rates are unknown then, so the noise is planned without amplification by sampling. Larger
-    samples make up for the larger noise. Counts have no floor: the size of the sample bounds the number of
-    boxes.
+    samples make up for the larger noise. Counts have no floor. A region is chosen tile by tile, so the counts
+    of all regions are never held.
     """
 
     def rate(self, sample: int) -> float:

@@ -1,6 +1,7 @@
 """The choosing mechanism: choose a key of nearly the largest count, or nothing, among keys in the data."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,10 @@ from core.noise import Noise
 
 Ints = NDArray[np.int64]
 Keys = Ints | NDArray[np.object_]
+
+Parts = Callable[[], Iterable[tuple[Keys, Ints]]]
+"""Yields keys of shape (m,), integers of any size, and their scores of shape (m,): the same whenever called.
+No key is in two parts, and keys that no record touches need not be listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,18 +93,48 @@ class Choosing(Draw):
         epsilon = 1 / self.scale
         return Cost(epsilon, 1 / (1 + math.exp(min(epsilon * (self.nothing - 1), 700.0)) / self.keys))
 
-    def choose(self, keys: Keys, scores: Ints, noise: Noise) -> int | None:
+    def choose(self, parts: Parts, noise: Noise) -> int | None:
         """Release a key, or None.
 
         Args:
-            keys: shape (m,), integers of any size; keys that no record touches need not be listed.
-            scores: shape (m,).
+            parts: of the keys.
             noise: where randomness comes from.
         """
+        return noise.answer(self, ChoiceOfKeys(parts, self.nothing, self.scale, noise))
 
-        def sample() -> int | None:
+
+@dataclass(frozen=True, eq=False)
+class ChoiceOfKeys:
+    """A choice among keys and "nothing"; see `Choosing`.
+
+    Keys of equal score are equally likely. So of each score only the number of its keys is held, and one of
+    them, each with the same probability.
+
+    Args:
+        parts: of the keys.
+        nothing: score of choosing nothing.
+        scale: of the exponential mechanism.
+        noise: where randomness comes from.
+    """
+
+    parts: Parts
+    nothing: int
+    scale: float
+    noise: Noise
+
+    def __call__(self) -> int | None:
+        """Return the key, or None."""
+        numbers: dict[int, int] = {}
+        one: dict[int, int] = {}
+        for keys, scores in self.parts():
             positive = np.flatnonzero(scores > 0)
-            winner = noise.select(np.append(scores[positive], self.nothing), self.scale)
-            return None if winner == len(positive) else int(keys[positive[winner]])
-
-        return noise.answer(self, sample)
+            order = positive[np.argsort(scores[positive], kind="stable")]
+            found, first, sizes = np.unique(scores[order], return_index=True, return_counts=True)
+            for score, at, size in zip(found.tolist(), first.tolist(), sizes.tolist(), strict=True):
+                numbers[score] = numbers.get(score, 0) + size
+                place = self.noise.below(numbers[score])
+                if place < size:
+                    one[score] = int(keys[order[at + place]])
+        scores = np.array([*numbers, self.nothing], dtype=np.int64)
+        run = self.noise.select_run(scores, [*numbers.values(), 1], self.scale)
+        return None if run == len(numbers) else one[int(scores[run])]

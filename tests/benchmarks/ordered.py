@@ -342,10 +342,10 @@ def measure_thresholds(trials: int) -> Table:
         for _ in range(trials):
             values = rng.integers(0, 1 << 30, n)
             labels = (values >= rng.integers(0, 1 << 30)) ^ (rng.random(n) < flipped)
-            counts = Counts.of(2 * values + labels)
-            examples = Examples.of_counts(counts)
+            examples = Examples.of_counts(Counts.of(2 * values + labels))
             best = examples.errors(np.append(np.unique(values), 1 << 30)).min()
-            found = plan.rounds[0].release(counts, None, NOISE).step
+            rows = Block(np.stack([values, labels], axis=1), np.arange(n, dtype=np.uint64))
+            found = run_in_memory(plan.rounds, [rows], plan.start, NOISE).step
             above.append(int(examples.errors(np.array([found]))[0] - best))
         kept = float(np.mean(np.array(above) <= params.alpha * n))
         row = [method, neighbors.name, f"{flipped:g}", f"{n:,}", f"{kept:.2f}", f"{np.mean(above):.1f}"]

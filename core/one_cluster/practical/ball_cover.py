@@ -3,14 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import FACTOR, Counts
+from core.aggregate import Counts
 from core.domain import Grid, Points, distances_squared
+from core.one_cluster.practical.exceeding import exceeding
 from core.one_cluster.practical.packed import pack, unpack
 from core.one_cluster.practical.tiles import fullest_of_all
 from core.stored import Stored
@@ -33,7 +34,6 @@ _BITS = 63  # of a key
 _PAST = 8  # indices past the domain that keys have room for
 _WIDEST = 1 << 28  # cells along an axis, so that squared distances fit into int64; see `_pitches`
 _AT_ONCE = 1 << 14  # cells whose balls are numbered at once
-_BUCKETS = 18  # bits of a bucket's number
 _EXACT = 1 << 50  # below this, floats of five times the squared radius are exact
 _BELOW = 1 - 2.0**-47  # floats of radii are off by less than this
 
@@ -224,35 +224,24 @@ class BallCover:
             rows, keys = self.members(coordinates, level, half, first, steps)
             yield rows, keys | (half << (self.dimension * bits))
 
-    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
-        """Return by how much the count of each ball of a level exceeds a floor, for those that exceed it.
+    def crowded(self, aggregate: Counts, level: int, floor: int) -> Iterator[Counts]:
+        """Yield by how much the count of each ball of a level exceeds a floor, for those that exceed it.
 
-        It is exactly what `keys` of the records, counted and clipped at the floor, would give. Most balls
-        hold few records, and are passed over: balls share buckets, and no ball has more records than its
-        bucket. So only balls of buckets above the floor are counted by themselves.
+        Together it is exactly what `keys` of the records, counted and clipped at the floor, would give.
 
         Args:
             aggregate: what `tally` counted.
             level: of the balls.
             floor: clipping floor, at least 0.
         """
-        buckets = np.zeros(1 << _BUCKETS, dtype=np.int64)
-        for _, counts, bucket in self._bucketed(aggregate, level):
-            np.add.at(buckets, bucket, counts)
-        full = buckets > floor
-        found = (
-            Counts.weighted(keys[full[bucket]], counts[full[bucket]])
-            for keys, counts, bucket in self._bucketed(aggregate, level)
-        )
-        return Counts.gathered(found).above(floor)
+        return exceeding(partial(self._counted, aggregate, level), floor, len(aggregate) * self.pairs)
 
-    def _bucketed(self, aggregate: Counts, level: int) -> Iterator[tuple[Ints, Ints, NDArray[np.uint64]]]:
-        """Yield the balls that hold a cell, in parts: keys, the counts of their cells, and buckets."""
+    def _counted(self, aggregate: Counts, level: int) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the keys of the balls that hold a cell, in parts, and the counts of their cells."""
         for start in range(0, max(1, len(aggregate)), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             for rows, keys in self._keyed(self.cells(aggregate.keys[part]), level):
-                mixed = keys.astype(np.uint64) * np.uint64(FACTOR)
-                yield keys, aggregate.counts[part][rows], mixed >> np.uint64(64 - _BUCKETS)
+                yield keys, aggregate.counts[part][rows]
 
     def members(
         self, cells: Ints, level: int, part: int, first: Sequence[int], steps: Sequence[int]

@@ -1,7 +1,7 @@
 """Shifted boxes: dyadic boxes at several offsets, on a line or in a projection."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -189,10 +189,11 @@ class Boxes:
         """Return the largest count of a box of the coarse offsets of each level, between `low` and `high`."""
         return fullest_of_all(self, Stored.of(aggregate), low, high)
 
-    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
-        """Return by how much the count of each box of a level exceeds a floor, for those that exceed it.
+    def crowded(self, aggregate: Counts, level: int, floor: int) -> Iterator[Counts]:
+        """Yield by how much the count of each box of a level exceeds a floor, for those that exceed it.
 
-        It is exactly what `keys` of the records, counted and clipped at the floor, would give.
+        Together it is exactly what `keys` of the records, counted and clipped at the floor, would give. The
+        boxes of each offset are a part.
 
         Args:
             aggregate: what `tally` counted.
@@ -200,11 +201,8 @@ class Boxes:
             floor: clipping floor, at least 0.
         """
         cells = self.cells(aggregate.keys)
-        found = [
-            Counts.weighted(self._numbered(cells, level, *each), aggregate.counts).above(floor)
-            for each in enumerate(self._moved(level, self.offsets(fine=True)))
-        ]
-        return Counts.joined(found)
+        for each in enumerate(self._moved(level, self.offsets(fine=True))):
+            yield Counts.weighted(self._numbered(cells, level, *each), aggregate.counts).above(floor)
 
     def in_one(self, cells: Ints, near: Ints, level: int) -> NDArray[np.bool_]:
         """Say which cells (n, k) are in a certain box of the level, which holds a cell (k,)."""

@@ -7,15 +7,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import FACTOR, Counts
+from core.aggregate import Counts
+from core.one_cluster.practical.exceeding import exceeding
 
 Ints = NDArray[np.int64]
 
 _PROBES = 4  # regions of a level that are tried, to see whether one has so many records that no other matters
 _DENSE = 8  # numbers of regions per pair of a record and a region, up to which every number has a total
+_HELD = 1 << 23  # pairs that are held, and not made again, at most
 _AT_ONCE = 1 << 12  # records whose pairs are made at once
-_HELD = 1 << 24  # pairs that are held, and not made again, at most
-_BUCKETS = 22  # bits of a bucket's number
 
 Members = tuple[int, NDArray[np.int32], Ints]
 """Number of the first record, and pairs of a record, from there on, and a region that holds it."""
@@ -63,8 +63,8 @@ class RegionsOfCells(Protocol):
     def centers(self, keys: Ints, level: int) -> Ints:
         """Centers of the regions that keys name, shape (m, d), in cells."""
 
-    def crowded(self, aggregate: Counts, level: int, floor: int) -> Counts:
-        """By how much the counts of regions exceed a floor."""
+    def crowded(self, aggregate: Counts, level: int, floor: int) -> Iterator[Counts]:
+        """By how much the counts of regions exceed a floor, in parts."""
 
 
 def fullest(
@@ -123,8 +123,11 @@ def _level(regions: RegionsOfCells, cells: Ints, counts: Ints, level: int, low: 
                 some = cells[start : start + _AT_ONCE]
                 yield start, *regions.members(some, level, part, first, steps)
 
-        many = len(cells) * regions.pairs > _HELD
-        most = max(most, (_of_many if many else _of_few)(members, counts, low, full, math.prod(sizes)))
+        about = len(cells) * regions.pairs
+        if about > _HELD:
+            most = max(most, _of_many(members, counts, low, full, about))
+        else:
+            most = max(most, _of_few(members, counts, low, full, math.prod(sizes)))
     return most, np.flatnonzero(full)
 
 
@@ -158,33 +161,28 @@ def _of_few(
 
 
 def _of_many(
-    members: Callable[[], Iterable[Members]], counts: Ints, low: int, full: NDArray[np.bool_], total: int
+    members: Callable[[], Iterable[Members]], counts: Ints, low: int, full: NDArray[np.bool_], about: float
 ) -> int:
     """Return what `_of_few` does, or 0 if the count does not exceed `low`; hold few pairs at a time.
 
-    Regions share buckets, and none has more records than its bucket. So only regions of buckets above `low`
-    are counted by themselves.
+    Args:
+        members: see `_of_few`.
+        counts: see `_of_few`.
+        low: see `_of_few`.
+        full: see `_of_few`.
+        about: number of pairs, about.
     """
-    buckets = np.zeros(1 << _BUCKETS, dtype=np.int64)
-    for start, rows, numbers in members():
-        np.add.at(buckets, _bucket(numbers), counts[start + rows])
-    above = buckets > low
-    if not above.any():
-        return 0
 
-    def counted() -> Iterator[Counts]:
+    def pairs() -> Iterator[tuple[Ints, Ints]]:
         for start, rows, numbers in members():
-            some = above[_bucket(numbers)]
-            yield Counts.weighted(numbers[some], counts[start + rows[some]])
+            yield numbers, counts[start + rows]
 
-    exceeding = Counts.gathered(counted()).above(low)
-    if not len(exceeding):
-        return 0
-    for start, rows, numbers in members():
-        places = np.minimum(np.searchsorted(exceeding.keys, numbers), len(exceeding) - 1)
-        full[start + rows[exceeding.keys[places] == numbers]] = True
-    return int(exceeding.counts.max()) + low
-
-
-def _bucket(numbers: Ints) -> NDArray[np.uint64]:
-    return numbers.astype(np.uint64) * np.uint64(FACTOR) >> np.uint64(64 - _BUCKETS)
+    most = 0
+    for found in exceeding(pairs, low, about):
+        if not len(found):
+            continue
+        most = max(most, int(found.counts.max()) + low)
+        for start, rows, numbers in members():
+            places = np.minimum(np.searchsorted(found.keys, numbers), len(found) - 1)
+            full[start + rows[found.keys[places] == numbers]] = True
+    return most

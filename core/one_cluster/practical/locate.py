@@ -1,5 +1,6 @@
 """The first round of the practical 1-cluster: a size of regions, and a region of that size."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -138,8 +139,13 @@ class FindRegion:
 
     def release(self, aggregate: Counts | Stored, scaled: Scaled, noise: Noise) -> Located | NotFound:
         """Release one region, and a ball that contains it, given the cells."""
-        found = crowded_of_all(self.regions, Stored.of(aggregate), scaled.level, self.floor)
-        chosen = self.region.choose(found.keys, found.counts, noise)
+        cells = Stored.of(aggregate)
+
+        def scores() -> Iterator[tuple[Ints, Ints]]:
+            for part in crowded_of_all(self.regions, cells, scaled.level, self.floor):
+                yield part.keys, part.counts
+
+        chosen = self.region.choose(scores, noise)
         if chosen is None:
             return NotFound()
         corner = self.regions.corner(chosen, scaled.level)

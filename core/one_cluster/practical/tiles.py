@@ -34,6 +34,9 @@ FULL = 1 << 22
 _TRIED = 8
 """Cells of a tile that is examined first, for each record of `high`: half or a quarter of them are there."""
 
+_AT_ONCE = 1 << 18
+"""Regions that are looked at together, once they are counted."""
+
 _END = 1 << 62
 """Beyond every cell and every center."""
 
@@ -153,8 +156,10 @@ def fullest_of_all(regions: RegionsOfCells, aggregate: Stored, low: int, high: i
     return found
 
 
-def crowded_of_all(regions: RegionsOfCells, aggregate: Stored, level: int, floor: int) -> Counts:
-    """Return by how much the count of each region of a level exceeds a floor; see `BallCover.crowded`.
+def crowded_of_all(regions: RegionsOfCells, aggregate: Stored, level: int, floor: int) -> Iterator[Counts]:
+    """Yield by how much the count of each region of a level exceeds a floor; see `BallCover.crowded`.
+
+    A region is in one part. However small the floor is, the regions of few cells are held at a time.
 
     Args:
         regions: the balls or boxes.
@@ -163,13 +168,19 @@ def crowded_of_all(regions: RegionsOfCells, aggregate: Stored, level: int, floor
         floor: clipping floor, at least 0.
     """
     if len(aggregate) <= _most(regions):
-        return regions.crowded(aggregate.whole(), level, floor)
-    found = []
+        for counts in regions.crowded(aggregate.whole(), level, floor):
+            yield from _slices(counts)
+        return
     for tile, cells in _tiles(regions, aggregate, regions.reach(level), _sample(regions, aggregate)):
-        counts = regions.crowded(cells, level, floor)
-        own = tile.owns(regions.centers(counts.keys, level))
-        found.append(Counts(counts.keys[own], counts.counts[own]))
-    return Counts.merged(found)
+        for counts in regions.crowded(cells, level, floor):
+            for some in _slices(counts):
+                own = tile.owns(regions.centers(some.keys, level))
+                yield Counts(some.keys[own], some.counts[own])
+
+
+def _slices(counts: Counts) -> Iterator[Counts]:
+    for start in range(0, len(counts), _AT_ONCE):
+        yield Counts(counts.keys[start : start + _AT_ONCE], counts.counts[start : start + _AT_ONCE])
 
 
 def _most(regions: RegionsOfCells) -> int:

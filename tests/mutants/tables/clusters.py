@@ -22,6 +22,10 @@ _REFINE = "core/one_cluster/practical/refine.py"
 _LATTICE = "core/one_cluster/practical/lattice.py"
 _COVER_OF_BALLS = "core/one_cluster/practical/ball_cover.py"
 _FULLEST = "core/one_cluster/practical/fullest.py"
+_EXCEEDING = "core/one_cluster/practical/exceeding.py"
+_ADDED_UP = Selection(("tests/core/one_cluster/practical/test_exceeding.py",))
+_CHOOSING = "core/mechanisms/choosing.py"
+_CHOSEN = Selection(("tests/core/mechanisms/test_choosing.py",), "distribution")
 _BOXES = "core/one_cluster/practical/boxes.py"
 _TILES = "core/one_cluster/practical/tiles.py"
 _AVERAGE = "core/centers/center_averages.py"
@@ -141,7 +145,7 @@ ROUNDS = (
         _LOCATE,
         "no box is chosen where none is above the floor",
         "chosen = self.region.choose(",
-        "if not len(aggregate.keys):\n            return NotFound()\n        chosen = self.region.choose(",
+        "if not len(cells):\n            return NotFound()\n        chosen = self.region.choose(",
         nothing_but_noise("one_cluster"),
     ),
     Mutant(
@@ -306,8 +310,8 @@ NOISE = (
         1,
         _LOCATE,
         "what a count must exceed follows from the largest count",
-        "self.region.choose(found.keys, found.counts, noise)",
-        "self.region.choose(found.keys, found.counts - found.counts.max(initial=0) // 2, noise)",
+        "yield part.keys, part.counts\n",
+        "yield part.keys, part.counts - part.counts.max(initial=0) // 2\n",
         WORST_DATA,
     ),
     Mutant(
@@ -418,33 +422,49 @@ NOISE = (
         12,
         _COVER_OF_BALLS,
         "records count twice in crowded balls",
-        "Counts.weighted(keys[full[bucket]], counts[full[bucket]])",
-        "Counts.weighted(keys[full[bucket]], 2 * counts[full[bucket]])",
+        "yield keys, aggregate.counts[part][rows]",
+        "yield keys, 2 * aggregate.counts[part][rows]",
         CROWDED,
     ),
     Mutant(
-        12,
-        _COVER_OF_BALLS,
-        "crowded balls are counted with others of their bucket",
-        "Counts.weighted(keys[full[bucket]], counts[full[bucket]])",
-        "Counts.weighted(keys[full[bucket]], buckets[bucket[full[bucket]]])",
-        CROWDED,
+        1,
+        _CHOOSING,
+        "keys of one score share the chance of one",
+        "[*numbers.values(), 1], self.scale)",
+        "[1] * len(scores), self.scale)",
+        _CHOSEN,
+    ),
+    Mutant(
+        1,
+        _CHOOSING,
+        "a key of a later part stands for those of earlier ones",
+        "place = self.noise.below(numbers[score])",
+        "place = self.noise.below(size)",
+        _CHOSEN,
     ),
     Mutant(
         12,
-        _COVER_OF_BALLS,
-        "balls that hold little more than the floor are passed over",
-        "full = buckets > floor",
-        "full = buckets > 2 * floor",
-        CROWDED,
+        _EXCEEDING,
+        "keys of later buckets are left out",
+        "for number in range(int(part.max()) + 1)",
+        "for number in range(int(part.max() >= 0))",
+        _ADDED_UP,
     ),
     Mutant(
         12,
-        _COVER_OF_BALLS,
-        "crowded balls have their whole counts, also below the floor",
-        "return Counts.gathered(found).above(floor)",
-        "return Counts.gathered(found)",
-        CROWDED,
+        _EXCEEDING,
+        "keys whose total is little more than the floor are passed over",
+        "np.flatnonzero(totals > floor)",
+        "np.flatnonzero(totals > 2 * floor)",
+        _ADDED_UP,
+    ),
+    Mutant(
+        12,
+        _EXCEEDING,
+        "keys have their whole totals, also below the floor",
+        "yield Counts.gathered(of(number)).above(floor)",
+        "yield Counts.gathered(of(number))",
+        _ADDED_UP,
     ),
     Mutant(
         12,
@@ -466,8 +486,8 @@ NOISE = (
         12,
         _TILES,
         "balls are counted by every tile that sees some of their records",
-        "own = tile.owns(regions.centers(counts.keys, level))",
-        "own = np.ones(len(counts), dtype=np.bool_)",
+        "own = tile.owns(regions.centers(some.keys, level))",
+        "own = np.ones(len(some), dtype=np.bool_)",
         TILES,
     ),
     Mutant(
@@ -514,16 +534,16 @@ NOISE = (
         12,
         _FULLEST,
         "a record counts twice where pairs are made again",
-        "yield Counts.weighted(numbers[some], counts[start + rows[some]])",
-        "yield Counts.weighted(numbers[some], 2 * counts[start + rows[some]])",
+        "yield numbers, counts[start + rows]",
+        "yield numbers, 2 * counts[start + rows]",
         TILES,
     ),
     Mutant(
         12,
         _FULLEST,
         "records are marked only where their region comes first",
-        "np.searchsorted(exceeding.keys, numbers), len(exceeding) - 1)",
-        "np.searchsorted(exceeding.keys, numbers), 0)",
+        "np.searchsorted(found.keys, numbers), len(found) - 1)",
+        "np.searchsorted(found.keys, numbers), 0)",
         TILES,
     ),
     Mutant(

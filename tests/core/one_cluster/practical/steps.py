@@ -4,6 +4,7 @@
 the second one counts all regions of the level, one by one.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from core.aggregate import Counts
 from core.one_cluster.found import NotFound
 from core.one_cluster.practical.locate import FindRadius, FindRadiusAndRegion, FindRegion, Located, Scaled
+from core.one_cluster.practical.regions import Regions
 from core.rounds import Block
 
 
@@ -44,7 +46,7 @@ class RegionAlone(FindRegion):
     def release(self, aggregate: Counts, state: Scaled | NotFound, noise: Any) -> Located | NotFound:
         if isinstance(state, NotFound):
             return state
-        chosen = self.region.choose(aggregate.keys, aggregate.counts, noise)
+        chosen = self.region.choose(lambda: [(aggregate.keys, aggregate.counts)], noise)
         if chosen is None:
             return NotFound()
         corner = self.regions.corner(chosen, state.level)
@@ -65,3 +67,13 @@ def steps(plan: Any) -> list[Any]:
     first, *others = plan.rounds
     assert isinstance(first, FindRadiusAndRegion)
     return [*alone(first), *others]
+
+
+def merged(parts: Iterable[Counts]) -> Counts:
+    """Return counts of any number of parts."""
+    return Counts.merged([Counts.of(np.zeros(0, dtype=np.int64)), *parts])
+
+
+def crowded(regions: Regions, cells: Counts, level: int, floor: int) -> Counts:
+    """Return by how much the count of each region of a level exceeds a floor, at once."""
+    return merged(regions.crowded(cells, level, floor))

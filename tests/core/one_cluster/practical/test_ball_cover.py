@@ -9,6 +9,7 @@ from core.aggregate import Counts
 from core.domain import Ball, Grid
 from core.one_cluster.practical import ball_cover
 from core.one_cluster.practical.ball_cover import DIMENSIONS, BallCover
+from tests.core.one_cluster.practical.steps import crowded
 
 
 def cover(d, step=2.0**-12):
@@ -192,7 +193,7 @@ def test_crowded_balls_are_those_of_all_balls(d, floor, monkeypatch):
     seen = 0
     for level in balls.levels:
         all_balls = Counts.of(keys_of(balls, where, level)).above(floor)
-        assert balls.crowded(cells, level, floor) == all_balls
+        assert crowded(balls, cells, level, floor) == all_balls
         seen += len(all_balls) > 1
     assert seen > 3
 
@@ -200,4 +201,4 @@ def test_crowded_balls_are_those_of_all_balls(d, floor, monkeypatch):
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_no_cells_crowd_no_ball(d):
     balls = cover(d)
-    assert len(balls.crowded(balls.tally(points(balls)[:0]), balls.levels[-1], 0)) == 0
+    assert len(crowded(balls, balls.tally(points(balls)[:0]), balls.levels[-1], 0)) == 0

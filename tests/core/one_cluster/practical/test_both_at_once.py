@@ -1,14 +1,16 @@
 """Level and ball from one pass are those of two passes, bit for bit, whatever the samples."""
 
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
 import pytest
 
-from core.aggregate import SideBySide
+from core.aggregate import Counts, SideBySide
 from core.budget import Budget
 from core.domain import Grid
+from core.mechanisms.choosing import ChoiceOfKeys
 from core.neighbors import Neighbors
 from core.one_cluster.found import NotFound
 from core.one_cluster.params import OneCluster
@@ -21,6 +23,7 @@ from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 from tests.core.test_stored import Pickles
 
+CHOOSE = ChoiceOfKeys.__call__
 SALT = b"a salt of 16 byt"
 N = 6000
 TARGETS = {200: 1, 1500: 1, 10_000: 2, 20_000: 2}
@@ -43,11 +46,20 @@ def blocks(d, target):
     return [Block(points[i::3], ids[i::3]) for i in range(3)]
 
 
+def choose_at_once(self: ChoiceOfKeys) -> int | None:
+    """Choose from all keys in one part, ascending, and check that parts have no key in common."""
+    parts = [Counts(*part) for part in self.parts()]
+    whole = Counts.merged(parts) if parts else Counts.of(np.zeros(0, dtype=np.int64))
+    assert sum(map(len, parts)) == len(whole)
+    return CHOOSE(replace(self, parts=lambda: [(whole.keys, whole.counts)]))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("pairs", [tiles.PAIRS, 5000], ids=["at once", "in tiles"])
 def test_the_draws_are_those_of_two_passes(pairs, d, target, monkeypatch):
     monkeypatch.setattr(tiles, "PAIRS", pairs)
+    monkeypatch.setattr(ChoiceOfKeys, "__call__", choose_at_once)
     both, data = plan_of(d, target).rounds[0], blocks(d, target)
     assert isinstance(both, FindRadiusAndRegion)
     cells = total_in_memory(both, data, None, SeededNoise(0))

@@ -4,6 +4,7 @@ import pytest
 from core.aggregate import Counts
 from core.domain import Grid
 from core.one_cluster.practical.boxes import Boxes
+from tests.core.one_cluster.practical.steps import crowded
 
 DIMENSIONS = [1, 7, 40]  # a line, and two grids that the boxes cover in a projection
 
@@ -129,7 +130,7 @@ def test_largest_counts_are_those_of_all_boxes(d, shape):
         largest.append(int(np.unique(keys, return_counts=True)[1].max(initial=0)))
         for floor in (0, 3):
             all_boxes = Counts.of(family.keys(coordinates, level, fine=True).ravel()).above(floor)
-            assert family.crowded(counted, level, floor) == all_boxes
+            assert crowded(family, counted, level, floor) == all_boxes
     for low, high in ((0, 1000), (30, 130), (70, 90), (0, 3)):
         assert family.fullest(counted, low, high).tolist() == np.clip(largest, low, high).tolist()
 

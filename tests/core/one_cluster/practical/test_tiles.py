@@ -5,12 +5,13 @@ import pytest
 
 from core.aggregate import Counts
 from core.domain import Grid
+from core.one_cluster.practical import exceeding, tiles
 from core.one_cluster.practical import fullest as module
-from core.one_cluster.practical import tiles
 from core.one_cluster.practical.fullest import fullest
 from core.one_cluster.practical.regions import regions_of
 from core.one_cluster.practical.tiles import Tile, crowded_of_all, fullest_of_all
 from core.stored import InMemory, Stored
+from tests.core.one_cluster.practical.steps import crowded, merged
 from tests.core.test_stored import Pickles
 
 DIMENSIONS = [1, 2, 3, 4, 5, 6, 9]  # in the first and in the last one, regions are boxes
@@ -87,7 +88,8 @@ def test_the_largest_counts_are_the_same_where_pairs_are_made_again(buckets, d, 
     cells, bounds = cover.cells(counts.keys), ((0, 2), (2, 9), (20, 60), (100, 2000))
     held = [fullest(cover, cells, counts.counts, *each).tolist() for each in bounds]
     monkeypatch.setattr(module, "_HELD", 0)
-    monkeypatch.setattr(module, "_BUCKETS", buckets)
+    monkeypatch.setattr(exceeding, "_HELD", 200)
+    monkeypatch.setattr(exceeding, "_BITS", range(buckets, buckets + 1))
     monkeypatch.setattr(module, "_AT_ONCE", 70)
     assert [fullest(cover, cells, counts.counts, *each).tolist() for each in bounds] == held
 
@@ -101,8 +103,8 @@ def test_crowded_regions_are_those_of_all_cells_at_once(d, shape, monkeypatch):
     found = 0
     for level in cover.levels[::2]:
         for floor in (0, 4):
-            at_once = cover.crowded(counts, level, floor)
-            assert crowded_of_all(cover, stored(counts), level, floor) == at_once
+            at_once = crowded(cover, counts, level, floor)
+            assert merged(crowded_of_all(cover, stored(counts), level, floor)) == at_once
             found += len(at_once) > 1
     assert found > 3
 
@@ -143,9 +145,9 @@ def test_margins_reach_as_far_as_the_regions_that_are_not_known(d, shape, monkey
         margins.clear()
         fullest_of_all(cover, stored(counts), 1, high)
     for level in cover.levels[::3]:
-        full, owned = cover.crowded(counts, level, 0), []
+        full, owned = crowded(cover, counts, level, 0), []
         for tile, cells in real(cover, stored(counts), cover.reach(level), cover.cells(counts.keys)[::2]):
-            here = cover.crowded(cells, level, 0)
+            here = crowded(cover, cells, level, 0)
             own = tile.owns(cover.centers(here.keys, level))
             owned.append(Counts(here.keys[own], here.counts[own]))
         assert Counts.merged(owned) == full
