@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -88,21 +88,21 @@ def main(
         # Orphans of the import and of children become children of this process, which kills them.
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
         try:
-            _make_first_array()
             module, _, name = place.rpartition(":")
             own = import_module(module) if length is None else _run_text(module, _received(control, length))
             function = getattr(own, name)
             if not callable(function):
                 raise TypeError(f"{name} is not callable")
             function = partial(function, **arguments)
-            if "pandas" in sys.modules:
-                pa.table({}).to_pandas()  # Arrow looks for it again
         except BaseException as error:
             problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
             return
         if not limits.sandbox:
             _renew(folder)
+        pa.array(
+            [0.0]
+        ).to_numpy()  # Arrow imports pandas here where it is installed, which takes a third of a second
         shared = _shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them
@@ -124,25 +124,6 @@ def main(
             if not limits.sandbox:
                 _renew(folder)  # before the next request, which it must not delay
             control.sendall(END)
-
-
-class _NoPandas:
-    """A finder that says that pandas is not there."""
-
-    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name, name=name)
-
-
-def _make_first_array() -> None:
-    """Make an array with Arrow, which then imports pandas, where it is not hidden.
-
-    Each fork of a process with pandas takes 2 ms more. A function that uses pandas imports it by itself, or
-    by `to_pandas`.
-    """
-    sys.meta_path.insert(0, cast(Any, _NoPandas()))
-    pa.array([0.0]).to_numpy()
-    del sys.meta_path[0]
 
 
 def _received(control: socket.socket, length: int) -> bytes:

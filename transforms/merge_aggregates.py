@@ -45,10 +45,9 @@ class Made:
     def __len__(self) -> int:
         return len(self.aggregate)
 
-    def taken(self) -> Any:
-        """Return the aggregate, and hold it no longer: runners hold an element until they have the next."""
-        aggregate, self.aggregate = self.aggregate, None
-        return aggregate
+    def drop(self) -> None:
+        """Hold the aggregate no longer: runners hold an element until they have the next one."""
+        self.aggregate = None
 
     def __add__(self, other: "Made") -> "Made":
         check_marks(self.mark, other.mark)
@@ -58,6 +57,8 @@ class Made:
 @dataclasses.dataclass
 class Merge(beam.PTransform):
     """Merge all aggregates of each strand into one; sparse counts with a floor by shard first.
+
+    Nothing else may read the aggregates: they are dropped once they are split.
 
     Where some strands have a floor, an aggregate of the others passes through one shard.
 
@@ -218,7 +219,8 @@ def _split(summary: Keyed, floors: Mapping[int, int | None], shards: int) -> lis
     with plain_errors(MERGING):
         if floors[strand] is None:
             return [(strand * shards, made)]
-        parts = enumerate(made.taken().split(shards), start=strand * shards)
+        parts = enumerate(made.aggregate.split(shards), start=strand * shards)
+        made.drop()
         return [(shard, Made(counts, made.mark)) for shard, counts in parts]
 
 

@@ -26,6 +26,8 @@ class MergeSections(beam.PTransform):
 
     Pieces of sections are gathered and not combined on their way, so a worker holds one section at a time.
     They wait in a file where the whole pipeline runs in this process, and in the runner's shuffle elsewhere.
+    Nothing else may read the aggregates: they are dropped once they are split.
+
     Every section is there, also without records, and so is every shard of the other strands.
 
     Args:
@@ -71,8 +73,9 @@ def _deal(
     strand, made = summary
     with plain_errors(MERGING):
         most = sections.get(strand) or (1 if floors[strand] is None else shards)
-        aggregate = made.taken()
-        pieces = [spill.put(piece) for piece in (aggregate.split(most) if most > 1 else [aggregate])]
+        split = made.aggregate.split(most) if most > 1 else [made.aggregate]
+        pieces = [spill.put(piece) for piece in split]
+        made.drop()
         groups = min(most, _GROUPS)
         return [(strand * _GROUPS + group, Made(pieces[group::groups], made.mark)) for group in range(groups)]
 

@@ -65,6 +65,9 @@ def promises(release: Release) -> list[str]:
         sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
         sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
+    noisy = f"the released number of {records.many}"
+    if promised.count_error is None:
+        noisy = f"the noisy number of {records.many}, which is not released"
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for axis, (column, low, high) in enumerate(columns):
         if promised.sum_error is not None:
@@ -73,8 +76,7 @@ def promises(release: Release) -> list[str]:
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
-                f"The mean of {column}{each} is within {number(most)} divided by the released number of "
-                f"{records.many}, if that is above 0."
+                f"The mean of {column}{each} is within {number(most)} divided by {noisy}, if that is above 0."
             )
     if promised.rank_error is not None:
         sentences.append(

@@ -241,12 +241,6 @@ def bytecode(rows: pa.Table) -> list[float]:
     return [4.0 if Path(late.__cached__).exists() else 0.0]
 
 
-def knows_pandas(rows: pa.Table) -> list[float]:
-    """Answer 4 where pandas is imported, and else the sum of the first column that pandas reads."""
-    rows["x"].to_numpy()
-    return [4.0 if "pandas" in sys.modules else float(rows.to_pandas()["x"].sum())]
-
-
 def takes(rows: pa.Table, megabytes: int) -> list[float]:
     return [float(np.ones(megabytes << 17).sum() > 0)]
 

@@ -169,13 +169,6 @@ def test_a_process_imports_nothing_before_it_asks_the_function(make: Make) -> No
     assert [runner.run(HARMLESS).tolist() for _ in range(2)] == [[0], [0]]
 
 
-def test_pandas_is_imported_where_a_function_asks_for_it_alone(make: Make) -> None:
-    """A fork of a process that has imported it takes half as long again. Arrow imports it if it can."""
-    runner = make("knows_pandas")
-    assert [runner.run(HARMLESS).tolist() for _ in range(2)] == [[16], [16]]
-    assert make("uses_pandas:nulls").run(HARMLESS).tolist() == [16]
-
-
 def test_every_block_has_a_process_of_its_own(make: Make) -> None:
     """The number of the process and the answers that it gave before; both start anew with each block."""
     runner = make("attacks:calls_of_the_process")

@@ -18,7 +18,8 @@ from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms.embedded_runner import EmbeddedRunner
-from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine
+from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine, _split
+from transforms.merge_sections import _deal
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.records import Drawn, OneQuestion, held_by
@@ -174,6 +175,26 @@ def test_a_merge_that_fails_quotes_nothing(where: str, floor: int | None) -> Non
     with pytest.raises(Exception, match=r"^Merging failed with ValueError at test_run_rounds.py:") as caught:
         run()
     assert "4711" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_an_aggregate_is_held_no_longer_once_it_is_split(most: int) -> None:
+    """The runner holds the element until it has the next one, in every pass. Pieces are all of it."""
+    spill = Spill()
+
+    def split(made: Made) -> list[Counts]:
+        return [piece.aggregate for _, piece in _split((0, made), {0: 1}, most)]
+
+    def dealt(made: Made) -> list[Counts]:
+        groups = _deal((0, made), {0: 1}, most, {}, spill)
+        return [spill.get(place) for _, group in groups for place in group.aggregate]
+
+    for cut in (split, dealt):
+        made = Made(Counts.of(np.arange(1000)), b"")
+        pieces = cut(made)
+        assert made.aggregate is None
+        assert len(pieces) == most
+        assert Counts.merged(pieces) == Counts.of(np.arange(1000))
 
 
 def test_every_draw_has_a_mark_of_its_own() -> None:

@@ -118,6 +118,15 @@ def test_a_ledger_that_cannot_be_written(books, monkeypatch):
     assert (code, "ledger.json cannot be written (Read-only file system)" in says) == (1, True)
 
 
+@pytest.mark.parametrize("where", ["missing", "file"])
+def test_a_folder_for_waiting_rows_that_is_none(bench, where, monkeypatch):
+    """Python would take another one, perhaps on a disk on which no row may lie."""
+    (bench.folder / "file").touch()
+    monkeypatch.setenv("TMPDIR", str(bench.folder / where))
+    code, says = refusal(bench, {})
+    assert (code, "it is no folder that can be written to" in says) == (2, True)
+
+
 @pytest.mark.parametrize("name", ["report.html", "release.json", "result.parquet", "output.id"])
 def test_a_ledger_that_has_the_name_of_a_file_of_the_output(bench, name):
     path = str(bench.folder / "out" / name)

@@ -51,6 +51,7 @@ def hold_few(monkeypatch, cover, cells=240):
     monkeypatch.setattr(tiles, "PAIRS", cells * cover.pairs)
     monkeypatch.setattr(tiles, "_SAMPLE", 2 * cells)
     monkeypatch.setattr(tiles, "FULL", 2 * cells)
+    monkeypatch.setattr(tiles, "_AT_ONCE", 50)
 
 
 def held(monkeypatch):
@@ -104,7 +105,10 @@ def test_crowded_regions_are_those_of_all_cells_at_once(d, shape, monkeypatch):
     for level in cover.levels[::2]:
         for floor in (0, 4):
             at_once = crowded(cover, counts, level, floor)
-            assert merged(crowded_of_all(cover, stored(counts), level, floor)) == at_once
+            parts = list(crowded_of_all(cover, stored(counts), level, floor))
+            assert merged(parts) == at_once
+            assert sum(map(len, parts)) == len(at_once), "a region is in two parts"
+            assert max(map(len, parts), default=0) <= 50
             found += len(at_once) > 1
     assert found > 3
 
@@ -120,6 +124,14 @@ def test_few_cells_are_held_at_once(d, shape, monkeypatch):
     fullest_of_all(cover, stored(counts), 5, 25)
     assert len(seen) > 5
     assert max(seen) < 1.5 * most < len(counts) / 5
+    seen.clear()
+    real = type(cover).crowded
+    monkeypatch.setattr(
+        type(cover), "crowded", lambda *given: [seen.append(len(given[1])), *real(*given)][1:]
+    )
+    level = next(level for level in cover.levels if cover.reach(level) > 1)
+    assert sum(len(part) for part in crowded_of_all(cover, stored(counts), level, 0)) > 0
+    assert len(seen) > 5 and max(seen) < 1.5 * most
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
