@@ -28,6 +28,7 @@ Memory. Let m ranks be wanted, and let r records be nearer to one of them than s
   the number of records, their values, and the domain.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Hot = Callable[[Runs, int], Bools]
 """Says of each run, given the number of records, whether one of its points may matter."""
+
+_AT_WORK = 100
+"""Bytes that a count takes while counts are merged and looked at, about."""
 
 CELLS = 1 << 20
 """Most points of a domain that are all counted, and cells of the first look at a wider one."""
@@ -177,7 +181,8 @@ def memory(rounds: Iterable[object]) -> tuple[str, ...]:
     held = [most for round_ in rounds if (most := getattr(round_, "most_counts", None)) is not None]
     if not held:
         return ()
+    most = max(held)
     return (
-        f"The private stage holds at most {max(held):,} counts, whatever the data: 16 bytes for each, and "
-        "about 100 at work.",
+        f"The private stage holds at most {most:,} counts, whatever the data: 16 bytes for each, and about "
+        f"{_AT_WORK} at work, which makes {math.ceil(_AT_WORK * most / 1e6):,} MB.",
     )

@@ -1,5 +1,6 @@
 """Looks at a wide domain: every score is what it is if all points are counted, and few counts are held."""
 
+import math
 import tracemalloc
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -284,7 +285,9 @@ def test_the_plan_says_what_the_private_stage_holds() -> None:
         Grid((0.0,), (2.0**31 - 1,), 1.0), params, Budget(1.0, 0.0), Neighbors("replace_one"), bytes(16)
     )
     (note,) = [note for note in plan.notes if "private stage" in note]
-    assert f"at most {plan.rounds[0].most_counts:,} counts" in note
+    most = plan.rounds[0].most_counts
+    assert f"at most {most:,} counts" in note
+    assert note.endswith(f"which makes {math.ceil(most / 10_000):,} MB.")
 
 
 def test_cells_of_a_focus_are_cut_and_merged() -> None:
