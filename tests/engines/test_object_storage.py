@@ -218,7 +218,10 @@ def test_two_processes_of_one_run_leave_one_release(cloud, server):
     both = [start_shoal(server, "run", path) for _ in range(2)]
     said = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    assert said[0] == said[1]
+    (one, first), (other, second) = said
+    assert one == other
+    for warned in (first, second):  # by the one that began after the other had ended, on a busy machine
+        assert not warned or b"was released before" in warned
     assert len(cloud.charges()) == 1
     assert [name for name in cloud.names() if name.startswith("releases")] == [
         "releases/monday/output.id",
