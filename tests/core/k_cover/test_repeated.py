@@ -104,7 +104,7 @@ def check_good_radius(inner, draws, rate, moves, charge, state):
 def check_good_center(inner, draws, rate, moves, charge, state):
     ((kind, scores, scale),) = draws
     cost, most = charge("choosing"), inner.regions.most_keys
-    assert kind == "select"
+    assert kind == "select_run"
     assert moves * sampled(1 / scale, rate) == pytest.approx(cost.epsilon)
     per_move = rate * most / (most + math.exp((scores[-1] - 1) / scale))  # the last score is that of nothing
     group = sum(math.exp(i * cost.epsilon / moves) for i in range(moves))
