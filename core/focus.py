@@ -46,8 +46,8 @@ Bools = NDArray[np.bool_]
 Hot = Callable[[Runs, int], Bools]
 """Says of each run, given the number of records, whether one of its points may matter."""
 
-_AT_WORK = 100
-"""Bytes that a count takes while counts are merged and looked at, about."""
+_AT_WORK = 250
+"""Bytes that a count takes in a run while counts are merged, looked at and drawn from, about."""
 
 CELLS = 1 << 20
 """Most points of a domain that are all counted, and cells of the first look at a wider one."""

@@ -287,7 +287,7 @@ def test_the_plan_says_what_the_private_stage_holds() -> None:
     (note,) = [note for note in plan.notes if "private stage" in note]
     most = plan.rounds[0].most_counts
     assert f"at most {most:,} counts" in note
-    assert note.endswith(f"which makes {math.ceil(most / 10_000):,} MB.")
+    assert note.endswith(f"which makes {math.ceil(most / 4000):,} MB.")
 
 
 def test_cells_of_a_focus_are_cut_and_merged() -> None:
