@@ -33,7 +33,7 @@ from pipelines.release import (
     identify_output,
 )
 from pipelines.run.block_memory import check_block_memory
-from pipelines.run.check_run import check_apart, check_place, check_temporary
+from pipelines.run.check_run import check_apart, check_place
 from pipelines.run.delivery import (
     Delivery,
     delivery_of,
@@ -98,7 +98,6 @@ def prepare_run(
     options = make_options(runner, job, beam_options)
     check_options(options, beam_options)
     check_apart(job, FILES, opened is not None)
-    check_temporary()
     preparation = job.input.preparation()
     columns, grid = job.input.columns, job.grid
     exact = () if TASKS[job.task].subsamples else exact_axes(columns, grid)

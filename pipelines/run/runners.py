@@ -145,7 +145,7 @@ def in_this_process(options: PipelineOptions) -> bool:
 
 
 def check_options(options: PipelineOptions, extra: Sequence[str]) -> None:
-    """Check that the runner has its options, and that the addresses in them respond.
+    """Check that the runner has its options, that the addresses in them respond, and that rows can wait.
 
     The embedded runner has all that it needs, so its own options are checked only where some were given.
 
@@ -154,9 +154,10 @@ def check_options(options: PipelineOptions, extra: Sequence[str]) -> None:
         extra: the options among them that were given.
 
     Raises:
-        JobError: an option is missing or wrong.
+        JobError: an option is missing or wrong, or TMPDIR is.
         RunError: a cluster or a job server does not respond, or there are no credentials for Dataflow.
     """
+    _check_temporary()
     if not extra and options.view_as(StandardOptions).runner == EMBEDDED:
         return
     if options.view_as(TestOptions).dry_run:
@@ -174,6 +175,16 @@ def check_options(options: PipelineOptions, extra: Sequence[str]) -> None:
     check_workers(options)
     with quiet():
         reach_runner(options)
+
+
+def _check_temporary() -> None:
+    """Check that rows wait where the user wants them: Python takes another folder without a word."""
+    folder = os.environ.get("TMPDIR")
+    if folder and not (os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
+        raise JobError(
+            f"TMPDIR is {folder}, where rows wait during a run: it is no folder that can be written to. Give "
+            "one, or unset TMPDIR."
+        )
 
 
 def _check_embedded(options: PipelineOptions) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from core.draws import Additive, Draw
 from core.mechanisms.a_dist import ADist
 from core.mechanisms.above_threshold import AboveThreshold
-from core.mechanisms.choosing import ChoiceOfKeys
+from core.mechanisms.choosing import ChoiceOfKeys, Choosing
 from core.mechanisms.exponential import Both, Exponential, Offered
 from core.mechanisms.heavy_path import HeavyPathWalk
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
@@ -171,11 +171,13 @@ class Probe(Noise):
             best, noise = self._run(sample, _Exact(spike=_HUGE))
             ((_, (gap,), scale),) = noise.calls
             return [Asked("gap", {best: gap}, scale)]
-        if isinstance(sample, ChoiceOfKeys):
+        if isinstance(draw, Choosing):
+            assert isinstance(sample, ChoiceOfKeys)
             _, noise = self._run(sample, _Exact())
             ((_, scores, scale),) = noise.calls
             each = [pair for part in sample.parts() for pair in zip(*part, strict=True)]
             asked = {int(key): int(score) for key, score in each if score > 0}
+            assert len({int(key) for key, _ in each}) == len(each), "a key is in two parts"
             assert sorted(scores[:-1]) == sorted({*asked.values()})
             return [Asked("select", {**asked, None: scores[-1]}, scale)]
         if isinstance(draw, Exponential | WithinCell):

@@ -14,8 +14,8 @@ Pairs = Callable[[], Iterable[tuple[Ints, Ints]]]
 
 _HELD = 1 << 22  # pairs that are added up at once, about
 
-_BITS = range(16, 23)  # of a bucket's number
-_FULL = 3  # more bits of pairs than of buckets, at most, where there are not too many pairs
+_BITS = range(16, 23)  # of a bucket's number, as far as they go
+_FULL = 3  # bits of the number of pairs for each bucket, otherwise
 
 
 def exceeding(pairs: Pairs, floor: int, about: float) -> Iterator[Counts]:

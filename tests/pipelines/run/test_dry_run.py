@@ -118,10 +118,15 @@ def test_a_ledger_that_cannot_be_written(books, monkeypatch):
     assert (code, "ledger.json cannot be written (Read-only file system)" in says) == (1, True)
 
 
+@pytest.mark.parametrize("questions", [1, 2])
 @pytest.mark.parametrize("where", ["missing", "file"])
-def test_a_folder_for_waiting_rows_that_is_none(bench, where, monkeypatch):
+def test_a_folder_for_waiting_rows_that_is_none(bench, where, questions, monkeypatch):
     """Python would take another one, perhaps on a disk on which no row may lie."""
     (bench.folder / "file").touch()
+    if questions > 1:
+        own = {key: bench.job.pop(key) for key in ("task", "domain", "params")}
+        columns = bench.job["input"].pop("columns")
+        bench.job["jobs"] = {name: {**own, "columns": columns} for name in ("one", "two")}
     monkeypatch.setenv("TMPDIR", str(bench.folder / where))
     code, says = refusal(bench, {})
     assert (code, "it is no folder that can be written to" in says) == (2, True)

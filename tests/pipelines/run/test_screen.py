@@ -175,6 +175,13 @@ def test_an_output_that_is_a_file_is_refused(bench):
     assert bench.out.read_text() == "mine"
 
 
+def test_a_folder_for_waiting_rows_that_is_none_is_refused(bench, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(bench.folder / "missing"))
+    with pytest.raises(JobError, match="it is no folder that can be written to"):
+        bench.screen()
+    assert not bench.out.exists()
+
+
 def test_an_output_inside_the_input_is_refused(bench):
     """A later job on the input would read every row twice."""
     with pytest.raises(JobError, match="whose rows would then be there twice"):
