@@ -1,5 +1,6 @@
 """A dry run and a run make the same checks; a refusal charges nothing and writes nothing."""
 
+import copy
 import errno
 import json
 import os
@@ -126,7 +127,7 @@ def test_a_folder_for_waiting_rows_that_is_none(bench, where, questions, monkeyp
     if questions > 1:
         own = {key: bench.job.pop(key) for key in ("task", "domain", "params")}
         columns = bench.job["input"].pop("columns")
-        bench.job["jobs"] = {name: {**own, "columns": columns} for name in ("one", "two")}
+        bench.job["jobs"] = {name: copy.deepcopy({**own, "columns": columns}) for name in ("one", "two")}
     monkeypatch.setenv("TMPDIR", str(bench.folder / where))
     code, says = refusal(bench, {})
     assert (code, "it is no folder that can be written to" in says) == (2, True)
