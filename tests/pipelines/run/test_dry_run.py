@@ -126,8 +126,8 @@ def test_a_folder_for_waiting_rows_that_is_none(bench, where, questions, monkeyp
     (bench.folder / "file").touch()
     if questions > 1:
         own = {key: bench.job.pop(key) for key in ("task", "domain", "params")}
-        columns = bench.job["input"].pop("columns")
-        bench.job["jobs"] = {name: copy.deepcopy({**own, "columns": columns}) for name in ("one", "two")}
+        own |= {key: bench.job["input"].pop(key) for key in ("columns", "checks")}
+        bench.job["questions"] = {name: copy.deepcopy(own) for name in ("one", "two")}
     monkeypatch.setenv("TMPDIR", str(bench.folder / where))
     code, says = refusal(bench, {})
     assert (code, "it is no folder that can be written to" in says) == (2, True)
