@@ -1,7 +1,7 @@
 """Bound the contribution of a privacy unit in several questions at once: rows are read once."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from core.rounds import Block
 from transforms.bound_units import UnitBounds, split_together
-from transforms.gather_parts import GatherParts
+from transforms.gather_parts import GatherParts, Pieces
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor, list_row_groups
@@ -105,14 +105,13 @@ def bound_together_in_memory(source: Source, bounding: BoundingOfQuestions) -> l
 
 
 @no_annotations
-def _bound(gathered: tuple[int, list[bytes]], bounding: BoundingOfQuestions, spill: Spill) -> BoundedFor:
+def _bound(gathered: tuple[int, Pieces], bounding: BoundingOfQuestions, spill: Spill) -> BoundedFor:
     with plain_errors(_LABEL):
         number, bounded = _bound_part(bounding, *gathered)
-        gathered[1].clear()  # runners hold an element until they have the next one
         return number, Spilled(spill, spill.put(bounded))
 
 
-def _bound_part(bounding: BoundingOfQuestions, part: int, pieces: Sequence[bytes]) -> BoundedFor:
+def _bound_part(bounding: BoundingOfQuestions, part: int, pieces: Iterable[bytes]) -> BoundedFor:
     number, shard = bounding.places[part]
     return number, bounding.bounds[number].bound(shard, pieces)
 

@@ -1,7 +1,7 @@
 """Bound the contribution of a privacy unit: all of its rows become at most one record."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -15,21 +15,22 @@ from numpy.typing import NDArray
 from core.domain import Grid
 from core.rounds import Block
 from transforms.count_outside import outside
-from transforms.gather_parts import GatherParts
+from transforms.gather_parts import GatherParts, Pieces
 from transforms.heap import BLOCK_VALUES
 from transforms.keep import Keep
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
-from transforms.point_words import number_of_words, point_words, stored
+from transforms.point_words import point_words, stored
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, Reader, check_axes, list_row_groups, to_block
 from transforms.records import Records
+from transforms.reduce_units import reduce_units
 from transforms.row_order import order_keys, order_words
 from transforms.sorted_words import sorted_numbers
 from transforms.spill import Spill, Spilled, fetched
 from transforms.split_units import read_keyed
-from transforms.unit_records import unit_records
-from transforms.unit_rows import ROWS, ShardRows, in_batches, joined_rows, rows_of, unit_rows
+from transforms.unit_records import kept_by
+from transforms.unit_rows import ROWS, ShardRows, UnitRows, renumbered, words_of
 
 Bounded = tuple[bytes, bytes, bytes]
 """Of one shard: points axis by axis as integers of `stored`, identities, and counts of `Block.outside`."""
@@ -58,7 +59,8 @@ class Bounding:
     sensitivity of a task with respect to one row therefore holds with respect to one unit. All of this is
     true for every salt, even a known one.
 
-    The record of a unit is one of its rows, or computed from all of them; see `unit_records`.
+    The record of a unit is one of its rows, or computed from all of them; see
+    `transforms.unit_records.kept_by`.
 
     Units are distinguished by their keys. Integers and similar values are their own keys. Text is replaced by
     128 bits of a keyed hash (AES), so that the cost of a row does not depend on the length of the text.
@@ -116,7 +118,7 @@ class Bounding:
         """See `UnitBounds.split`."""
         return _split(self, batch, units)
 
-    def bound(self, number: int, parts: Sequence[bytes]) -> Bounded:
+    def bound(self, number: int, parts: Iterable[bytes]) -> Bounded:
         """See `UnitBounds.bound`, `bound` and `count_units`."""
         if number < self.shards:
             return bound(self, parts)
@@ -194,7 +196,7 @@ class UnitBounds(Protocol):
             units: keys of the units of the rows, shape (n,); null where a row has no unit.
         """
 
-    def bound(self, number: int, parts: Sequence[bytes]) -> Any:
+    def bound(self, number: int, parts: Iterable[bytes]) -> Any:
         """Return the records of a shard from its pieces, as `reader` takes them, or its counts of checks."""
 
 
@@ -235,11 +237,9 @@ def bound_in_memory(source: Source, bounds: UnitBounds) -> Iterator[Block]:
 
 
 @no_annotations
-def _bound(gathered: tuple[int, list[bytes]], bounds: UnitBounds, spill: Spill) -> Spilled:
+def _bound(gathered: tuple[int, Pieces], bounds: UnitBounds, spill: Spill) -> Spilled:
     with plain_errors(_LABEL):
-        bounded = Spilled(spill, spill.put(bounds.bound(*gathered)))
-        gathered[1].clear()  # runners hold an element until they have the next one
-        return bounded
+        return Spilled(spill, spill.put(bounds.bound(*gathered)))
 
 
 def split_points(bounds: UnitBounds, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:
@@ -317,21 +317,55 @@ def _check_words(bounding: Bounding) -> int:
     return (2 * len(bounding.columns) + 63) // 64
 
 
-def count_units(bounding: Bounding, parts: Sequence[bytes]) -> NDArray[np.int64]:
+def count_units(bounding: Bounding, parts: Iterable[bytes]) -> NDArray[np.int64]:
     """Return how many units have a row of each kind, shape (2 d,): a unit is counted once for a kind."""
-    kinds = 2 * len(bounding.columns)
-    rows = joined_rows(parts)
-    if rows is None:
-        return np.zeros(kinds, dtype=np.int64)
-    gathered = unit_rows(rows, _check_words(bounding), bounding.salt)
-    order = sorted_numbers(gathered.of_unit)
-    begins = np.flatnonzero(np.diff(gathered.of_unit[order], prepend=-1))
-    found = np.bitwise_or.reduceat(np.stack(gathered.words, axis=1)[order], begins, axis=0)
-    bits = np.unpackbits(found.view(np.uint8), axis=1, bitorder="little")
-    return bits[:, :kinds].sum(axis=0, dtype=np.int64)
+    pieces = (words_of(part) for part in parts if part)
+    counted = reduce_units(pieces, _OddUnits(bounding), bounding.salt)
+    return sum(counted, np.zeros(2 * len(bounding.columns), dtype=np.int64))
 
 
-def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
+@dataclass(frozen=True)
+class _OddUnits:
+    """Counts of units that have a row of each kind; see `transforms.reduce_units.Reduction`.
+
+    Args:
+        bounding: whose columns have two kinds each.
+    """
+
+    bounding: Bounding
+
+    @property
+    def words(self) -> int:
+        return _check_words(self.bounding)
+
+    @property
+    def state_words(self) -> int:
+        return self.words
+
+    def whole(self, rows: UnitRows) -> NDArray[np.int64]:
+        return self.finished(self.merged(rows))
+
+    @property
+    def apart(self) -> None:
+        return None
+
+    def state(self, rows: UnitRows, copies: NDArray[np.int64] | None) -> UnitRows:
+        return rows
+
+    def merged(self, state: UnitRows) -> list[NDArray[np.uint64]]:
+        of_unit, first = renumbered(state)
+        order = sorted_numbers(of_unit)
+        begins = np.flatnonzero(np.diff(of_unit[order], prepend=-1))
+        found = [np.bitwise_or.reduceat(word[order], begins) for word in state.words]
+        return state.rows(first, found)
+
+    def finished(self, merged: Sequence[NDArray[np.uint64]]) -> NDArray[np.int64]:
+        found = np.stack(merged[len(merged) - self.words :], axis=1)
+        bits = np.unpackbits(found.view(np.uint8), axis=1, bitorder="little")
+        return bits[:, : 2 * len(self.bounding.columns)].sum(axis=0, dtype=np.int64)
+
+
+def bound(bounding: Bounding, parts: Iterable[bytes]) -> Bounded:
     """Return the records of one shard, unit by unit.
 
     Rows are grouped by the key of their unit; see `unit_keys` for collisions.
@@ -340,17 +374,10 @@ def bound(bounding: Bounding, parts: Sequence[bytes]) -> Bounded:
         bounding: how the rows of a unit become its record.
         parts: pieces of `split_points`, in any order.
     """
-    grid = bounding.grid
-    many = number_of_words(grid)
-    pieces = rows_of(parts)
-    if not pieces:
+    reduction = kept_by(bounding.keep, bounding.grid, bounding.salt, bounding.order is not None)
+    pieces = (words_of(part) for part in parts if part)
+    found = list(reduce_units(pieces, reduction, bounding.salt))
+    if not found:
         return b"", b"", b""
-    further = many + (0 if bounding.order is None else 2)
-    kept, ids = [], []
-    for some in in_batches(pieces, bounding.salt):
-        gathered = unit_rows(some, further, bounding.salt)
-        points = dataclasses.replace(gathered, words=gathered.words[:many])
-        records, theirs = unit_records(points, grid, bounding.keep, bounding.salt, gathered.words[many:])
-        kept.append(records)
-        ids.append(theirs)
-    return np.concatenate(kept).tobytes(order="F"), np.concatenate(ids).tobytes(), b""
+    kept, ids = (np.concatenate(each) for each in zip(*found, strict=True))
+    return kept.tobytes(order="F"), ids.tobytes(), b""

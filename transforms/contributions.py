@@ -1,33 +1,28 @@
 """Bound what a privacy unit contributes to groups: it keeps some of its groups, and some rows in each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core.domain import Grid
 from core.rounds import Block
 from transforms.bound_units import Bounding, add_outside, count_units, of_someone
 from transforms.group_keys import GroupKeys, Ints
 from transforms.heap import BLOCK_VALUES
 from transforms.open_source import Source
-from transforms.point_words import number_of_words, point_words, points_of
+from transforms.point_words import number_of_words, point_words, points_of, stored
 from transforms.read_blocks import Reader, to_block
+from transforms.reduce_units import reduce_units
 from transforms.sorted_words import sorted_numbers, sorted_within
 from transforms.spill import Spilled, fetched
-from transforms.unit_groups import GroupNames, UnitGroups, places
-from transforms.unit_records import race_of
-from transforms.unit_rows import (
-    ROWS,
-    ShardRows,
-    in_batches,
-    joined_labels,
-    joined_rows,
-    renumbered,
-    unit_rows,
-)
+from transforms.unit_groups import GroupNames, UnitGroups, pair_hashes, places
+from transforms.unit_records import first_hashes, race_of, races_of_copies
+from transforms.unit_rows import ROWS, GatheredLabels, ShardRows, UnitRows, renumbered, words_of
 
 Contributed = tuple[bytes, bytes, bytes, bytes, bytes]
 """Of one shard: points axis by axis as int64, identities, counts of `Block.outside`, groups, and labels."""
@@ -108,47 +103,119 @@ class Contributing:
         if bounding.checked:
             yield from ((number + bounding.shards, piece) for number, piece in odd.pieces())
 
-    def bound(self, number: int, parts: Sequence[bytes]) -> Contributed:
+    def bound(self, number: int, parts: Iterable[bytes]) -> Contributed:
         """See `UnitBounds.bound`."""
         bounding = self.bounding
         if number >= bounding.shards:
             return b"", b"", count_units(bounding, parts).astype("<i8").tobytes(), b"", b""
+        labels = GatheredLabels()
         named = self.keys is not None and self.keys.labels is None
-        rows, names = joined_rows(parts), pa.array([0])
-        if rows is None:
+        read = labels.words_of if named else words_of
+        pieces = (read(part) for part in parts if part)
+        kept = list(reduce_units(pieces, _ChosenRows(self, labels if named else None), bounding.salt))
+        if not kept:
             return b"", b"", b"", b"", b""
-        if named:
-            names = joined_labels(parts, rows)
-        elif self.keys is not None:
-            names = pa.array(np.arange(len(self.keys.labels or ())))
-        chosen_by = GroupNames.of(names, bounding.salt)
-        kept = [self._kept(some, chosen_by) for some in in_batches([rows], bounding.salt)]
         points, ids, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
         return (
             points.astype("<i8").tobytes(order="F"),
             ids.tobytes(),
             b"",
             groups.astype("<i8").tobytes(),
-            b"\n".join(names.to_pylist()) if named else b"",
+            b"\n".join(labels),
         )
 
-    def _kept(self, rows: list[NDArray[np.uint64]], names: GroupNames) -> tuple[NDArray[Any], ...]:
-        """Return points, identities and groups of the rows that units keep, unit by unit.
 
-        Args:
-            rows: words of rows, with all rows of their units.
-            names: of the groups.
-        """
-        grid, salt = self.bounding.grid, self.bounding.salt
-        many = number_of_words(grid)
-        gathered = unit_rows(rows, many + (self.keys is not None), salt)
-        points = points_of(gathered.words[:many], grid)
-        groups = np.zeros(len(points), dtype=np.int64)
-        if self.keys is not None:
-            groups = gathered.words[many].astype(np.int64)
-        of_unit, first = renumbered(gathered)
-        kept = chosen(self, points, of_unit, gathered.ids[first], groups, names)
-        return points[kept], gathered.ids[kept], groups[kept]
+@dataclass(frozen=True)
+class _ChosenRows:
+    """The rows that units keep; see `transforms.reduce_units.Reduction`.
+
+    A row is the words of its point, and its group where there are keys. What is merged of it are its group,
+    its hash of `race_of`, and its coordinates. Rows whose first hash is the same are reduced together, see
+    `transforms.unit_records.KeptRows`. A group that a unit keeps is among those that it keeps of any part
+    of its rows in which the group occurs, and so is a row.
+
+    Args:
+        contributing: the bounds.
+        labels: of private groups, complete once all pieces are read; None where groups are numbers.
+    """
+
+    contributing: Contributing
+    labels: GatheredLabels | None
+
+    @property
+    def words(self) -> int:
+        return number_of_words(self._grid) + (self.contributing.keys is not None)
+
+    @property
+    def state_words(self) -> int:
+        return 2 + self._grid.dimension
+
+    @property
+    def _grid(self) -> Grid:
+        return self.contributing.bounding.grid
+
+    @cached_property
+    def _names(self) -> GroupNames:
+        """What chooses groups. It is asked for when all pieces are read."""
+        keys, names = self.contributing.keys, pa.array([0])
+        if self.labels is not None:
+            names = pa.array(list(self.labels), pa.binary())
+        elif keys is not None:
+            names = pa.array(np.arange(len(keys.labels or ())))
+        return GroupNames.of(names, self.contributing.bounding.salt)
+
+    def whole(self, rows: UnitRows) -> tuple[NDArray[Any], ...]:
+        points, groups = self._read(rows.words)
+        of_unit, first = renumbered(rows)
+        kept = chosen(self.contributing, points, of_unit, rows.ids[first], groups, self._names)
+        return points[kept], rows.ids[kept], groups[kept]
+
+    @property
+    def apart(self) -> Callable[[Sequence[NDArray[np.uint64]]], NDArray[np.uint64]]:
+        return self._first_hashes
+
+    def _first_hashes(self, rows: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+        points, groups = self._read(rows[len(rows) - self.words :])
+        return first_hashes(self._named(rows[0], groups, points), self._salt)
+
+    def state(self, rows: UnitRows, copies: Ints | None) -> UnitRows:
+        copies = np.ones(len(rows.ids), dtype=np.int64) if copies is None else copies
+        points, groups = self._read(rows.words)
+        of_unit, _ = renumbered(rows)
+        of_pair = np.unique(of_unit * len(self._names.hashes) + groups, return_inverse=True)[1]
+        named = self._named(rows.ids, groups, points)
+        some, race = races_of_copies(named, of_pair, copies, self.contributing.rows, self._salt)
+        own = rows.with_words([groups.astype(np.uint64), *points.astype(np.uint64).T]).take(some)
+        return own.with_words([own.words[0], race, *own.words[1:]])
+
+    def merged(self, state: UnitRows) -> list[NDArray[np.uint64]]:
+        group, race, *points = state.words
+        of_unit, first = renumbered(state)
+        of_groups = group.astype(np.int64)
+        every = np.stack(points, axis=1)
+        kept = chosen(self.contributing, every, of_unit, state.ids[first], of_groups, self._names, race)
+        return state.rows(kept, [np.take(word, kept) for word in state.words])
+
+    def finished(self, merged: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[Any], ...]:
+        group, _, *points = merged[len(merged) - self.state_words :]
+        return np.stack(points, axis=1).astype(stored(self._grid)), merged[0], group.astype(np.int64)
+
+    @property
+    def _salt(self) -> bytes:
+        return self.contributing.bounding.salt
+
+    def _read(self, words: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[np.unsignedinteger[Any]], Ints]:
+        many = number_of_words(self._grid)
+        points = points_of(words[:many], self._grid)
+        if self.contributing.keys is None:
+            return points, np.zeros(len(points), dtype=np.int64)
+        return points, words[many].astype(np.int64)
+
+    def _named(
+        self, ids: NDArray[np.uint64], groups: Ints, points: NDArray[np.unsignedinteger[Any]]
+    ) -> list[NDArray[np.uint64]]:
+        """Return the words of `race_of`."""
+        return [pair_hashes(ids, self._names.hashes[groups], self._salt), *points.astype(np.uint64).T]
 
 
 @dataclass(frozen=True)
@@ -196,6 +263,7 @@ def chosen(
     ids: NDArray[np.uint64],
     groups: Ints,
     names: GroupNames,
+    races: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.intp]:
     """Return the indices of the rows that units keep, unit by unit; see `Contributing`.
 
@@ -206,6 +274,7 @@ def chosen(
         ids: shape (units,), identities.
         groups: shape (n,), the group of each row as an index of `names`.
         names: of the groups.
+        races: hash of each row where it is known, shape (n,); see `transforms.unit_records.race_of`.
     """
     salt = contributing.bounding.salt
     pairs = UnitGroups.of(of_unit, ids, groups, names, contributing.groups, salt)
@@ -214,7 +283,10 @@ def chosen(
     some = full[pairs.of_pair]
     of_full, among = (np.cumsum(full) - 1)[pairs.of_pair[some]], pairs.order[some]
     words = [points[among, axis].astype(np.uint64) for axis in range(points.shape[1])]
-    race = race_of([pairs.hashes[pairs.of_pair[some]], *words], of_full, salt)
+    if races is None:
+        race = race_of([pairs.hashes[pairs.of_pair[some]], *words], of_full, salt)
+    else:
+        race = races[among]
     ranked = sorted_within(of_full, race, words)
     kept = pairs.keep()
     kept[among[ranked]] = places(of_full[ranked]) < contributing.rows

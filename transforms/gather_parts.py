@@ -21,7 +21,7 @@ GATHERED = "gather rows"
 
 @dataclasses.dataclass
 class GatherParts(beam.PTransform):
-    """Make one element of each part: its number, and the list of its pieces in any order.
+    """Make one element of each part: its number, and its `Pieces`.
 
     Each element gives one element for every part, so the number of elements does not depend on rows.
 
@@ -46,6 +46,23 @@ class GatherParts(beam.PTransform):
         return gathered | "List" >> beam.Map(_list, self.step_name, self.spill)
 
 
+@dataclasses.dataclass
+class Pieces:
+    """The pieces of a part in any order, each read when it comes. They can be read once.
+
+    Args:
+        kept: of each piece, what the spill returned.
+        spill: of the pipeline.
+    """
+
+    kept: list[Any]
+    spill: Spill
+
+    def __iter__(self) -> Iterator[Any]:
+        while self.kept:
+            yield self.spill.get(self.kept.pop())
+
+
 @no_annotations
 def _split(
     element: Any,
@@ -64,7 +81,7 @@ def _split(
 
 
 @no_annotations
-def _list(gathered: tuple[int, Iterable[list[Any]]], step_name: str, spill: Spill) -> tuple[int, list[Any]]:
+def _list(gathered: tuple[int, Iterable[list[Any]]], step_name: str, spill: Spill) -> tuple[int, Pieces]:
     number, lists = gathered
     with plain_errors(step_name):
-        return number, [spill.get(piece) for pieces in lists for piece in pieces]
+        return number, Pieces([piece for pieces in lists for piece in pieces], spill)

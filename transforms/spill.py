@@ -91,9 +91,8 @@ class Spill:
         return Place(offset, sizes)
 
     def another(self) -> "Spill":
-        """Return an empty spill of this process, whose file is gone with it; see `made_spills`."""
-        with made_spills():
-            return Spill()
+        """Return an empty spill of this process; see `temporary_spill`."""
+        return temporary_spill()
 
     def empty(self) -> None:
         """Free what the file takes on the disk. Nothing is written any more."""
@@ -200,6 +199,12 @@ def made_spills() -> Iterator[list[Spill]]:
         yield made
     finally:
         _MADE.reset(before)
+
+
+def temporary_spill() -> Spill:
+    """Return a spill of this process, for one step: its file is gone with it."""
+    with made_spills():
+        return Spill()
 
 
 _SPILLS: weakref.WeakValueDictionary[tuple[int, str], Spill] = weakref.WeakValueDictionary()

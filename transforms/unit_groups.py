@@ -79,7 +79,7 @@ class UnitGroups:
         first = np.append(True, pair[1:] != pair[:-1]) if len(pair) else np.empty(0, dtype=np.bool_)
         begins, of_pair = np.flatnonzero(first), np.cumsum(first) - 1
         unit_of, group_of = np.divmod(pair[begins], len(names.hashes))
-        hashes = scramble(scramble(ids, salt, GROUP)[unit_of] ^ names.hashes[group_of], salt, GROUP)
+        hashes = pair_hashes(ids[unit_of], names.hashes[group_of], salt)
         # Two groups of a unit may have one hash if their names have: then the smaller name comes first.
         ranked = sorted_within(unit_of, hashes, (names.ranks[group_of],))
         kept = np.empty(len(begins), dtype=np.bool_)
@@ -91,6 +91,11 @@ class UnitGroups:
         kept = np.empty(len(self.order), dtype=np.bool_)
         kept[self.order] = self.kept[self.of_pair]
         return kept
+
+
+def pair_hashes(ids: NDArray[np.uint64], names: NDArray[np.uint64], salt: bytes) -> NDArray[np.uint64]:
+    """Return hashes of identities of units and hashes of names of groups, shape (n,) each."""
+    return scramble(scramble(ids, salt, GROUP) ^ names, salt, GROUP)
 
 
 def places(sorted_: NDArray[Any]) -> Ints:

@@ -1,6 +1,7 @@
 """Make one record of the rows of each unit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +12,8 @@ from core.domain import Grid, Points
 from core.sampling import scramble
 from transforms.keep import Keep
 from transforms.keyed_blocks import keyed_blocks
-from transforms.point_words import points_of, stored
-from transforms.sorted_words import sorted_words
+from transforms.point_words import number_of_words, points_of, stored
+from transforms.sorted_words import sorted_within, sorted_words
 from transforms.unit_rows import UnitRows, one_of_each, renumbered
 
 U64 = NDArray[np.uint64]
@@ -21,23 +22,29 @@ Steps = NDArray[np.unsignedinteger[Any]]
 _ROW = 0x6B657074
 """Tweak of the hash that chooses rows. No sampling of records uses it."""
 
-_LIMB = 16
-"""Number of bits of a coordinate that a mean sums at a time."""
+_HALF = np.uint64(31)
+"""Number of bits of the lower half of a coordinate; the upper one has no more."""
 
-_HALF = 31
-"""Number of bits of a coordinate that a sum adds up at a time."""
+_LOWER = np.uint64((1 << 31) - 1)
+"""The lower half."""
+
+_MOST = np.uint64(np.iinfo(np.uint64).max)
+
+_COPIES = 1 << 14
+"""Copies of one row that are hashed at a time."""
+
+_MANY_COPIES = 1 << 18
+"""Copies of all rows that are hashed at a time."""
 
 _FEW = 16
 """Number of repeated hashes from which on all hashes are sorted."""
 
 
-def unit_records(
-    rows: UnitRows, grid: Grid, keep: Keep, salt: bytes, order: Sequence[U64] = ()
-) -> tuple[Steps, U64]:
-    """Return the records of units, shape (units, d), on the grid and in its ball, and their identities.
+def kept_by(keep: Keep, grid: Grid, salt: bytes, ordered: bool = False) -> "KeptRows | AddedRows | Extremes":
+    """Return how rows of grid points become records, of which each is a point on the grid and in its ball.
 
     A record is a function of the multiset of the unit's own rows and of the salt. Rows are clamped and
-    rounded to the grid before.
+    rounded to the grid before. They are the words of grid points, see `transforms.point_words.point_words`.
 
     - `one` is one of the rows, each with the same probability.
     - `last` is the row with the greatest value of the order; of several such rows, it is one as for `one`.
@@ -48,38 +55,240 @@ def unit_records(
       moved onto it.
 
     Args:
-        rows: the rows, whose words are those of grid points; see `transforms.point_words.point_words`.
-        grid: the universe.
         keep: see above.
+        grid: the universe.
         salt: 16 secret bytes.
-        order: two words of each row, see `transforms.row_order.order_words`; for `last` alone.
+        ordered: whether two words of order follow those of the point; see `transforms.row_order.order_words`.
     """
     if keep in ("one", "last"):
-        rows = last_rows(rows, order) if keep == "last" else rows
-        one = keep_one(rows, salt)
-        return points_of([word[one] for word in rows.words], grid), rows.ids[one]
-    of_unit, first = renumbered(rows)
-    kept = _combined(points_of(rows.words, grid), of_unit, len(first), grid, keep)
+        return KeptRows(grid, salt, ordered, keep == "last")
+    if keep in ("min", "max"):
+        return Extremes(grid, ordered, keep == "max")
+    return AddedRows(grid, ordered, keep)
+
+
+def unit_records(
+    rows: UnitRows, grid: Grid, keep: Keep, salt: bytes, order: Sequence[U64] = ()
+) -> tuple[Steps, U64]:
+    """Return the records of units, shape (units, d), and their identities; see `kept_by`.
+
+    Args:
+        rows: the rows, whose words are those of grid points.
+        grid: the universe.
+        keep: how the rows of a unit become its record.
+        salt: 16 secret bytes.
+        order: two words of each row; for `last` alone.
+    """
+    own = rows.with_words([*rows.words, *order])
+    return kept_by(keep, grid, salt, bool(order)).whole(own)
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """A row of each unit, `one` or `last`; see `transforms.reduce_units.Reduction`.
+
+    What is merged of a row are its words of order, where `last` compares them, its hash of `race_of`, and its
+    point. Copies of a point have hashes of their own, of which the least one counts. The hash of a copy is a
+    function of how many copies a unit has, so all of them must be reduced together: those whose first hash
+    is the same, as `race_of` numbers them together.
+
+    Args:
+        grid: the universe.
+        salt: 16 secret bytes.
+        ordered: whether rows have two words of order.
+        last: whether to compare them.
+    """
+
+    grid: Grid
+    salt: bytes = field(repr=False)
+    ordered: bool
+    last: bool
+
+    @property
+    def words(self) -> int:
+        """Number of words of a row beside its key."""
+        return self._many + 2 * self.ordered
+
+    @property
+    def state_words(self) -> int:
+        """Number of words of what is merged, beside the key."""
+        return self._many + 1 + 2 * self.last
+
+    @property
+    def _many(self) -> int:
+        return number_of_words(self.grid)
+
+    def whole(self, rows: UnitRows) -> tuple[Steps, U64]:
+        """Return the records and identities of units from all of their rows."""
+        if self.last:
+            rows = rows.take(last_rows(rows, rows.words[self._many :]))
+        points = rows.with_words(rows.words[: self._many])
+        one = keep_one(points, self.salt)
+        return points_of([word[one] for word in points.words], self.grid), rows.ids[one]
+
+    @property
+    def apart(self) -> Callable[[Sequence[U64]], U64]:
+        """What returns the first hash of each row; see `race_of`."""
+        return self._first_hashes
+
+    def _first_hashes(self, rows: Sequence[U64]) -> U64:
+        points = rows[len(rows) - self.words :][: self._many]
+        return first_hashes([rows[0], *points], self.salt)
+
+    def state(self, rows: UnitRows, copies: NDArray[np.int64] | None) -> UnitRows:
+        """Return rows with their hashes, of `last` those alone that no other row of the unit follows."""
+        copies = np.ones(len(rows.ids), dtype=np.int64) if copies is None else copies
+        order: list[U64] = []
+        if self.last:
+            some = last_rows(rows, rows.words[self._many :])
+            rows, copies = rows.take(some), copies[some]
+            order = rows.words[self._many :]
+        points = rows.words[: self._many]
+        some, race = races_of_copies([rows.ids, *points], rows.of_unit, copies, 1, self.salt)
+        own = rows.with_words([*order, *points]).take(some)
+        return own.with_words([*own.words[: len(order)], race, *own.words[len(order) :]])
+
+    def merged(self, state: UnitRows) -> list[U64]:
+        """Return the row of each unit that remains."""
+        if self.last:
+            state = state.take(last_rows(state, state.words[:2]))
+        race, *points = state.words[2 * self.last :]
+        kept = least_of_each(race, state.with_words(points))
+        return state.rows(kept, [np.take(word, kept) for word in state.words])
+
+    def finished(self, merged: Sequence[U64]) -> tuple[Steps, U64]:
+        """Return the records of units, and their identities."""
+        return points_of(merged[len(merged) - self._many :], self.grid), merged[0]
+
+
+@dataclass(frozen=True)
+class AddedRows:
+    """A mean, a sum or a count of each unit; see `transforms.reduce_units.Reduction`.
+
+    What is merged are the number of rows, and the sums of the upper and of the lower half of each coordinate:
+    exact for fewer than 2^32 rows of a unit.
+
+    Args:
+        grid: the universe.
+        ordered: whether rows have two words of order, which have no meaning here.
+        keep: `mean`, `sum` or `count`.
+    """
+
+    grid: Grid
+    ordered: bool
+    keep: Keep
+
+    @property
+    def words(self) -> int:
+        """Number of words of a row beside its key."""
+        return number_of_words(self.grid) + 2 * self.ordered
+
+    @property
+    def state_words(self) -> int:
+        """Number of words of what is merged, beside the key."""
+        return 1 if self.keep == "count" else 1 + 2 * self.grid.dimension
+
+    def whole(self, rows: UnitRows) -> tuple[Steps, U64]:
+        """Return the records and identities of units from all of their rows."""
+        return self.finished(self.merged(self.state(rows, None)))
+
+    @property
+    def apart(self) -> None:
+        """None: all rows may be apart."""
+
+    def state(self, rows: UnitRows, copies: NDArray[np.int64] | None) -> UnitRows:
+        """Return the number 1 and the halves of each row."""
+        words = [np.ones(len(rows.ids), dtype=np.uint64)]
+        if self.keep != "count":
+            points = points_of(rows.words[: number_of_words(self.grid)], self.grid).astype(np.uint64)
+            words += [half for axis in points.T for half in (axis >> _HALF, axis & _LOWER)]
+        return rows.with_words(words)
+
+    def merged(self, state: UnitRows) -> list[U64]:
+        """Return the sums of each unit."""
+        of_unit, first = renumbered(state)
+        sums = []
+        for word in state.words:
+            sums.append(np.zeros(len(first), dtype=np.uint64))
+            np.add.at(sums[-1], of_unit, word)
+        return state.rows(first, sums)
+
+    def finished(self, merged: Sequence[U64]) -> tuple[Steps, U64]:
+        """Return the records of units, and their identities."""
+        rows, *halves = merged[len(merged) - self.state_words :]
+        if self.keep == "count":
+            records = count_of(rows, self.grid)
+        elif self.keep == "mean":
+            records = means_of(rows, halves)
+        else:
+            records = sums_of(rows, halves, self.grid)
+        return _on_grid(records, self.grid), merged[0]
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The least or the greatest coordinates of each unit; see `transforms.reduce_units.Reduction`.
+
+    Args:
+        grid: the universe.
+        ordered: whether rows have two words of order, which have no meaning here.
+        largest: whether to keep the greatest.
+    """
+
+    grid: Grid
+    ordered: bool
+    largest: bool
+
+    @property
+    def words(self) -> int:
+        """Number of words of a row beside its key."""
+        return number_of_words(self.grid) + 2 * self.ordered
+
+    @property
+    def state_words(self) -> int:
+        """Number of words of what is merged, beside the key."""
+        return self.grid.dimension
+
+    def whole(self, rows: UnitRows) -> tuple[Steps, U64]:
+        """Return the records and identities of units from all of their rows."""
+        return self.finished(self.merged(self.state(rows, None)))
+
+    @property
+    def apart(self) -> None:
+        """None: all rows may be apart."""
+
+    def state(self, rows: UnitRows, copies: NDArray[np.int64] | None) -> UnitRows:
+        """Return the coordinates of each row."""
+        points = points_of(rows.words[: number_of_words(self.grid)], self.grid)
+        return rows.with_words(list(points.astype(np.uint64).T))
+
+    def merged(self, state: UnitRows) -> list[U64]:
+        """Return the extremes of each unit."""
+        of_unit, first = renumbered(state)
+        better = np.maximum if self.largest else np.minimum
+        extremes = []
+        for word in state.words:
+            extremes.append(np.full(len(first), 0 if self.largest else _MOST, dtype=np.uint64))
+            better.at(extremes[-1], of_unit, word)
+        return state.rows(first, extremes)
+
+    def finished(self, merged: Sequence[U64]) -> tuple[Steps, U64]:
+        """Return the records of units, and their identities."""
+        records = np.stack(merged[len(merged) - self.state_words :], axis=1).astype(np.int64)
+        return _on_grid(records, self.grid), merged[0]
+
+
+def _on_grid(records: Points, grid: Grid) -> Steps:
+    """Return what was computed from all rows of units on the grid and in its ball."""
     if grid.geography is not None:
-        kept = np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))
+        records = np.clip(np.rint(grid.onto(records)).astype(np.int64), 0, np.asarray(grid.extents))
     elif grid.ball is not None:
-        kept = grid.quantize(grid.place(kept))
-    return kept.astype(stored(grid), order="F"), rows.ids[first]
+        records = grid.quantize(grid.place(records))
+    return records.astype(stored(grid), order="F")
 
 
-def _combined(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid, keep: Keep) -> Points:
-    """Return what is computed from all rows of each unit, which may lie outside of the ball."""
-    if keep == "mean":
-        return keep_mean(points, of_unit, units, grid)
-    if keep == "sum":
-        return keep_sum(points, of_unit, units, grid)
-    if keep == "count":
-        return keep_count(of_unit, units, grid)
-    return keep_extreme(points, of_unit, units, keep == "max")
-
-
-def last_rows(rows: UnitRows, order: Sequence[U64]) -> UnitRows:
-    """Return those rows of each unit that no other row of the unit follows.
+def last_rows(rows: UnitRows, order: Sequence[U64]) -> NDArray[np.int64]:
+    """Return the indices of those rows of each unit that no other row of the unit follows.
 
     A unit has several such rows where their words are equal.
 
@@ -92,7 +301,7 @@ def last_rows(rows: UnitRows, order: Sequence[U64]) -> UnitRows:
         greatest = np.zeros(rows.numbers, dtype=np.uint64)
         np.maximum.at(greatest, rows.of_unit[last], word[last])
         last = last[word[last] == greatest[rows.of_unit[last]]]
-    return rows.take(last)
+    return last
 
 
 def keep_one(rows: UnitRows, salt: bytes) -> NDArray[np.int32]:
@@ -102,12 +311,21 @@ def keep_one(rows: UnitRows, salt: bytes) -> NDArray[np.int32]:
         rows: the rows.
         salt: 16 secret bytes.
     """
-    race = race_of([rows.ids, *rows.words], rows.of_unit, salt)
-    least = np.full(rows.numbers, np.iinfo(np.uint64).max, dtype=np.uint64)
+    return least_of_each(race_of([rows.ids, *rows.words], rows.of_unit, salt), rows)
+
+
+def least_of_each(race: U64, rows: UnitRows) -> NDArray[np.int32]:
+    """Return the index of the row of each unit with the least hash, in the order of the units' numbers.
+
+    Args:
+        race: shape (n,), hash of each row.
+        rows: the rows, whose words are those of points. Of equal hashes the smallest point wins.
+    """
+    least = np.full(rows.numbers, _MOST, dtype=np.uint64)
     np.minimum.at(least, rows.of_unit, race)
     won = np.flatnonzero(race == np.take(least, rows.of_unit, mode="clip"))
     kept = one_of_each(won, rows)
-    if len(won) > len(kept):  # of equal hashes the smallest point wins: it is written last
+    if len(won) > len(kept):  # the smallest point is written last
         kept = one_of_each(won[np.lexsort([word[won] for word in rows.words])][::-1], rows)
     return kept
 
@@ -123,15 +341,20 @@ def race_of(words: Sequence[U64], of_unit: NDArray[np.int64], salt: bytes) -> U6
         of_unit: shape (n,), index of the unit of each row.
         salt: 16 secret bytes.
     """
-    messages = np.zeros((len(of_unit), len(words) + len(words) % 2), dtype=np.uint64)
-    for place, word in enumerate(words):
-        messages[:, place] = word
-    race = keyed_blocks(messages, salt, _ROW)[:, 0].copy()
+    race = first_hashes(words, salt)
     copies = repeated(race)
     if len(copies):
         some = [word[copies] for word in words]
         race[copies] = _race_of_copies(race[copies], some, of_unit[copies], salt)
     return race
+
+
+def first_hashes(words: Sequence[U64], salt: bytes) -> U64:
+    """Return the hash of each row and of its copies before they have others, shape (n,); see `race_of`."""
+    messages = np.zeros((len(words[0]), len(words) + len(words) % 2), dtype=np.uint64)
+    for place, word in enumerate(words):
+        messages[:, place] = word
+    return keyed_blocks(messages, salt, _ROW)[:, 0].copy()
 
 
 def repeated(hashes: U64) -> NDArray[np.intp]:
@@ -189,69 +412,88 @@ def _race_of_copies(race: U64, words: Sequence[U64], of_unit: NDArray[np.int64],
     return raced
 
 
-def keep_mean(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:
-    """Return the mean of the points of each unit, shape (units, d), rounded to the grid (halves up).
-
-    This is long division with 16 bits at a time, which is exact for fewer than 2^45 rows.
-
-    Args:
-        points: shape (n, d), grid steps.
-        of_unit: shape (n,), index of the unit of each row: from 0 to units - 1, each at least once.
-        units: number of units.
-        grid: the universe.
-    """
-    rows = np.bincount(of_unit, minlength=units)
-    means = np.zeros((units, points.shape[1]), dtype=np.int64)
-    for axis in range(points.shape[1]):
-        rest = np.zeros(units, dtype=np.int64)
-        for low in reversed(range(0, grid.extents[axis].bit_length(), _LIMB)):
-            limbs = (points[:, axis] >> low & (1 << _LIMB) - 1).astype(np.int64)
-            rest <<= _LIMB
-            np.add.at(rest, of_unit, limbs)
-            digit, rest = np.divmod(rest, rows)
-            means[:, axis] = (means[:, axis] << _LIMB) + digit
-        means[:, axis] += 2 * rest >= rows
-    return means
-
-
-def keep_extreme(points: Steps, of_unit: NDArray[np.int64], units: int, largest: bool) -> Points:
-    """Return the smallest or the largest coordinates among the points of each unit, shape (units, d).
+def races_of_copies(
+    words: Sequence[U64], of_unit: NDArray[np.int64], copies: NDArray[np.int64], most: int, salt: bytes
+) -> tuple[NDArray[np.int64], U64]:
+    """Return the least hashes of the copies of each row: what `race_of` returns if each copy is a row.
 
     Args:
-        points: shape (n, d), grid steps.
-        of_unit: shape (n,), see `unit_records`.
-        units: number of units.
-        largest: whether to return the largest.
+        words: shape (n,) each, see `race_of`; rows of a unit are all different.
+        of_unit: shape (n,), index of the unit of each row.
+        copies: shape (n,), how often each row occurs.
+        most: hashes that are returned of each row, or as many as it has copies.
+        salt: 16 secret bytes.
+
+    Returns:
+        Indices of rows, and a hash for each.
     """
-    extremes = np.full((units, points.shape[1]), -1 if largest else np.iinfo(np.int64).max, dtype=np.int64)
-    better = np.maximum if largest else np.minimum
-    for axis in range(points.shape[1]):
-        better.at(extremes[:, axis], of_unit, points[:, axis].astype(np.int64))
-    return extremes
+    race = first_hashes(words, salt)
+    order = np.lexsort((*words, of_unit, race))
+    ordered, owner = race[order], of_unit[order]
+    same = np.append(False, (ordered[1:] == ordered[:-1]) & (owner[1:] == owner[:-1]))
+    before = np.cumsum(copies[order]) - copies[order]
+    begins = np.empty(len(race), dtype=np.int64)
+    begins[order] = before - np.maximum.accumulate(np.where(same, 0, before))
+    spans = -(-copies // _COPIES)
+    index = np.repeat(np.arange(len(race)), spans)
+    done = _COPIES * (np.arange(len(index)) - np.repeat(np.cumsum(spans) - spans, spans))
+    begin, size = begins[index] + done, np.minimum(copies[index] - done, _COPIES)
+    batch = np.cumsum(size) // _MANY_COPIES
+    found = []
+    for part in np.split(np.arange(len(index)), np.flatnonzero(np.diff(batch)) + 1):
+        rows = np.repeat(index[part], size[part])
+        before = np.cumsum(size[part]) - size[part]
+        number = np.arange(len(rows)) + np.repeat(begin[part] - before, size[part])
+        raced, further = race[rows], number > 0
+        raced[further] = scramble(raced[further] + number[further].astype(np.uint64), salt, _ROW)
+        found.append(_least(rows, raced, most))
+    rows, raced = (np.concatenate(each) for each in zip(*found, strict=True))
+    return _least(rows, raced, most)
 
 
-def keep_sum(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:
-    """Return the sum of the points of each unit in data units, shape (units, d), on the grid.
+def _least(rows: NDArray[np.int64], race: U64, most: int) -> tuple[NDArray[np.int64], U64]:
+    """Return at most so many of the least hashes of each row, with the indices of their rows."""
+    order = sorted_within(rows, race, ())
+    rows, race = rows[order], race[order]
+    new = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    kept = np.arange(len(rows)) - np.repeat(new, np.diff(np.append(new, len(rows)))) < most
+    return rows[kept], race[kept]
+
+
+def means_of(rows: U64, halves: Sequence[U64]) -> Points:
+    """Return means of points rounded to the grid (halves up), shape (units, d).
+
+    This is long division by halves, which is exact for fewer than 2^32 rows.
+
+    Args:
+        rows: shape (units,), number of rows.
+        halves: shape (units,) each: of each axis the sums of the upper and of the lower halves, grid steps.
+    """
+    means = []
+    for upper, lower in zip(halves[::2], halves[1::2], strict=True):
+        mean, rest = np.divmod(upper, rows)
+        digit, rest = np.divmod((rest << _HALF) + lower, rows)
+        means.append((mean << _HALF) + digit + (np.uint64(2) * rest >= rows))
+    return np.stack(means, axis=1).astype(np.int64)
+
+
+def sums_of(rows: U64, halves: Sequence[U64], grid: Grid) -> Points:
+    """Return sums of points in data units, shape (units, d), on the grid.
 
     Of n rows at k_1, k_2, ... steps above `lower`, the sum is n lower + step (k_1 + k_2 + ...), which is
     k_1 + k_2 + ... + (n - 1) lower / step steps above `lower`. This is computed in integers of any size, with
     bounds and step taken as the decimal numbers that they are written as. It is rounded to the grid (halves
-    up), and then clamped to it. It is exact for fewer than 2^32 rows.
+    up), and then clamped to it.
 
     Args:
-        points: shape (n, d), grid steps.
-        of_unit: shape (n,), see `unit_records`.
-        units: number of units.
+        rows: shape (units,), number of rows.
+        halves: see `means_of`.
         grid: the universe.
     """
-    further = (np.bincount(of_unit, minlength=units) - 1).astype(object)
-    sums = np.empty((units, points.shape[1]), dtype=np.int64)
+    further = rows.astype(object) - 1
+    sums = np.empty((len(rows), grid.dimension), dtype=np.int64)
     for axis, (low, extent) in enumerate(zip(grid.lower, grid.extents, strict=True)):
-        total = np.zeros(units, dtype=object)
-        for bits in (_HALF, 0):
-            half = np.zeros(units, dtype=np.int64)
-            np.add.at(half, of_unit, (points[:, axis] >> bits & (1 << _HALF) - 1).astype(np.int64))
-            total = total * (1 << _HALF) + half.astype(object)
+        total = halves[2 * axis].astype(object) * (1 << int(_HALF)) + halves[2 * axis + 1].astype(object)
         origin = Fraction(str(low)) / Fraction(str(grid.step))
         over, under = origin.as_integer_ratio()
         rounded = (2 * (total * under + further * over) + under) // (2 * under)
@@ -259,13 +501,12 @@ def keep_sum(points: Steps, of_unit: NDArray[np.int64], units: int, grid: Grid) 
     return sums
 
 
-def keep_count(of_unit: NDArray[np.int64], units: int, grid: Grid) -> Points:
-    """Return the number of rows of each unit on the grid of one axis, shape (units, 1).
+def count_of(rows: U64, grid: Grid) -> Points:
+    """Return numbers of rows on the grid of one axis, shape (units, 1).
 
     Args:
-        of_unit: shape (n,), see `unit_records`.
-        units: number of units.
+        rows: shape (units,), number of rows.
         grid: the universe of the counts, in data units.
     """
-    rows = np.bincount(of_unit, minlength=units)[:, None]
-    return grid.quantize(rows if grid.wide else rows.astype(np.float64))
+    counts = rows.astype(np.int64)[:, None]
+    return grid.quantize(counts if grid.wide else counts.astype(np.float64))

@@ -1,5 +1,6 @@
 """Send rows to the shards of their units as words of 64 bits, and number the units there."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,15 +23,6 @@ ROWS = 1 << 16
 _SHARD, _NUMBER = 0x756E697473, 0x6E756D626572
 """Tweaks of the hashes that choose shards, and the numbers of units. No sampling of records uses them."""
 
-_BATCH = 0x6261746368
-"""Tweak of the hash that chooses batches of a shard's units. No sampling of records uses it."""
-
-_MANY = 1 << 18
-"""Rows of a shard from which on it is handled in batches of about half as many or fewer."""
-
-_SMALL = 1 << 13
-"""Rows of which smaller pieces are joined before they are divided into batches."""
-
 _HEAD = 16
 """Bytes before the labels of a piece: the number of words of a row, and the bytes of the labels."""
 
@@ -47,7 +39,7 @@ class ShardRows:
     """
 
     def __init__(self, shards: int, salt: bytes) -> None:
-        self._shards, self._factor = shards, _factor(salt, _SHARD)
+        self._shards, self._factor = shards, secret_factor(salt, _SHARD)
         self._places = np.uint8 if shards <= 1 << 8 else np.uint16  # numpy sorts both by radix, bytes faster
         self._parts: list[list[list[U64]]] = [[] for _ in range(shards)]
 
@@ -95,71 +87,18 @@ class ShardRows:
 
 
 @lru_cache(maxsize=8)
-def _factor(salt: bytes, tweak: int) -> np.uint64:
+def secret_factor(salt: bytes, tweak: int) -> np.uint64:
     """Return a secret odd number. Upper bits of products with it are spread (Dietzfelbinger et al. 1997)."""
     return np.uint64(siphash(np.zeros(1, np.uint64), salt, tweak)[0] | np.uint64(1))
 
 
-def rows_of(parts: Sequence[bytes]) -> list[list[U64]]:
-    """Return the words of the rows of each piece that has some, shape (n,) each."""
-    return [list(_words_of(part)) for part in parts if part]
-
-
-def joined_rows(parts: Sequence[bytes]) -> list[U64] | None:
-    """Return the words of all rows of pieces, shape (n,) each; None without rows."""
-    pieces = rows_of(parts)
-    return _joined(pieces) if pieces else None
-
-
-def in_batches(pieces: Sequence[Sequence[U64]], salt: bytes) -> Iterator[list[U64]]:
-    """Yield the rows of a shard in batches, of which each has all rows of its units.
-
-    So what is made of the rows of units takes the memory of one batch, however many rows a shard has.
-
-    Args:
-        pieces: words of rows, shape (n,) each, at least one row in all; see `rows_of`.
-        salt: 16 secret bytes.
-    """
-    total = sum(len(piece[0]) for piece in pieces)
-    if total < _MANY:
-        yield _joined(pieces)
-        return
-    bits = np.uint64(min(16, (total // _MANY).bit_length() + 1))
-    sorted_ = []
-    for piece in _larger(pieces):
-        batch = (piece[0] * _factor(salt, _BATCH) >> np.uint64(64) - bits).astype(np.uint16)
-        order = np.argsort(batch, kind="stable").astype(np.uint32)
-        sorted_.append((piece, order, np.searchsorted(batch[order], np.arange((1 << int(bits)) + 1))))
-    for number in range(1 << int(bits)):
-        some = [
-            [np.take(word, order[begins[number] : begins[number + 1]]) for word in piece]
-            for piece, order, begins in sorted_
-        ]
-        if any(len(words[0]) for words in some):
-            yield _joined(some)
-
-
-def _larger(pieces: Sequence[Sequence[U64]]) -> Iterator[Sequence[U64]]:
-    """Yield the pieces in their order, with small ones joined."""
-    small: list[Sequence[U64]] = []
-    rows = 0
-    for piece in pieces:
-        small.append(piece)
-        rows += len(piece[0])
-        if rows >= _SMALL:
-            yield _joined(small)
-            small, rows = [], 0
-    if small:
-        yield _joined(small)
-
-
-def _words_of(piece: bytes) -> NDArray[np.uint64]:
-    """Return the words of the rows of a piece with rows, shape (words, n)."""
+def words_of(piece: bytes) -> list[U64]:
+    """Return the words of the rows of a piece with rows, shape (n,) each."""
     width = int.from_bytes(piece[:8], "little")
-    return np.frombuffer(piece, "<u8", offset=_HEAD + _labeled(piece)).reshape(width, -1)
+    return list(np.frombuffer(piece, "<u8", offset=_HEAD + _labeled(piece)).reshape(width, -1))
 
 
-def _joined(pieces: Sequence[Sequence[U64]]) -> list[U64]:
+def joined(pieces: Sequence[Sequence[U64]]) -> list[U64]:
     """Return the words of the rows of at least one piece, one piece after the other."""
     if len(pieces) == 1:
         return list(pieces[0])
@@ -172,23 +111,24 @@ def _empty(rows: int) -> U64:
     return np.frombuffer(pa.allocate_buffer(8 * rows), dtype="<u8")
 
 
-def joined_labels(parts: Sequence[bytes], rows: list[U64]) -> pa.Array:
-    """Return the labels of pieces, each once, and make the last words of their rows places among them.
+class GatheredLabels:
+    """The labels of the pieces of a shard, each once."""
 
-    Args:
-        parts: pieces of `ShardRows` with labels.
-        rows: what `joined_rows` returns for them.
-    """
-    place: dict[bytes, int] = {}
-    places, sizes, before = [], [], [0]
-    for part in filter(None, parts):
-        names = part[_HEAD : _HEAD + _labeled(part)].split(b"\n")
-        places += [place.setdefault(name, len(place)) for name in names]
-        before.append(len(places))
-        sizes.append((len(part) - _HEAD - _labeled(part)) // (8 * len(rows)))
-    moved = rows[-1].astype(np.int64) + np.repeat(before[:-1], sizes)
-    rows[-1] = np.array(places, dtype=np.uint64)[moved]
-    return pa.array(list(place), pa.binary())
+    def __init__(self) -> None:
+        self._place: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._place)
+
+    def words_of(self, piece: bytes) -> list[U64]:
+        """Add the labels of a piece with rows; return its words, of which the last become places here."""
+        names = piece[_HEAD : _HEAD + _labeled(piece)].split(b"\n")
+        places = [self._place.setdefault(name, len(self._place)) for name in names]
+        *words, label = words_of(piece)
+        return [*words, np.array(places, dtype=np.uint64)[label.astype(np.int64)]]
 
 
 def _labeled(piece: bytes) -> int:
@@ -202,21 +142,33 @@ class UnitRows:
 
     Args:
         words: shape (n,) each, the words of each row without its key.
-        ids: shape (n,), the identity of each row's unit.
+        ids: shape (n,), the identity of each row's unit: its key, or the first word of it.
         of_unit: shape (n,), the number of each row's unit. Some numbers are those of no unit. Numbers follow
             from the keys of the units and the number of rows.
         numbers: all numbers are below it. It is at most 5 n + 2.
+        more: the second word of keys that have two, shape (n,).
     """
 
     words: list[U64]
     ids: U64
     of_unit: NDArray[np.int64]
     numbers: int
+    more: U64 | None = None
 
     def take(self, some: NDArray[Any]) -> "UnitRows":
         """Return some of the rows, by their indices."""
         words = [np.take(word, some) for word in self.words]
-        return UnitRows(words, np.take(self.ids, some), np.take(self.of_unit, some), self.numbers)
+        more = None if self.more is None else np.take(self.more, some)
+        return UnitRows(words, np.take(self.ids, some), np.take(self.of_unit, some), self.numbers, more)
+
+    def with_words(self, words: Sequence[U64]) -> "UnitRows":
+        """Return the rows with other words."""
+        return dataclasses.replace(self, words=list(words))
+
+    def rows(self, some: NDArray[Any], words: Sequence[U64]) -> list[U64]:
+        """Return rows as `unit_rows` takes them: keys of some of the rows, and words of their own."""
+        keys = [self.ids] if self.more is None else [self.ids, self.more]
+        return [*(np.take(key, some) for key in keys), *words]
 
 
 def unit_rows(rows: Sequence[U64], words: int, salt: bytes) -> UnitRows:
@@ -228,14 +180,15 @@ def unit_rows(rows: Sequence[U64], words: int, salt: bytes) -> UnitRows:
         salt: 16 secret bytes.
     """
     ids = rows[0]
-    of_unit, numbers = numbers_of(ids * _factor(salt, _NUMBER))  # products with an odd number are different
+    of_unit, numbers = numbers_of(ids * secret_factor(salt, _NUMBER))  # by an odd number, so all differ
     if len(rows) > words + 1:
         held = np.empty(numbers, dtype=np.uint64)
         held[of_unit] = rows[1]
         if (np.take(held, of_unit, mode="clip") != rows[1]).any():  # one identity, but different keys
             keys, inverse = np.unique(np.stack([ids, rows[1]], axis=1), axis=0, return_inverse=True)
             of_unit, numbers = inverse, len(keys)
-    return UnitRows(list(rows[len(rows) - words :]), ids, of_unit, numbers)
+    more = rows[1] if len(rows) > words + 1 else None
+    return UnitRows(list(rows[len(rows) - words :]), ids, of_unit, numbers, more)
 
 
 def numbers_of(spread: U64) -> tuple[NDArray[np.int64], int]:

@@ -21,7 +21,7 @@ from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import UNIT_SQUARE, write
 from tests.transforms.test_unit_records import exact_mean
-from transforms import unit_rows as unit_rows_module
+from transforms import reduce_units as reduce_units_module
 from transforms.bound_units import (
     BoundedReader,
     Bounding,
@@ -105,7 +105,7 @@ def test_a_large_shard_in_batches_gives_the_same_records(
     (units, x, y), t = people(3000), times(3000)
     source = table(tmp_path, units, x=x, y=y, t=t)
     whole = records(source, UNIT_SQUARE, keep)
-    monkeypatch.setattr(unit_rows_module, "_MANY", 8)  # and a unit may have more rows than that
+    monkeypatch.setattr(reduce_units_module, "_MANY", 8)  # and a unit may have more rows than that
     assert counted(records(source, UNIT_SQUARE, keep)) == counted(whole)
 
 

@@ -11,7 +11,7 @@ import pytest
 from core.domain import Grid
 from core.labels import Labels
 from tests.core.exact import fits
-from transforms import unit_rows as unit_rows_module
+from transforms import reduce_units as reduce_units_module
 from transforms.bound_units import Bounding, bound_in_memory, split_points
 from transforms.contributions import ContributedReader, Contributing
 from transforms.group_keys import GroupKeys
@@ -95,7 +95,7 @@ def test_the_records_of_a_unit_follow_from_its_own_rows(tmp_path):
 def test_a_large_shard_in_batches_gives_the_same_records(tmp_path, monkeypatch, keys, text):
     write(tmp_path / "rows.parquet", *rows(text=text))
     whole = kept(tmp_path / "rows.parquet", keys=keys)
-    monkeypatch.setattr(unit_rows_module, "_MANY", 8)
+    monkeypatch.setattr(reduce_units_module, "_MANY", 8)
     assert kept(tmp_path / "rows.parquet", keys=keys) == whole
 
 

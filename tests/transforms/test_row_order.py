@@ -43,8 +43,8 @@ def test_the_last_rows_are_those_with_the_greatest_value_of_their_unit() -> None
     for _ in range(50):
         values = [None if rng.random() < 0.4 else int(rng.integers(0, 4)) for _ in range(30)]
         of_unit = np.r_[np.arange(6), rng.integers(0, 6, 24)]
-        places = UnitRows([np.arange(30, dtype=np.uint64)], of_unit.astype(np.uint64), of_unit, 6)
-        found = last_rows(places, list(order_words(pa.array(values, pa.uint64())).T)).words[0]
+        places = UnitRows([], of_unit.astype(np.uint64), of_unit, 6)
+        found = last_rows(places, list(order_words(pa.array(values, pa.uint64())).T))
         placed = [-1 if value is None else value for value in values]
         greatest = {
             unit: max(p for p, u in zip(placed, of_unit, strict=True) if u == unit) for unit in range(6)

@@ -17,10 +17,7 @@ from transforms.unit_records import (
     _ROW,
     Keep,
     _race_of_copies,
-    keep_count,
-    keep_mean,
     keep_one,
-    keep_sum,
     unit_records,
 )
 from transforms.unit_rows import UnitRows
@@ -32,6 +29,11 @@ def rows_of(words: list[np.ndarray], of_unit: np.ndarray, ids: np.ndarray | None
     """Return rows of units with these identities, by default their numbers. Some numbers are of no unit."""
     ids = of_unit.astype(np.uint64) if ids is None else ids
     return UnitRows(words, ids, 2 * of_unit + 1, 2 * int(of_unit.max()) + 5)
+
+
+def computed(points: np.ndarray, of_unit: np.ndarray, grid: Grid, keep: Keep) -> np.ndarray:
+    """Return the records of units, shape (units, d), from the points of their rows."""
+    return unit_records(rows_of(point_words(points, grid), of_unit), grid, keep, SALT)[0]
 
 
 def exact_mean(points: np.ndarray) -> list[int]:
@@ -61,9 +63,9 @@ def test_means_are_exact_on_the_largest_grids() -> None:
         most = grid.extents[0]
         points = most - rng.integers(0, 1000, (70_000, 1)).astype(kind)
         of_unit = rng.integers(0, 3, 70_000)
-        means = keep_mean(points.astype(kind), of_unit, 3, grid)
+        means = computed(points.astype(kind), of_unit, grid, "mean")
         assert means.tolist() == [exact_mean(points[of_unit == unit]) for unit in range(3)]
-        last = keep_mean(np.full((5, 1), most, dtype=kind), np.zeros(5, dtype=np.int64), 1, grid)
+        last = computed(np.full((5, 1), most, dtype=kind), np.zeros(5, dtype=np.int64), grid, "mean")
         assert last.tolist() == [[most]]
 
 
@@ -133,7 +135,7 @@ def test_sums_are_those_of_data_units_rounded_and_clamped(low: str, high: str, s
         points = rng.integers(0, grid.extents[0] + 1, (40 * size, 1)).astype(np.uint32)
         points[: 20 * size] //= np.uint32(1 + size)
         of_unit = np.arange(40 * size) % 40
-        sums = keep_sum(points, of_unit, 40, grid)
+        sums = computed(points, of_unit, grid, "sum")
         wanted = [exact_sum(points[of_unit == unit, 0], low, high, step) for unit in range(40)]
         assert sums[:, 0].tolist() == wanted
         if size == 1:
@@ -148,9 +150,9 @@ def test_sums_are_exact_where_int64_would_overflow() -> None:
     values = np.r_[np.full(35_000, top - 1), np.full(35_000, -top), 123_456][:, None]
     points = (values + top).astype(np.uint64)
     one = np.zeros(len(points), np.int64)
-    assert keep_sum(points, one, 1, grid)[0, 0] == 123_456 - 35_000 + top
-    assert keep_sum(points[:35_000], one[:35_000], 1, grid)[0, 0] == 2 * top - 1
-    assert keep_sum(points[35_000:70_000], one[:35_000], 1, grid)[0, 0] == 0
+    assert computed(points, one, grid, "sum")[0, 0] == 123_456 - 35_000 + top
+    assert computed(points[:35_000], one[:35_000], grid, "sum")[0, 0] == 2 * top - 1
+    assert computed(points[35_000:70_000], one[:35_000], grid, "sum")[0, 0] == 0
 
 
 @pytest.mark.parametrize("keep", get_args(Keep))
@@ -196,7 +198,8 @@ def test_every_record_is_a_point_that_the_domain_has(keep) -> None:
 def test_counts_are_exact_on_a_wide_grid() -> None:
     grid = Grid((0,), (2**62 - 1,), 1)
     of_unit = np.repeat([0, 1, 2], [5, 1, 100_000])
-    assert keep_count(of_unit, 3, grid).tolist() == [[5], [1], [100_000]]
+    zeros = np.zeros((len(of_unit), 1), dtype=np.int64)
+    assert computed(zeros, of_unit, grid, "count").tolist() == [[5], [1], [100_000]]
 
 
 @pytest.mark.parametrize("bounds", [((-90, -180), (90, 180)), ((-22, 175), (-12, -175))])

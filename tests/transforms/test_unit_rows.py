@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 
 from core.domain import Grid
-from transforms import unit_rows as unit_rows_module
+from transforms import reduce_units as reduce_units_module
 from transforms.point_words import number_of_words, point_words, points_of
+from transforms.reduce_units import in_batches
 from transforms.sorted_words import sorted_numbers, sorted_within, sorted_words
 from transforms.unit_keys import unit_keys
 from transforms.unit_records import repeated
 from transforms.unit_rows import (
+    GatheredLabels,
     ShardRows,
-    in_batches,
-    joined_labels,
-    joined_rows,
+    joined,
     numbers_of,
     renumbered,
     unit_rows,
@@ -100,9 +100,9 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
     for pieces in gathered.values():
         kept = {}
         for parts in itertools.permutations(pieces):
-            rows = joined_rows(parts)
-            assert rows is not None
-            names = joined_labels(parts, rows).to_pylist()
+            labels = GatheredLabels()
+            rows = joined([labels.words_of(part) for part in parts if part])
+            names = list(labels)
             assert len(names) == len(set(names)) <= len(rows[0]) + 3
             shard = unit_rows(rows, 2, SALT)
             own = [(int(unit), names[label]) for unit, label in zip(*shard.words, strict=True)]
@@ -120,11 +120,12 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
 @pytest.mark.parametrize("many", [2, 50, 10_000])
 @pytest.mark.parametrize("pieces", [1, 5])
 def test_all_rows_of_a_unit_are_in_one_batch(monkeypatch: pytest.MonkeyPatch, pieces: int, many: int) -> None:
-    monkeypatch.setattr(unit_rows_module, "_MANY", many)
+    monkeypatch.setattr(reduce_units_module, "_MANY", many)
     ids = RNG.integers(0, 200, 3000).astype(np.uint64)
     rows = [ids, np.arange(3000, dtype=np.uint64)]
     cuts = [0, *sorted(RNG.integers(0, 3000, pieces - 1).tolist()), 3000]
-    batches = list(in_batches([[w[i:j] for w in rows] for i, j in itertools.pairwise(cuts)], SALT))
+    found = in_batches([[w[i:j] for w in rows] for i, j in itertools.pairwise(cuts)], SALT)
+    batches = [joined(batch) for batch in found]
     assert sorted(np.concatenate([number for _, number in batches]).tolist()) == list(range(3000))
     assert all((ids[number.astype(int)] == unit).all() for unit, number in batches)
     seen = Counter(unit for some, _ in batches for unit in set(some.tolist()))
@@ -154,6 +155,5 @@ def test_equal_words_alone_have_equal_numbers_whatever_their_order(kind: str) ->
 def test_a_shard_without_rows_has_an_empty_piece() -> None:
     rows = ShardRows(4, SALT)
     assert list(rows.pieces()) == [(number, b"") for number in range(4)]
-    assert joined_rows([b"", b""]) is None
     rows.add(pa.array([], pa.int64()), [np.empty(0, np.uint64)])
     assert list(rows.pieces(np.array([b"a"]))) == [(number, b"") for number in range(4)]

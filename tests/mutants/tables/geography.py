@@ -94,7 +94,7 @@ EARTH = (
         12,
         "transforms/unit_records.py",
         "the mean place of a unit lies inside of the Earth",
-        "kept = np.clip(np.rint(grid.onto(kept)).astype(np.int64), 0, np.asarray(grid.extents))",
+        "records = np.clip(np.rint(grid.onto(records)).astype(np.int64), 0, np.asarray(grid.extents))",
         "pass",
         _UNITS,
     ),

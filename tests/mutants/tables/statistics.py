@@ -396,8 +396,8 @@ CONTRIBUTIONS = (
         11,
         _ROWS,
         "rows of a later piece have the labels of the first one",
-        "before.append(len(places))",
-        "before.append(0)",
+        "self._place.setdefault(name, len(self._place)) for name in names",
+        "place for place, _ in enumerate(names)",
         _TOGETHER,
     ),
     Mutant(

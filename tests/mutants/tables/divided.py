@@ -1,0 +1,82 @@
+"""Wrong versions of how the rows of units are divided where they are too many to be held."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_RECORDS, _CHOSEN = "transforms/unit_records.py", "transforms/contributions.py"
+_REDUCE = "transforms/reduce_units.py"
+_DIVIDED = Selection(("tests/transforms/test_reduce_units.py",))
+
+DIVIDED = (
+    Mutant(
+        11,
+        _RECORDS,
+        "a row that occurs twice has one chance where rows are divided",
+        "races_of_copies([rows.ids, *points], rows.of_unit, copies, 1, self.salt)",
+        "races_of_copies([rows.ids, *points], rows.of_unit, np.ones_like(copies), 1, self.salt)",
+        _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _RECORDS,
+        "copies of rows of one hash are numbered apart",
+        "before - np.maximum.accumulate(np.where(same, 0, before))",
+        "0",
+        _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _RECORDS,
+        "rows of one hash may be apart",
+        "return first_hashes([rows[0], *points], self.salt)",
+        "return scramble(first_hashes([rows[0], *points], self.salt) ^ points[0], self.salt, 7)",
+        _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _RECORDS,
+        "of parts, the last row is that with the least hash",
+        "            state = state.take(last_rows(state, state.words[:2]))\n",
+        "            pass\n",
+        _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _RECORDS,
+        "a later span of copies has the hashes of the first one",
+        "begin, size = begins[index] + done,",
+        "begin, size = begins[index],",
+        _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _CHOSEN,
+        "where rows are divided, a row is chosen by its unit and not by its group",
+        "return [pair_hashes(ids, self._names.hashes[groups], self._salt), *points",
+        "return [pair_hashes(ids, self._names.hashes[groups * 0], self._salt), *points",
+        _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _CHOSEN,
+        "a group keeps one copy of a row where rows are divided",
+        "races_of_copies(named, of_pair, copies, self.contributing.rows, self._salt)",
+        "races_of_copies(named, of_pair, copies, 1, self._salt)",
+        _DIVIDED,
+    ),
+    Mutant(
+        12,
+        _REDUCE,
+        "a unit of two parts has two records",
+        "own = reduction.merged(unit_rows(joined([kept, own]), reduction.state_words, salt))",
+        "own = joined([kept, own])",
+        _DIVIDED,
+    ),
+    Mutant(
+        12,
+        _REDUCE,
+        "the last piece of a shard that is held is lost where it is dealt",
+        "chain(_let_go(held), source)",
+        "chain(_let_go(held[:-1]), source)",
+        _DIVIDED,
+    ),
+)
