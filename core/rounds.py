@@ -236,8 +236,15 @@ def run_strands_in_memory(
     ]
 
 
-def total_in_memory(round_: Round, blocks: Sequence[Block], state: State, noise: Noise | None = None) -> Any:
-    """Return what reaches a round's release, after its looks and its examination; see `examined`."""
+def total_in_memory(round_: Round, blocks: Iterable[Block], state: State, noise: Noise | None = None) -> Any:
+    """Return what reaches a round's release, after its looks and its examination; see `examined`.
+
+    Args:
+        round_: the round.
+        blocks: at least one; they are iterated once for each pass.
+        state: before the round.
+        noise: see `examined`.
+    """
     step: Any = round_
     if looks_of(round_):
         step = step.coarse(state)
@@ -251,7 +258,7 @@ def total_of(aggregates: Iterable[Any]) -> Any:
     return reduce(lambda a, b: a + b, aggregates)
 
 
-def _total(round_: Round, blocks: Sequence[Block], state: State) -> Any:
+def _total(round_: Round, blocks: Iterable[Block], state: State) -> Any:
     return total_of(round_.summarize(block, state) for block in blocks)
 
 

@@ -157,7 +157,7 @@ SLOW = (
     "pipelines/test_statistics.py::test_a_pipeline_bounds_contributions_as_memory_does*",
     "pipelines/test_statistics.py::test_a_pipeline_releases_what_memory_does*",
     "pipelines/test_statistics.py::test_quantiles_and_extremes_by_group*",
-    "pipelines/test_heavy_unit.py*",
+    "pipelines/test_memory.py*",
     "pipelines/test_statistics.py::test_sums_that_are_clamped_for_each_unit*",
     "pipelines/test_systems.py*",
     "pipelines/test_table.py::test_a_foreign_file_is_not_taken_for_a_part*",

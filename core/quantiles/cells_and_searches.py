@@ -119,8 +119,7 @@ class CellsAndSearches:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
         total = self.released_total(order.total, noise)
-        cut = Cut(self.cut(order, total, self.size, noise), total)
-        return self.search(order, self.count(order, cut, noise), noise)
+        return self.search(order, self.count(order, Cut(self.cut(order, total, noise), total), noise), noise)
 
     @property
     def between(self) -> Between:
@@ -135,11 +134,18 @@ class CellsAndSearches:
         """Return how many records a cell must hold to be halved, given the released number of all."""
         return 0 if self.splits is None else max(math.ceil(self.splits.scale), self._apart(total))
 
-    def cut(self, order: Order, total: int, size: int, noise: Noise) -> Ints:
-        """Release the edges of the cells of the points 0, ..., size - 1, given the released number."""
+    @property
+    def halved(self) -> int:
+        """Number of points that are halved: in a wide domain a power of 2, see `core.quantiles.wide`."""
+        return self.size if self.size <= CELLS else 1 << (self.size - 1).bit_length()
+
+    def cut(self, order: Order, total: int, noise: Noise) -> Ints:
+        """Release the edges of the cells, given the released number."""
         if self.splits is None:
-            return np.arange(size + 1)
-        return self.splits.edges(order.ranks_at, size, self.threshold(total), self.most, noise)
+            return np.arange(self.size + 1)
+        threshold = self.threshold(total)
+        edges = self.splits.edges(order.ranks_at, self.halved, threshold, self.most, noise)
+        return np.unique(np.minimum(edges, self.size))
 
     def count(self, order: Order, cut: Cut, noise: Noise) -> Ranked:
         """Merge cells by rough counts, and release the ranks of the edges that are left.

@@ -94,7 +94,7 @@ class CutIntoCells(Focused):
     @property
     def points(self) -> int:
         """See `Focused.points`."""
-        return 1 << (self.whole.size - 1).bit_length()
+        return self.whole.halved
 
     @property
     def near(self) -> tuple[int, ...]:
@@ -120,8 +120,7 @@ class CutIntoCells(Focused):
         """Release the edges of the cells."""
         order = Order.of_counts(aggregate)
         total = order.total if state is None else state
-        edges = self.whole.cut(order, total, self.points, noise)
-        return Cut(np.unique(np.minimum(edges, self.whole.size)), total)
+        return Cut(self.whole.cut(order, total, noise), total)
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,23 @@ import numpy as np
 
 from core.aggregate import Keys, shard_of
 from core.draws import Additive, Draw
+from core.focus import CELLS
 from core.grouping import Grouping
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
 from core.noise import Noise
 from core.rounds import Block
 from core.statistics.found import Groups, Reading, Totals
 from core.statistics.quantities import drawn_together
+from core.statistics.stored_totals import StoredTotals, TotalsInSections
 from core.statistics.totals import GroupTotals
+from core.stored import Store
 
 _FEW = 1 << 14
 """Public keys whose totals are merged at once: they take less than a megabyte for each total."""
+
+
+_SECTIONS = 64
+"""Sections of values, where these may be many."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,9 @@ class TotalsByGroup:
 
     Ranks of a column (quantiles, minimum, maximum) are released for the same groups, each from its own rows;
     see `core.statistics.ranks.Ranks`.
+
+    Where ranks are sought among many values, these are counted in sections; see `core.rounds.RoundInSections`
+    and `core.statistics.stored_totals`. No process then holds all values, also not those of one group.
 
     The release may be in parts. The part of a group follows from its key alone, and what is released of a
     group depends on its own totals and its own noise. So all parts together are distributed like one release,
@@ -67,6 +77,24 @@ class TotalsByGroup:
         few = grouping.labels is not None and len(grouping.labels) <= _FEW and not self._axes
         return None if few else 0
 
+    @property
+    def sections(self) -> int:
+        """See `core.rounds.RoundInSections`: none where all possible values are few."""
+        if self.parts > 1 or not self._axes:
+            return 0
+        points = max(each.points for each in self.reading.ranks) * len(self._axes)
+        labels = None if self.grouping is None else self.grouping.labels
+        private = self.grouping is not None and labels is None
+        return 0 if not private and points * max(1, len(labels or ())) <= CELLS else _SECTIONS
+
+    @property
+    def most_counts(self) -> int | None:
+        """Most counts of values that the private stage holds; None where nothing bounds them."""
+        if not self._axes or self.parts > 1:
+            return None
+        steps = [step for each in self.reading.ranks for step in each.rounds]
+        return max(CELLS, *(getattr(step, "most_counts", 0) for step in steps))
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         added = tuple(noise for noise in self.noises if noise is not None)
@@ -76,32 +104,41 @@ class TotalsByGroup:
     def summarize(self, block: Block, state: None) -> GroupTotals:
         """Add up the quantities of the block's records by group."""
         private = self.grouping is not None and self.grouping.private
-        return GroupTotals.of(block, self.reading.quantities, private, self._axes)
+        kind = TotalsInSections if self.sections else GroupTotals
+        return kind.of(block, self.reading.quantities, private, self._axes)
 
-    def release(self, aggregate: GroupTotals, state: None, noise: Noise) -> Totals | Groups:
+    def examine(self, section: GroupTotals, state: None, noise: Noise, store: Store) -> StoredTotals:
+        """Store the values of a section; see `core.rounds.RoundInSections`."""
+        return StoredTotals.of(section, store)
+
+    def release(self, aggregate: GroupTotals | StoredTotals, state: None, noise: Noise) -> Totals | Groups:
         """Release the noisy totals."""
         if self.grouping is None:
-            key = np.zeros(1, np.int64)
-            totals = self._noisy(aggregate, key, {}, noise)
-            return Totals(totals, self.reading, self._ranks(aggregate, key, noise))
-        shards = [aggregate] if self.parts == 1 else aggregate.split(self.parts)
+            key, stored = np.zeros(1, np.int64), StoredTotals.of(aggregate)
+            totals = self._noisy(stored.totals, key, {}, noise)
+            return Totals(totals, self.reading, self._ranks(stored, key, noise))
+        if isinstance(aggregate, StoredTotals) or self.parts == 1:
+            return self.release_part(0, aggregate, state, noise)
+        shards = aggregate.split(self.parts)
         return Groups.joined([self.release_part(i, shard, state, noise) for i, shard in enumerate(shards)])
 
-    def release_part(self, number: int, aggregate: GroupTotals, state: None, noise: Noise) -> Groups:
+    def release_part(
+        self, number: int, aggregate: GroupTotals | StoredTotals, state: None, noise: Noise
+    ) -> Groups:
         """See `RoundInParts.release_part`."""
-        grouping = self.grouping
+        grouping, stored = self.grouping, StoredTotals.of(aggregate)
         if grouping is None:
             raise ValueError("Without groups there are no parts.")
         if self.selection is None:
             keys = self._public[number]
             labels = np.array([], dtype="S1") if grouping.labels is None else grouping.labels.array[keys]
-            return self._groups(aggregate, keys, labels, {}, grouping, noise)
-        found, known = self._found(aggregate, noise)
-        return self._groups(aggregate, found, found, known, grouping, noise)
+            return self._groups(stored, keys, labels, {}, grouping, noise)
+        found, known = self._found(stored.totals, noise)
+        return self._groups(stored, found, found, known, grouping, noise)
 
     def _groups(
         self,
-        aggregate: GroupTotals,
+        aggregate: StoredTotals,
         keys: Keys,
         labels: Keys,
         known: dict[int, Any],
@@ -109,7 +146,7 @@ class TotalsByGroup:
         noise: Noise,
     ) -> Groups:
         """Release what is asked of groups, given their keys and labels, and totals that are known."""
-        totals = self._noisy(aggregate, keys, known, noise)
+        totals = self._noisy(aggregate.totals, keys, known, noise)
         named = replace(grouping, labels=None)  # the table has its own, and all of them take much memory
         return Groups(labels, totals, self.reading, named, self._ranks(aggregate, keys, noise))
 
@@ -138,12 +175,12 @@ class TotalsByGroup:
             noisy[:, i] = totals
         return noisy
 
-    def _ranks(self, aggregate: GroupTotals, keys: Keys, noise: Noise) -> Any:
+    def _ranks(self, aggregate: StoredTotals, keys: Keys, noise: Noise) -> Any:
         """Return the grid points of the ranks of groups, shape (len(keys), r, 3)."""
         many = sum(len(each.sought.names) for each in self.reading.ranks)
         steps = np.zeros((len(keys), many, 3), dtype=np.int64)
-        for group, place in enumerate(aggregate.places(keys) if many else ()):
-            counts = {axis: of.at(place) for axis, of in zip(self._axes, aggregate.values, strict=True)}
+        for group, values in enumerate(aggregate.values(keys) if many else ()):
+            counts = dict(zip(self._axes, values, strict=True))
             found = [each.release(counts[each.sought.axis], noise) for each in self.reading.ranks]
             steps[group] = np.concatenate(found)
         return steps

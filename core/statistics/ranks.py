@@ -1,28 +1,34 @@
 """Quantiles and extremes of one column in each group, by the mechanisms of the task `quantiles`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from core.aggregate import Counts, Ints
+from core.aggregate import Ints
 from core.budget import Budget
 from core.domain import Grid
 from core.draws import Draw
+from core.focus import CELLS
 from core.neighbors import Neighbors
 from core.noise import Lengths, Noise
 from core.quantiles.exponential import ExponentialByRank, typical_distance
 from core.quantiles.found import FoundQuantiles
 from core.quantiles.params import Minimum, Quantiles
 from core.quantiles.recursive import Recursive
+from core.rounds import Block, total_in_memory
 from core.statistics.params import Statistics, quantile_name
 from core.statistics.quantities import Change
+from core.stored import Stored
 from core.task import Setting
 
 T = TypeVar("T")
 
 _SALT = bytes(16)  # nothing here is sampled
+
+_RECORDS = 1 << 18
+"""Records of a group that are counted at a time."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +85,17 @@ class Sought:
             asked = Minimum(largest=self.probabilities == (1.0,), failure=failure, method="exponential")
             method = ExponentialByRank(Setting(line, asked, budget, relation, _SALT))
             step: Any = method.rounds(1.0)[0]
+            rounds: tuple[Any, ...] = (step,)
         else:
             wanted = Quantiles(self.probabilities, failure=failure)
             method = Recursive(Setting(line, wanted, budget, relation, _SALT))
-            step = method.in_one_pass(1.0)
+            step, rounds = method.in_one_pass(1.0), method.rounds(1.0)
         if not stated:
-            return Ranks(self, step, moved, groups)
+            return Ranks(self, step, rounds, moved, groups)
         promises: Any = method.accuracy(1.0).promises
         typical = promises.typical_rank_error
         off = typical_distance(step.aim, step.draw.scale / 2) if self.extreme else typical
-        return Ranks(self, step, moved, groups, promises.rank_error, typical, off)
+        return Ranks(self, step, rounds, moved, groups, promises.rank_error, typical, off)
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,10 @@ class Ranks:
     Each group is released like a database of its own, by `step`: several quantiles by cells and searches (see
     `core.quantiles.cells_and_searches`), one quantile or an extreme by the exponential mechanism (see
     `core.quantiles.exponential`). What is released of a group depends on its own rows and noise alone.
+
+    A group of many distinct values is released by `rounds`. They have the same draws, of the same
+    distribution, and pass over its values several times instead of holding them; see `core.focus` and
+    `core.quantiles.wide`.
 
     Neighbors and sensitivity:
 
@@ -113,7 +124,8 @@ class Ranks:
 
     Args:
         sought: what is sought.
-        step: the round of the task `quantiles` or `minimum`.
+        step: the round of the task `quantiles` or `minimum`, for a group whose values are held.
+        rounds: those of a group whose values are not.
         changes: rows in which neighbors differ, at most, in units of what `step` is planned for.
         groups: most groups that are released; 0 without groups.
         rank_error: what `step` promises of each rank, in rows.
@@ -124,6 +136,7 @@ class Ranks:
 
     sought: Sought
     step: Any
+    rounds: tuple[Any, ...]
     changes: int
     groups: int
     rank_error: int = 0
@@ -152,7 +165,12 @@ class Ranks:
             changes=draw.changes * self.changes * in_each,
         )
 
-    def release(self, counts: Counts, noise: Noise) -> Ints:
+    @property
+    def points(self) -> int:
+        """Number of values that the column may have."""
+        return int(self.step.size)
+
+    def release(self, counts: Stored, noise: Noise) -> Ints:
         """Release the ranks of one group.
 
         Args:
@@ -163,12 +181,37 @@ class Ranks:
             Grid points, shape (k, 3): value, and lower and upper end of its interval. An extreme has no
             interval: all three are its value.
         """
-        found = self.step.release(counts, None, _OfGroups(self, noise))
+        own = _OfGroups(self, noise)
+        found: Any = None
+        if len(counts) <= CELLS:
+            found = self.step.release(counts.whole(), None, own)
+        else:
+            for round_ in self.rounds:
+                found = round_.release(total_in_memory(round_, _Records(counts), found), found, own)
         if isinstance(found, FoundQuantiles):
             return np.array(
                 [(at, *ends) for at, ends in zip(found.steps, found.intervals or (), strict=True)]
             )
         return np.array([(found.step,) * 3])
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The records of stored counts of one axis, as blocks.
+
+    Args:
+        counts: by grid point.
+    """
+
+    counts: Stored
+
+    def __iter__(self) -> Iterator[Block]:
+        for part in self.counts:
+            ends, records = np.cumsum(part.counts), int(part.counts.sum())
+            for start in range(0, max(1, records), _RECORDS):
+                rows = np.arange(start, min(start + _RECORDS, records))
+                points = part.keys[np.searchsorted(ends, rows, side="right")]
+                yield Block(points[:, None], np.zeros(len(points), dtype=np.uint64))
 
 
 @dataclass(frozen=True)

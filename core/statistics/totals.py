@@ -92,7 +92,7 @@ class GroupTotals:
         return cls(keys[first], np.add.reduceat(totals, first, axis=0), merged)
 
     def __add__(self, other: "GroupTotals") -> "GroupTotals":
-        return GroupTotals.merged([self, other])
+        return self.merged([self, other])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -106,7 +106,7 @@ class GroupTotals:
         """Return the totals as they are: no floor but 0 is used, and every group here holds a row."""
         return self
 
-    def split(self, shards: int) -> list["GroupTotals"]:
+    def split(self, shards: int) -> "Sequence[GroupTotals]":
         """Split by key into `shards` parts, of which any may be empty."""
         shard = shard_of(self.keys, shards)
         order = np.argsort(shard, kind="stable")  # keys stay ascending in every shard

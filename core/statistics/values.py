@@ -45,9 +45,34 @@ class ValueCounts:
             parts: at least one.
             places: of each part, the new place of each of its groups.
         """
-        groups = np.concatenate([place[part.groups] for part, place in zip(parts, places, strict=True)])
-        points, counts = (np.concatenate([getattr(p, name) for p in parts]) for name in ("points", "counts"))
+        both = zip(parts, places, strict=True)
+        return cls.joined([cls(place[part.groups], part.points, part.counts) for part, place in both])
+
+    @classmethod
+    def joined(cls, parts: Sequence["ValueCounts"]) -> "ValueCounts":
+        """Put counts of the same groups together, at least one, and add up those of equal pairs."""
+        groups, points, counts = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "points", "counts")
+        )
         return cls.of(groups, points, counts)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def renamed(self, places: Ints) -> "ValueCounts":
+        """Return the counts with other places of groups, which all differ; -1 leaves one out."""
+        groups = places[self.groups]
+        here = np.flatnonzero(groups >= 0)
+        here = here[np.argsort(groups[here], kind="stable")]
+        return ValueCounts(groups[here], self.points[here], self.counts[here])
+
+    def part(self, first: int, last: int) -> "ValueCounts":
+        """Return some neighboring pairs."""
+        return ValueCounts(self.groups[first:last], self.points[first:last], self.counts[first:last])
+
+    def counted(self) -> Counts:
+        """Return the counts of a group that has all pairs."""
+        return Counts(self.points, self.counts)
 
     def kept(self, groups: NDArray[np.bool_]) -> "ValueCounts":
         """Return the counts of some groups, shape (groups,), which get the places 0, 1, ..., in order."""
@@ -57,8 +82,7 @@ class ValueCounts:
 
     def at(self, group: int) -> Counts:
         """Return the counts of one group; none where the place is below 0."""
-        low, high = np.searchsorted(self.groups, [group, group + 1])
-        return Counts(self.points[low:high], self.counts[low:high])
+        return self.part(*np.searchsorted(self.groups, [group, group + 1])).counted()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ValueCounts) and all(

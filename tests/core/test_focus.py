@@ -22,6 +22,9 @@ from core.order_statistics import order_statistic, smooth_sensitivity
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
 from core.rounds import Block, total_in_memory
+from core.statistics.quantities import Change
+from core.statistics.ranks import Sought
+from core.stored import Stored
 from core.task import Task
 from tests.core.seeded import SeededNoise
 
@@ -211,6 +214,59 @@ def test_stages_of_quantiles_are_those_of_all_points(
                     fewer += len(looked.keys) < len(full.keys)
                 state = after
     assert fewer, "no look left anything out"
+
+
+def in_parts(points: Any, parts: int) -> Stored:
+    """Return stored counts whose parts have no point in common."""
+    counts = Counts.of(np.sort(np.asarray(points, dtype=np.int64)))
+    cut = [counts.keys % parts == part for part in range(parts)]
+    some = [Counts(counts.keys[here], counts.counts[here]) for here in cut]
+    return Stored(tuple(some), tuple(map(len, some)))
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("count", [2, 9])
+def test_ranks_of_a_group_do_not_depend_on_whether_its_values_are_held(
+    narrow: None, asked_cells: Asked, monkeypatch: pytest.MonkeyPatch, count: int, fixed: bool
+) -> None:
+    """Of a domain that is halved as a larger one: released ranks, and the score of every point."""
+    names = tuple(f"quantile {i}" for i in range(count))
+    sought = Sought(0, names, tuple((i + 1) / (count + 1) for i in range(count)))
+    change = Change(1, 1, 2, True, 0) if fixed else Change(2, 1, 1, False, 0)
+    made = sought.paid(40.0, 0.1, Grid((0,), (4999,), 1), change, 0 if fixed else 8, False)
+    assert len(made.rounds) == (3 if fixed else 4)
+    for name, points in shapes(5000, np.random.default_rng(3)).items():
+        for factor in (1.0, 20.0):
+            monkeypatch.setattr("core.statistics.ranks.CELLS", 10**6)
+            held = made.release(in_parts(points, 1), SeededNoise(0, factor))
+            expected = [*asked_cells]
+            asked_cells.clear()
+            monkeypatch.setattr("core.statistics.ranks.CELLS", -1)
+            passed = made.release(in_parts(points, 7), SeededNoise(0, factor))
+            assert (held == passed).all(), name
+            for (first, scores), (other, others) in zip(asked_cells, expected, strict=True):
+                assert first == other and (scores == others).all(), name
+            asked_cells.clear()
+
+
+@pytest.mark.parametrize("end", [0.0, 0.5, 1.0])
+def test_a_rank_of_a_group_does_not_depend_on_whether_its_values_are_held(
+    narrow: None, asked_points: Asked, monkeypatch: pytest.MonkeyPatch, end: float
+) -> None:
+    """An extreme, or a quantile alone: the score of every point."""
+    made = Sought(0, ("one",), (end,)).paid(
+        40.0, 0.1, Grid((0,), (4999,), 1), Change(2, 1, 1, False, 0), 8, False
+    )
+    for name, points in shapes(5000, np.random.default_rng(3)).items():
+        monkeypatch.setattr("core.statistics.ranks.CELLS", 10**6)
+        held = made.release(in_parts(points, 1), SeededNoise(0))
+        expected = [*asked_points]
+        asked_points.clear()
+        monkeypatch.setattr("core.statistics.ranks.CELLS", -1)
+        assert (made.release(in_parts(points, 7), SeededNoise(0)) == held).all(), name
+        for (first, scores), (other, others) in zip(asked_points, expected, strict=True):
+            assert first == other and (scores == others).all(), name
+        asked_points.clear()
 
 
 @pytest.mark.parametrize("count", [1, 4, 99])

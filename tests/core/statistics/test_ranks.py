@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,6 +126,13 @@ def test_every_draw_of_a_group_is_charged():
     assert pivot.cost.epsilon + value.cost.epsilon == pytest.approx(1.0)
     assert pivot.cost.epsilon == pytest.approx(0.05)
     assert made.mechanisms == charged(made.rounds)
+
+
+def test_a_draw_that_a_group_makes_twice_costs_twice_as_much():
+    made = plan([{"quantiles": (0.5,)}], grouping=PUBLIC, delta=0.0).rounds[0].reading.ranks[0]
+    (_, once), several = made.step.draws(), 3
+    both = [made.of_groups(replace(once, times=times)).cost.epsilon for times in (1, several)]
+    assert both[1] == pytest.approx(several * both[0])
 
 
 def test_halved_noise_of_a_choice_breaks_its_probabilities():

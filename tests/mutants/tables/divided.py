@@ -5,6 +5,9 @@ from tests.mutants.mutant import Mutant, Selection
 _RECORDS, _CHOSEN = "transforms/unit_records.py", "transforms/contributions.py"
 _REDUCE = "transforms/reduce_units.py"
 _DIVIDED = Selection(("tests/transforms/test_reduce_units.py",))
+_STORED, _RANKS = "core/statistics/stored_totals.py", "core/statistics/ranks.py"
+_VALUES = Selection(("tests/core/statistics/test_stored_totals.py",))
+_PASSED = Selection(("tests/core/test_focus.py",), "of_a_group")
 
 DIVIDED = (
     Mutant(
@@ -78,5 +81,45 @@ DIVIDED = (
         "chain(_let_go(held), source)",
         "chain(_let_go(held[:-1]), source)",
         _DIVIDED,
+    ),
+    Mutant(
+        11,
+        _STORED,
+        "the totals of a group are in all of its sections",
+        "totals = np.where((own == number)[present, None], self.totals[present], 0)",
+        "totals = self.totals[present]",
+        _VALUES,
+    ),
+    Mutant(
+        11,
+        _STORED,
+        "a group has the values of the next one",
+        "return np.where(keys[place] == some, place, -1)",
+        "return np.where(keys[place] == some, (place + 1) % len(keys), -1)",
+        _VALUES,
+    ),
+    Mutant(
+        11,
+        _RANKS,
+        "of a value that several rows of a group have, one counts where values are not held",
+        "ends, records = np.cumsum(part.counts), int(part.counts.sum())",
+        "ends, records = np.arange(1, len(part) + 1), len(part)",
+        _PASSED,
+    ),
+    Mutant(
+        11,
+        _RANKS,
+        "a group whose values are not held is released from a part of them",
+        "found = round_.release(total_in_memory(round_, _Records(counts), found), found, own)",
+        "found = self.step.release(next(iter(counts)), None, own)",
+        _PASSED,
+    ),
+    Mutant(
+        11,
+        "core/quantiles/cells_and_searches.py",
+        "the domain is halved otherwise where values are held",
+        "return self.size if self.size <= CELLS else 1 << (self.size - 1).bit_length()",
+        "return self.size",
+        _PASSED,
     ),
 )

@@ -525,7 +525,7 @@ RANKS = (
         "two draws of one group are charged as one",
         "in_each = 1 if draw.disjoint else draw.times",
         "in_each = 1",
-        spent("statistics"),
+        Selection(_OF_RANKS, "twice"),
     ),
     Mutant(
         12,
