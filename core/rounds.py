@@ -1,6 +1,6 @@
 """A task as a fixed number of rounds: one pass over the data and one private release each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol, Self, cast
@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from core.domain import Points
 from core.noise import Noise
-from core.stored import InMemory, Store
+from core.stored import InMemory, Store, Stored
+
+_RECORDS = 1 << 18
+"""Records of stored counts that make a block."""
 
 State = Any
 """Public value handed from round to round: private outputs and public parameters only."""
@@ -251,6 +254,25 @@ def total_in_memory(round_: Round, blocks: Iterable[Block], state: State, noise:
     for _ in range(looks_of(round_)):
         step = step.finer(_clipped(step, _total(step, blocks, state)), state)
     return examined(step, _total(step, blocks, state), state, noise)
+
+
+@dataclass(frozen=True)
+class StoredRecords:
+    """The records of stored counts of one axis, as blocks; their identities are all the same.
+
+    Args:
+        counts: by grid point.
+    """
+
+    counts: Stored
+
+    def __iter__(self) -> Iterator[Block]:
+        for part in self.counts:
+            ends, records = np.cumsum(part.counts), int(part.counts.sum())
+            for start in range(0, max(1, records), _RECORDS):
+                rows = np.arange(start, min(start + _RECORDS, records))
+                points = part.keys[np.searchsorted(ends, rows, side="right")]
+                yield Block(points[:, None], np.zeros(len(points), dtype=np.uint64))
 
 
 def total_of(aggregates: Iterable[Any]) -> Any:

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from core.aggregate import Counts
+import numpy as np
+
+from core.aggregate import Counts, Ints
 
 
 class Store(Protocol):
@@ -76,3 +78,19 @@ class Stored:
     def whole(self) -> Counts:
         """Return all counts."""
         return Counts.merged(list(self))
+
+
+def batches(sizes: Ints, most: int) -> Ints:
+    """Return the ends of batches of neighboring things, from 0 on: of one, or of several of at most a size.
+
+    Args:
+        sizes: of the things, shape (n,).
+        most: of a batch of several.
+    """
+    ends, held = [0], 0
+    for place, size in enumerate(sizes.tolist()):
+        if held + size > most and place > ends[-1]:
+            ends.append(place)
+            held = 0
+        held += size
+    return np.array([*ends, len(sizes)])

@@ -108,6 +108,7 @@ def bound_together_in_memory(source: Source, bounding: BoundingOfQuestions) -> l
 def _bound(gathered: tuple[int, Pieces], bounding: BoundingOfQuestions, spill: Spill) -> BoundedFor:
     with plain_errors(_LABEL):
         number, bounded = _bound_part(bounding, *gathered)
+        gathered[1].clear()  # runners hold an element until they have the next one
         return number, Spilled(spill, spill.put(bounded))
 
 

@@ -239,7 +239,9 @@ def bound_in_memory(source: Source, bounds: UnitBounds) -> Iterator[Block]:
 @no_annotations
 def _bound(gathered: tuple[int, Pieces], bounds: UnitBounds, spill: Spill) -> Spilled:
     with plain_errors(_LABEL):
-        return Spilled(spill, spill.put(bounds.bound(*gathered)))
+        bounded = Spilled(spill, spill.put(bounds.bound(*gathered)))
+        gathered[1].clear()  # runners hold an element until they have the next one
+        return bounded
 
 
 def split_points(bounds: UnitBounds, descriptor: Descriptor) -> Iterator[tuple[int, bytes]]:

@@ -48,7 +48,9 @@ class GatherParts(beam.PTransform):
 
 @dataclasses.dataclass
 class Pieces:
-    """The pieces of a part in any order, each read when it comes. They can be read once.
+    """The pieces of a part in any order, each read when it comes, as often as they are iterated.
+
+    A step that fails half-way is repeated with the same pieces by some runners.
 
     Args:
         kept: of each piece, what the spill returned.
@@ -59,8 +61,11 @@ class Pieces:
     spill: Spill
 
     def __iter__(self) -> Iterator[Any]:
-        while self.kept:
-            yield self.spill.get(self.kept.pop())
+        return map(self.spill.get, self.kept)
+
+    def clear(self) -> None:
+        """Hold the pieces no longer, once the step has ended as it should."""
+        self.kept.clear()
 
 
 @no_annotations

@@ -1,14 +1,14 @@
 """Make records of the units of a shard, some units at a time, however many rows one unit has.
 
-What is held is bounded: a shard that takes more than `_HELD` bytes is dealt by unit into a file, and what one
-batch of units has above `_WHOLE` rows is divided again, without regard to units. Each part of it is reduced
-to a few rows of each unit, and what remains of the parts is reduced again.
+What is held is bounded, if the salt is secret. A shard that takes more than `_HELD` bytes is dealt by unit
+into files. What one batch of units has above `_WHOLE` rows is divided again, without regard to units. Each
+part of it is reduced to a few rows of each unit, and what remains of the parts is reduced again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from core.sampling import U64
 from transforms.spill import Spill, temporary_spill
 from transforms.unit_rows import UnitRows, joined, secret_factor, unit_rows
 
+T = TypeVar("T")
+
 Rows = Sequence[U64]
 """Words of rows, shape (n,) each: the one or two words of their unit's key, and words of their own."""
 
 _DEAL, _BATCH = 0x6465616C, 0x6261746368
-"""Tweaks of the hashes that choose the units of a file and those of a batch. No sampling uses them."""
+"""Tweaks of the hashes that choose the units of a file, and later ones, and those of a batch."""
 
 _HELD = 1 << 26
 """Bytes of a shard that are held. Of a larger one, units are dealt into `_DEALT` files."""
@@ -90,13 +92,16 @@ class Reduction(Protocol):
         """Return the records of units from what remains of all their rows."""
 
 
-def reduce_units(pieces: Iterable[Rows], reduction: Reduction, salt: bytes) -> Iterator[Any]:
+def reduce_units(
+    pieces: Iterable[Rows], reduction: Reduction, salt: bytes, dealt_before: int = 0
+) -> Iterator[Any]:
     """Yield the records of the units of a shard, some units at a time, each unit once.
 
     Args:
         pieces: words of rows, at least one row each; each is read when it comes.
         reduction: how rows become records.
         salt: 16 secret bytes.
+        dealt_before: how often the rows were dealt before.
     """
     source, held, size = iter(pieces), [], 0
     for piece in source:
@@ -107,12 +112,14 @@ def reduce_units(pieces: Iterable[Rows], reduction: Reduction, salt: bytes) -> I
     else:
         yield from _of_held(held, reduction, salt)
         return
-    factor = secret_factor(salt, _DEAL)
-    for dealt in _deal(chain(_let_go(held), source), lambda rows: rows[0] * factor, _DEALT):
-        if dealt.bytes > _HELD:
+    factor = secret_factor(salt, _DEAL + dealt_before)
+    every = _deal(chain(_let_go(held), source), lambda rows: rows[0] * factor, _DEALT)
+    half = sum(dealt.rows for dealt in every) / 2
+    for dealt in _let_go(every):
+        if dealt.rows > half and dealt.bytes > _HELD:  # of few units, or they would be in more parts
             yield reduction.finished(_in_parts(dealt, dealt.rows, reduction, salt))
         else:
-            yield from _of_held(list(dealt), reduction, salt)
+            yield from reduce_units(dealt, reduction, salt, dealt_before + 1)
 
 
 def _of_held(pieces: Sequence[Rows], reduction: Reduction, salt: bytes) -> Iterator[Any]:
@@ -155,15 +162,18 @@ def in_batches(pieces: Sequence[Rows], salt: bytes) -> Iterator[list[Rows]]:
 
 def _in_parts(pieces: Iterable[Rows], total: int, reduction: Reduction, salt: bytes) -> list[U64]:
     """Return what remains of the rows of units that are too many to be held."""
-    kept: list[U64] | None = None
+    kept: list[Rows] = []
+    most = _PART
     for rows, copies in _parts(pieces, total, reduction):
-        own = reduction.merged(reduction.state(unit_rows(rows, reduction.words, salt), copies))
-        if kept is not None:
-            own = reduction.merged(unit_rows(joined([kept, own]), reduction.state_words, salt))
-        kept = own
-    if kept is None:
-        raise AssertionError("a batch has rows")
-    return kept
+        kept.append(reduction.merged(reduction.state(unit_rows(rows, reduction.words, salt), copies)))
+        if sum(len(part[0]) for part in kept) > most:
+            kept = [_merged(kept, reduction, salt)]
+            most = max(_PART, 2 * len(kept[0][0]))
+    return _merged(kept, reduction, salt)
+
+
+def _merged(kept: Sequence[Rows], reduction: Reduction, salt: bytes) -> list[U64]:
+    return reduction.merged(unit_rows(joined(kept), reduction.state_words, salt))
 
 
 def _parts(
@@ -174,7 +184,7 @@ def _parts(
         yield from ((rows, None) for rows in _larger(pieces, _PART))
         return
     parts = min(_MOST_PARTS, 1 << (2 * total // _PART).bit_length())
-    for part in _deal(pieces, reduction.apart, parts):
+    for part in _let_go(_deal(pieces, reduction.apart, parts)):
         yield _different(part)
 
 
@@ -217,8 +227,8 @@ class _Dealt:
         self.bytes += sum(word.nbytes for word in words)
 
 
-def _deal(pieces: Iterable[Rows], hashed: Callable[[Rows], U64], parts: int) -> Iterator[_Dealt]:
-    """Deal rows into parts by the upper bits of a hash; yield the parts that have rows.
+def _deal(pieces: Iterable[Rows], hashed: Callable[[Rows], U64], parts: int) -> list[_Dealt]:
+    """Deal rows into parts by the upper bits of a hash; return the parts that have rows.
 
     Args:
         pieces: words of rows.
@@ -236,11 +246,7 @@ def _deal(pieces: Iterable[Rows], hashed: Callable[[Rows], U64], parts: int) -> 
         for start, end, own in zip([0, *ends[:-1]], ends, dealt, strict=True):
             if end > start:
                 own.add([word[start:end] for word in words])
-    dealt.reverse()
-    while dealt:
-        own = dealt.pop()
-        if own.rows:
-            yield own
+    return [own for own in dealt if own.rows]
 
 
 def _larger(pieces: Iterable[Rows], most: int) -> Iterator[Rows]:
@@ -257,7 +263,7 @@ def _larger(pieces: Iterable[Rows], most: int) -> Iterator[Rows]:
         yield joined(small)
 
 
-def _let_go(pieces: list[Rows]) -> Iterator[Rows]:
-    """Yield pieces, of which none is held any more."""
-    while pieces:
-        yield pieces.pop()
+def _let_go(held: list[T]) -> Iterator[T]:
+    """Yield things from the last one on, of which none is held any more."""
+    while held:
+        yield held.pop()

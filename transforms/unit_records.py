@@ -447,8 +447,14 @@ def races_of_copies(
         raced, further = race[rows], number > 0
         raced[further] = scramble(raced[further] + number[further].astype(np.uint64), salt, _ROW)
         found.append(_least(rows, raced, most))
-    rows, raced = (np.concatenate(each) for each in zip(*found, strict=True))
-    return _least(rows, raced, most)
+        if sum(len(some) for some, _ in found) > 4 * _MANY_COPIES:
+            found = [_least(*_together(found), most)]
+    return _least(*_together(found), most)
+
+
+def _together(found: Sequence[tuple[NDArray[np.int64], U64]]) -> tuple[NDArray[np.int64], U64]:
+    rows, race = zip(*found, strict=True)
+    return np.concatenate(rows), np.concatenate(race)
 
 
 def _least(rows: NDArray[np.int64], race: U64, most: int) -> tuple[NDArray[np.int64], U64]:

@@ -1,9 +1,10 @@
 """Several quantiles: cut the domain into cells, count them, and search those that hold quantiles."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
@@ -119,7 +120,8 @@ class CellsAndSearches:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
         total = self.released_total(order.total, noise)
-        return self.search(order, self.count(order, Cut(self.cut(order, total, noise), total), noise), noise)
+        cut = Cut(self.cut(order, total, noise), total)
+        return self.search(repeat(order), self.count(order, cut, noise), noise)
 
     @property
     def between(self) -> Between:
@@ -165,12 +167,18 @@ class CellsAndSearches:
         error = cells.scales.largest_error(len(edges) - 1, self.failure / 2, self.between)
         return Ranked(edges, starts, np.array(self.probabilities) * total, error)
 
-    def search(self, order: Order, ranked: Ranked, noise: Noise) -> FoundQuantiles:
-        """Search every cell that holds quantiles."""
+    def search(self, orders: Iterable[Order], ranked: Ranked, noise: Noise) -> FoundQuantiles:
+        """Search every cell that holds quantiles.
+
+        Args:
+            orders: for each of these cells, records that have the same ranks within the cell as all records.
+            ranked: the cells.
+            noise: where randomness comes from.
+        """
         edges, starts, ranks, error = ranked.edges, ranked.starts, ranked.wanted, ranked.error
         steps, lows, highs = np.zeros((3, len(ranks)), dtype=np.int64)
         errors = np.full(len(ranks), math.inf)
-        for window, ends, here in ranked.searched():
+        for (window, ends, here), order in zip(ranked.searched(), orders, strict=False):
             found = self._search(order, window, ends, ranks[here], error, noise)
             steps[here], lows[here], highs[here] = found.points, found.lows, found.highs
             errors[here] = error + found.error
@@ -192,7 +200,7 @@ class CellsAndSearches:
         """Find points of these ranks in a cell, and points that are surely below and above the quantiles.
 
         Args:
-            order: all records.
+            order: records that have the same ranks within the cell as all records.
             window: first point of the cell, and the point after the last.
             ends: noisy ranks of the cell's ends.
             ranks: noisy ranks that are sought, shape (k,).

@@ -5,14 +5,17 @@
 3. The records of these cells are counted, and the counts are released.
 4. The cells that hold quantiles are searched. The scores of choices end at a distance, so only points near
    the wanted ranks are counted one by one; see `core.focus`. If a cell is searched by counts down a tree, all
-   of its points are counted. Five quantiles or fewer are sought by a tree over at most 2^17 points.
+   of its points are counted. Five quantiles or fewer are sought by a tree over at most 2^17 points. Many
+   quantiles are sought a few cells at a time; see `SearchInSections`.
 
 Draws, noise and privacy are those of `CellsAndSearches`: each stage uses the data through the same exact
 numbers. What a stage releases is public, and it is the state of the next round.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from itertools import repeat
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +28,21 @@ from core.noise import Noise
 from core.quantiles.cell_choices import Cut, Ranked
 from core.quantiles.cells_and_searches import PIVOTS, CellsAndSearches, tree_within
 from core.quantiles.found import FoundQuantiles
-from core.rounds import Block
+from core.rounds import Block, StoredRecords, total_in_memory
+from core.stored import Store, Stored, batches
 
 Ints = NDArray[np.int64]
+
+_MOST = 2 * CELLS
+"""Most counts for which searches take looks."""
 
 
 def wide_rounds(whole: CellsAndSearches) -> tuple[Charged, ...]:
     """Return the rounds that release what `whole` does in one pass."""
     counted = () if whole.total is None else (CountRecords(whole),)
-    return (*counted, CutIntoCells(whole), CountCells(whole), SearchCells(whole))
+    search = SearchCells(whole)
+    found = search if search.most_counts <= _MOST else SearchInSections(whole)
+    return (*counted, CutIntoCells(whole), CountCells(whole), found)
 
 
 @dataclass(frozen=True)
@@ -174,15 +183,8 @@ class SearchCells(Focused):
 
     @property
     def near(self) -> tuple[int, ...]:
-        """See `Focused.near`: of each quantile and the two ends of its interval.
-
-        Choices are made by as many quantiles of a cell as choices serve better than a tree.
-        """
-        whole, many = self.whole, len(self.whole.probabilities)
-        sharing = next((k for k in range(many, 1, -1) if tree_within(whole.size, k) is None), 1)
-        value = whole.far(whole.size, sharing / (1 - PIVOTS), True) or 0
-        pivot = whole.far(whole.size, sharing / PIVOTS, False) or 0
-        return (2 * pivot, 2 * value, 2 * value) * many
+        """See `Focused.near`."""
+        return self._near(len(self.whole.probabilities))
 
     @property
     def first_cells(self) -> int:
@@ -193,6 +195,19 @@ class SearchCells(Focused):
     def most_counts(self) -> int:
         """See `Focused.most_counts`; a tree that six quantiles or more share may need more counts."""
         return max(self.first_cells * len(self.whole.probabilities), super().most_counts)
+
+    def _near(self, many: int) -> tuple[int, ...]:
+        """Return the records that are near to each of so many quantiles and the two ends of its interval."""
+        whole, sharing = self.whole, self._sharing
+        value = whole.far(whole.size, sharing / (1 - PIVOTS), True) or 0
+        pivot = whole.far(whole.size, sharing / PIVOTS, False) or 0
+        return (2 * pivot, 2 * value, 2 * value) * many
+
+    @property
+    def _sharing(self) -> int:
+        """Most quantiles of a cell that are chosen: as many as choices serve better than a tree."""
+        whole, many = self.whole, len(self.whole.probabilities)
+        return next((k for k in range(many, 1, -1) if tree_within(whole.size, k) is None), 1)
 
     def coarse(self, state: Ranked) -> Self:
         """See `core.rounds.Looking.coarse`."""
@@ -222,4 +237,109 @@ class SearchCells(Focused):
 
     def release(self, aggregate: Counts, state: Ranked, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
-        return self.whole.search(Order.of_counts(aggregate), state, noise)
+        return self.whole.search(repeat(Order.of_counts(aggregate)), state, noise)
+
+
+@dataclass(frozen=True)
+class SearchCell(SearchCells):
+    """Looks at the values of one searched cell, which are not among others."""
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """See `Focused.near`."""
+        return self._near(self._sharing)
+
+    @property
+    def first_cells(self) -> int:
+        """See `Focused.first_cells`."""
+        return CELLS // 4
+
+    @property
+    def most_counts(self) -> int:
+        """See `Focused.most_counts`."""
+        return super(SearchCells, self).most_counts
+
+
+@dataclass(frozen=True)
+class SearchInSections:
+    """Search the cells that hold quantiles, where these are many or epsilon is small; see `SearchCells`.
+
+    All values of the searched cells are counted, in sections that wait in a store; see
+    `core.rounds.RoundInSections`. The release reads them, and holds the values of a few cells at a time. A
+    cell with more than `CELLS` values is looked at by itself.
+
+    Args:
+        whole: all stages.
+    """
+
+    whole: CellsAndSearches
+    purpose: ClassVar[str] = SearchCells.purpose
+    name: str = SearchCells.name
+    floor: int = 0
+    sections: ClassVar[int] = 64
+
+    def draws(self) -> tuple[Draw, ...]:
+        """See `core.draws.Charged`."""
+        return SearchCells(self.whole).draws()
+
+    @property
+    def most_counts(self) -> int:
+        """Most counts that the private stage holds; see `SearchCells.most_counts`."""
+        return max(CELLS, SearchCell(self.whole).most_counts)
+
+    def summarize(self, block: Block, state: Ranked) -> Counts:
+        """Count the records at every point of the cells that are searched."""
+        points = block.points[:, 0]
+        return Counts.of(points[_window_of(_windows(state), points) >= 0])
+
+    def examine(self, section: Counts, state: Ranked, noise: Noise, store: Store) -> Stored:
+        """Store the values of a section; see `core.rounds.RoundInSections`."""
+        return Stored.of(section, store)
+
+    def release(self, aggregate: Counts | Stored, state: Ranked, noise: Noise) -> FoundQuantiles:
+        """Release a grid point for each probability."""
+        return self.whole.search(self._orders(Stored.of(aggregate), state), state, noise)
+
+    def _orders(self, values: Stored, state: Ranked) -> Iterator[Order]:
+        """Yield for each searched cell records that have the same ranks within it as all records.
+
+        Cells that together hold at most `CELLS` values are held together. Of a larger one, which is searched
+        by choices, the values near the wanted ranks are held alone; see `core.focus`.
+
+        Args:
+            values: counts of the values of all searched cells, and maybe others.
+            state: the cells.
+        """
+        windows = _windows(state)
+        sizes = np.zeros(len(windows), dtype=np.int64)
+        for part in values:
+            cell = _window_of(windows, part.keys)
+            sizes += np.bincount(cell[cell >= 0], minlength=len(windows))
+        ends, store = batches(sizes, CELLS), values.store.another()
+        pieces: list[list[Any]] = [[] for _ in ends[1:]]
+        for part in values:
+            cell = _window_of(windows, part.keys)
+            here = np.flatnonzero(cell >= 0)
+            cuts = np.searchsorted(cell[here], ends).tolist()
+            for kept, low, high in zip(pieces, cuts[:-1], cuts[1:], strict=True):
+                some = here[low:high]
+                kept.append((store.put(Counts(part.keys[some], part.counts[some])), len(some)))
+        searched = [(high - low, len(here)) for (low, high), _, here in state.searched()]
+        for first, last, kept in zip(ends[:-1].tolist(), ends[1:].tolist(), pieces, strict=True):
+            stored = Stored(tuple(place for place, _ in kept), tuple(size for _, size in kept), store)
+            if len(stored) <= CELLS or tree_within(*searched[first]) is not None:
+                counts = stored.whole()
+            else:
+                counts = total_in_memory(SearchCell(self.whole), StoredRecords(stored), state)
+            yield from repeat(Order.of_counts(counts), last - first)
+
+
+def _windows(state: Ranked) -> Ints:
+    """Return the first point of each searched cell and the point after its last, shape (k, 2), ascending."""
+    return np.array([window for window, _, _ in state.searched()], dtype=np.int64).reshape(-1, 2)
+
+
+def _window_of(windows: Ints, points: Ints) -> Ints:
+    """Return the place of each point's window, shape (n,), or -1."""
+    place = np.searchsorted(windows[:, 0], points, side="right") - 1
+    return np.where(points < windows[place, 1], place, -1)

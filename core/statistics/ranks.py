@@ -1,6 +1,6 @@
 """Quantiles and extremes of one column in each group, by the mechanisms of the task `quantiles`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from core.quantiles.exponential import ExponentialByRank, typical_distance
 from core.quantiles.found import FoundQuantiles
 from core.quantiles.params import Minimum, Quantiles
 from core.quantiles.recursive import Recursive
-from core.rounds import Block, total_in_memory
+from core.rounds import StoredRecords, sections_of, total_in_memory
 from core.statistics.params import Statistics, quantile_name
 from core.statistics.quantities import Change
 from core.stored import Stored
@@ -26,9 +26,6 @@ from core.task import Setting
 T = TypeVar("T")
 
 _SALT = bytes(16)  # nothing here is sampled
-
-_RECORDS = 1 << 18
-"""Records of a group that are counted at a time."""
 
 
 @dataclass(frozen=True)
@@ -186,32 +183,14 @@ class Ranks:
         if len(counts) <= CELLS:
             found = self.step.release(counts.whole(), None, own)
         else:
-            for round_ in self.rounds:
-                found = round_.release(total_in_memory(round_, _Records(counts), found), found, own)
+            for step in self.rounds:
+                stored = counts if sections_of(step) else total_in_memory(step, StoredRecords(counts), found)
+                found = step.release(stored, found, own)
         if isinstance(found, FoundQuantiles):
             return np.array(
                 [(at, *ends) for at, ends in zip(found.steps, found.intervals or (), strict=True)]
             )
         return np.array([(found.step,) * 3])
-
-
-@dataclass(frozen=True)
-class _Records:
-    """The records of stored counts of one axis, as blocks.
-
-    Args:
-        counts: by grid point.
-    """
-
-    counts: Stored
-
-    def __iter__(self) -> Iterator[Block]:
-        for part in self.counts:
-            ends, records = np.cumsum(part.counts), int(part.counts.sum())
-            for start in range(0, max(1, records), _RECORDS):
-                rows = np.arange(start, min(start + _RECORDS, records))
-                points = part.keys[np.searchsorted(ends, rows, side="right")]
-                yield Block(points[:, None], np.zeros(len(points), dtype=np.uint64))
 
 
 @dataclass(frozen=True)

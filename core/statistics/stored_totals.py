@@ -10,7 +10,7 @@ from core.aggregate import FACTOR, Ints, Keys, shard_of
 from core.focus import CELLS
 from core.statistics.totals import GroupTotals
 from core.statistics.values import ValueCounts
-from core.stored import InMemory, Store, Stored
+from core.stored import InMemory, Store, Stored, batches
 
 _HASHES = 1 << 16
 """Hashes of groups, with which sections of their values follow from both."""
@@ -105,7 +105,7 @@ class StoredTotals:
         if not len(keys):
             return
         sizes = self.distinct.at(keys).sum(axis=1)
-        ends = _batches(sizes)
+        ends = batches(sizes, CELLS)
         store, dealt = self.store.another(), list[list[Any]]([] for _ in ends[1:])
         for kept in self.sections:
             section = self.store.get(kept)
@@ -123,17 +123,6 @@ class StoredTotals:
             for group in range(first, last):
                 yield tuple(Stored.of(values.at(group)) for values in together)
             pieces.clear()
-
-
-def _batches(sizes: Ints) -> Ints:
-    """Return the ends of batches of groups, from 0 on: of one, or of several with at most `CELLS` values."""
-    ends, held = [0], 0
-    for group, size in enumerate(sizes.tolist()):
-        if held + size > CELLS and group > ends[-1]:
-            ends.append(group)
-            held = 0
-        held += size
-    return np.array([*ends, len(sizes)])
 
 
 def _places(some: Keys, keys: Keys) -> Ints:

@@ -13,6 +13,7 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.focus import CELLS, Focus, Focused
+from core.gaps import Order
 from core.interior_point.params import InteriorPoint
 from core.interior_point.task import INTERIOR_POINT
 from core.mechanisms.exponential import Both, Exponential
@@ -21,7 +22,8 @@ from core.neighbors import Neighbors
 from core.order_statistics import order_statistic, smooth_sensitivity
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
-from core.rounds import Block, total_in_memory
+from core.quantiles.wide import SearchCells, SearchInSections
+from core.rounds import Block, sections_of, total_in_memory
 from core.statistics.quantities import Change
 from core.statistics.ranks import Sought
 from core.stored import Stored
@@ -214,6 +216,65 @@ def test_stages_of_quantiles_are_those_of_all_points(
                     fewer += len(looked.keys) < len(full.keys)
                 state = after
     assert fewer, "no look left anything out"
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("count", [2, 9, 30])
+@pytest.mark.parametrize("most", [32, 150, 10**6])
+def test_searches_of_few_cells_at_a_time_are_those_of_all_points(
+    narrow: None, asked_cells: Asked, monkeypatch: pytest.MonkeyPatch, most: int, count: int, relation: str
+) -> None:
+    """In sections: of every state the same answer, and in every choice of a cell the score of every point."""
+    probabilities = tuple(i / (count + 1) for i in range(1, count + 1))
+    grid, budget, neighbors = Grid((0,), (49_999,), 1), Budget(40.0, 0.0), Neighbors(relation)
+    monkeypatch.setattr("core.quantiles.wide._MOST", 0)
+    rounds = QUANTILES.plan(grid, Quantiles(probabilities, "recursive"), budget, neighbors, bytes(16)).rounds
+    step = rounds[-1]
+    assert isinstance(step, SearchInSections) and sections_of(step) > 1
+    held: list[int] = []
+    monkeypatch.setattr("core.quantiles.wide.Order.of_counts", watched(Order.of_counts, held))
+    for name, points in shapes(50_000, np.random.default_rng(3)).items():
+        for factor in (1.0, 20.0):
+            data, state = blocks(points), None
+            for number, before in enumerate(rounds[:-1]):
+                total = total_in_memory(before, data, state)
+                state = before.release(total, state, SeededNoise(number, factor))
+            full = Counts.of(np.sort(np.asarray(points, dtype=np.int64)))
+            asked_cells.clear()
+            expected = SearchCells(step.whole).release(full, state, SeededNoise(9, factor))
+            ours = [*asked_cells]
+            asked_cells.clear()
+            held.clear()
+            monkeypatch.setattr("core.quantiles.wide.CELLS", most)
+            stored = total_in_memory(step, data, state, SeededNoise(0))
+            assert isinstance(stored, Stored) and len(stored.parts) == sections_of(step)
+            assert equal(step.release(stored, state, SeededNoise(9, factor)), expected), name
+            for (first, scores), (other, others) in zip(asked_cells, ours, strict=True):
+                assert first == other and (scores == others).all(), name
+            assert len(held) <= count and (most < 10**6 or len(held) == 1)
+            monkeypatch.setattr("core.quantiles.wide.CELLS", 32)
+
+
+def watched(real: Any, sizes: list[int]) -> Any:
+    """Return the function, which says how many counts it was given."""
+
+    def of_counts(counts: Counts) -> Order:
+        sizes.append(len(counts))
+        return real(counts)
+
+    return of_counts
+
+
+@pytest.mark.parametrize(("epsilon", "count", "most"), [(1.0, 999, CELLS), (0.1, 99, 5.2e6)])
+def test_many_quantiles_or_a_small_epsilon_need_few_counts(epsilon: float, count: int, most: float) -> None:
+    """By looks, 57 and 55 million counts might be held."""
+    probabilities = tuple(i / (count + 1) for i in range(1, count + 1))
+    asked, neighbors = Quantiles(probabilities, "recursive"), Neighbors("add_or_remove_one")
+    grid = Grid((0,), (2**31 - 1,), 1)
+    plan = QUANTILES.plan(grid, asked, Budget(epsilon, 0.0), neighbors, bytes(16))
+    *_, search = plan.rounds
+    assert isinstance(search, SearchInSections) and SearchCells(search.whole).most_counts > 5e7
+    assert search.most_counts <= most
 
 
 def in_parts(points: Any, parts: int) -> Stored:

@@ -2,21 +2,31 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.domain import Grid
+from core.errors import ShoalError
 from transforms import reduce_units as reduce_units_module
 from transforms import unit_records as unit_records_module
-from transforms.bound_units import Bounding, _OddUnits
+from transforms.bound_together import BoundingOfQuestions
+from transforms.bound_together import _bound as _bound_together
+from transforms.bound_units import Bounding, _bound, _OddUnits, split_points
 from transforms.contributions import Contributing, _ChosenRows
+from transforms.gather_parts import Pieces
 from transforms.group_keys import GroupKeys
 from transforms.keep import Keep
+from transforms.open_source import open_source
 from transforms.point_words import point_words
+from transforms.read_blocks import list_row_groups
 from transforms.reduce_units import Reduction, reduce_units
-from transforms.spill import Spill
+from transforms.spill import Spill, fetched
 from transforms.unit_records import kept_by, race_of, races_of_copies
 from transforms.unit_rows import GatheredLabels
 
@@ -157,3 +167,34 @@ def test_a_large_unit_is_never_held(keep: Keep, monkeypatch: pytest.MonkeyPatch)
     assert len(result[0]) == 1 and sum(seen) < 500_000
     assert max(seen) < 3 * (1 << 12)
     assert sum(puts) == (400_000 if keep == "sum" else 800_000)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_step_that_is_repeated_has_all_pieces_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool
+) -> None:
+    """Some runners repeat a step that failed half-way with the same elements."""
+    pq.write_table(pa.table({"u": np.arange(100) % 7, "x": np.arange(100.0)}), tmp_path / "a.parquet")
+    source = open_source(str(tmp_path), ["x"], "u")
+    bounding = Bounding.of(source, GRIDS["line"], "sum", SALT)
+    spill, (descriptor,) = Spill(), list_row_groups(source.files[0])
+    for number, piece in split_points(bounding, descriptor):
+        pieces = Pieces([spill.put(piece), spill.put(piece)], spill)
+        step: Any = partial(_bound, bounds=bounding, spill=spill)
+        if several:
+            step = partial(_bound_together, bounding=BoundingOfQuestions((bounding,)), spill=spill)
+        real, calls = Spill.get, iter([True, False, True, True])
+
+        def failing(own: Spill, kept: Any, real: Any = real, calls: Any = calls) -> Any:
+            if next(calls):
+                return real(own, kept)
+            raise MemoryError
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Spill, "get", failing)
+            with pytest.raises(ShoalError, match="ran out of memory"):
+                step((number, pieces))
+            found = step((number, pieces))
+        found = fetched(found[1] if several else found)
+        assert found == bounding.bound(number, [piece, piece])
+        assert not pieces.kept

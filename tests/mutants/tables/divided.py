@@ -7,6 +7,8 @@ _REDUCE = "transforms/reduce_units.py"
 _DIVIDED = Selection(("tests/transforms/test_reduce_units.py",))
 _STORED, _RANKS = "core/statistics/stored_totals.py", "core/statistics/ranks.py"
 _VALUES = Selection(("tests/core/statistics/test_stored_totals.py",))
+_WIDE = "core/quantiles/wide.py"
+_FEW = Selection(("tests/core/test_focus.py",), "few_cells")
 _PASSED = Selection(("tests/core/test_focus.py",), "of_a_group")
 
 DIVIDED = (
@@ -70,8 +72,8 @@ DIVIDED = (
         12,
         _REDUCE,
         "a unit of two parts has two records",
-        "own = reduction.merged(unit_rows(joined([kept, own]), reduction.state_words, salt))",
-        "own = joined([kept, own])",
+        "return reduction.merged(unit_rows(joined(kept), reduction.state_words, salt))",
+        "return joined(kept)",
         _DIVIDED,
     ),
     Mutant(
@@ -100,7 +102,7 @@ DIVIDED = (
     ),
     Mutant(
         11,
-        _RANKS,
+        "core/rounds.py",
         "of a value that several rows of a group have, one counts where values are not held",
         "ends, records = np.cumsum(part.counts), int(part.counts.sum())",
         "ends, records = np.arange(1, len(part) + 1), len(part)",
@@ -110,9 +112,25 @@ DIVIDED = (
         11,
         _RANKS,
         "a group whose values are not held is released from a part of them",
-        "found = round_.release(total_in_memory(round_, _Records(counts), found), found, own)",
+        "found = step.release(stored, found, own)",
         "found = self.step.release(next(iter(counts)), None, own)",
         _PASSED,
+    ),
+    Mutant(
+        11,
+        _WIDE,
+        "a cell of many values is searched in a part of them",
+        "counts = total_in_memory(SearchCell(self.whole), StoredRecords(stored), state)",
+        "counts = next(iter(stored))",
+        _FEW,
+    ),
+    Mutant(
+        11,
+        _WIDE,
+        "cells but the first one have no values",
+        "            here = np.flatnonzero(cell >= 0)\n",
+        "            here = np.flatnonzero(cell == 0)\n",
+        _FEW,
     ),
     Mutant(
         11,
