@@ -22,6 +22,7 @@ AUDITS = (
 """Long tests beside those that have the mark `audit`; see `SLOW`. Shorter ones of the same kind stay."""
 
 SLOW = (
+    "benchmarks/test_every_benchmark.py::test_it_runs_to_its_end*",
     "benchmarks/test_papers.py::test_the_smallest_form_writes_tables_and_figures[one-cluster*",
     "core/graphs/test_cuts.py::test_spanning_costs_equal_brute_force*",
     "core/histogram/test_constraints.py::test_random_constraints_are_covered*",

@@ -10,9 +10,10 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -28,6 +29,7 @@ from core.k_cover.params import KCover
 from core.k_cover.repeated import BallSearch
 from core.k_cover.rounds import CoverRound
 from core.k_cover.task import K_COVER
+from core.mechanisms.choosing import Choosing
 from core.neighbors import Neighbors
 from core.rounds import Block, Round, run_in_memory
 from core.secure_noise import SecureNoise, secret_salt
@@ -84,6 +86,13 @@ def load(folder: Path, data: Data) -> tuple[NDArray[np.int64], NDArray[np.bool_]
     return data.grid.quantize(values), table["outlier"].to_numpy() == 1
 
 
+def silent(draw: Any) -> Any:
+    """Return the draw with scales of zero."""
+    scales = [each.name for each in fields(draw) if each.name.endswith("scale")]
+    nothing = {"nothing": 1} if isinstance(draw, Choosing) else {}
+    return replace(draw, **dict.fromkeys(scales, _NONE), **nothing)
+
+
 def without_noise(step: Round) -> Round:
     """Return the round with noise scales of zero, and the thresholds that follow from them."""
     if not (isinstance(step, CoverRound) and isinstance(step.search, BallSearch)):
@@ -91,12 +100,12 @@ def without_noise(step: Round) -> Round:
     draws = step.search.draws
     none = replace(
         draws,
-        level=replace(draws.level, threshold_scale=_NONE, query_scale=_NONE),
-        box=replace(draws.box, scale=_NONE, nothing=1),
-        sums=tuple(replace(draw, scale=_NONE) for draw in draws.sums),
-        counts=tuple(replace(draw, scale=_NONE) for draw in draws.counts),
-        radius=replace(draws.radius, threshold_scale=_NONE, query_scale=_NONE),
-        count=replace(draws.count, scale=_NONE),
+        level=silent(draws.level),
+        region=silent(draws.region),
+        sums=tuple(map(silent, draws.sums)),
+        counts=tuple(map(silent, draws.counts)),
+        fit=silent(draws.fit),
+        count=silent(draws.count),
     )
     return replace(step, search=replace(step.search, draws=none))
 
