@@ -174,7 +174,7 @@ class FindBoundsByRank(Method[Bounds]):
             aim = replace(side, probability=1 - side.probability, shift=-inside)
         else:
             aim = replace(side, shift=inside)
-        what = f"{'upper' if upper else 'lower'} bound of column {column + 1}"
+        what = f"{'upper' if upper else 'lower'} bound of column {column}"
         return End(aim, per_weight(what, self._epsilon(share), self.setting.neighbors))
 
     @property

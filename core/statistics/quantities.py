@@ -70,11 +70,11 @@ class Quantity:
         return {
             "rows": "number of records",
             "units": "number of units",
-            "sum": f"sum of column {self.axis + 1} about its center",
-            "unit_sum": f"sum of the units' sums of column {self.axis + 1}",
-            "squares": f"sum of squares of column {self.axis + 1} about its center",
-            "above": f"sums of column {self.axis + 1} from its lower and to its upper bound",
-            "below": f"sum of column {self.axis + 1} to its upper bound",
+            "sum": f"sum of column {self.axis} about its center",
+            "unit_sum": f"sum of the units' sums of column {self.axis}",
+            "squares": f"sum of squares of column {self.axis} about its center",
+            "above": f"sums of column {self.axis} from its lower and to its upper bound",
+            "below": f"sum of column {self.axis} to its upper bound",
             "missing": "number of rows that units could still have",
             "excess": "number of records about the middle of what the units may have, doubled",
         }[self.kind]

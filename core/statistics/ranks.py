@@ -150,7 +150,7 @@ class Ranks:
         Groups are disjoint, so a draw is charged once for all of them. One that is made k times in a group is
         charged like one for k times as many changes, which is the same for a pure draw.
         """
-        what = f"{draw.what}; {', '.join(self.sought.names[:3])} of column {self.sought.axis + 1}"
+        what = f"{draw.what}; {', '.join(self.sought.names[:3])} of column {self.sought.axis}"
         if not self.groups:
             return replace(draw, what=what, changes=draw.changes * self.changes)
         in_each = 1 if draw.disjoint else draw.times

@@ -81,6 +81,12 @@ def visits(first: int, n: int) -> Rows:
     return {**distinct(first, n), "person": np.arange(first, first + n) // 10}
 
 
+def one_person(first: int, n: int) -> Rows:
+    """Make such integers, of which 90% are those of one person, as of a placeholder."""
+    rows = visits(first, n)
+    return {**rows, "person": np.where(rows["x"] % 10 < 9, -1, rows["person"])}
+
+
 def in_groups(n: int) -> Iterator[Rows]:
     """Make values of n / 10 groups, each with about ten rows."""
     names = group_names(n)
@@ -236,12 +242,17 @@ CASES = {
     "cdf": Case(DISTINCT, ordered("cdf", step=1 << 20)),
     "ranges": Case(piecewise(clumps(2)), plane("ranges", 2)),
     "quantiles": Case(DISTINCT, ordered("quantiles", probabilities=[i / 10 for i in range(1, 10)])),
+    "quantiles, 99": Case(DISTINCT, ordered("quantiles", probabilities=[i / 100 for i in range(1, 100)])),
     "median": Case(DISTINCT, ordered("median")),
     "median, 2 columns": Case(piecewise(clumps(2)), plane("median", 2)),
     "minimum": Case(DISTINCT, ordered("minimum")),
     "interior_point": Case(DISTINCT, ordered("interior_point")),
     "threshold": Case(DISTINCT, ordered("threshold", ("x", "label"))),
     "statistics": Case(DISTINCT, ordered("statistics", step=1 << 10, measures=["count", "mean"])),
+    "statistics with quantiles": Case(
+        DISTINCT,
+        ordered("statistics", step=1 << 10, measures=[{"quantiles": [0.1, 0.5]}, "minimum"]),
+    ),
     "statistics by group, private": Case(in_groups, partial(by_group, public=False), SIZES[:2]),
     "statistics by group, private, in 64 parts": Case(in_groups, partial(by_group, public=False, parts=64)),
     "statistics by group, public": Case(in_groups, partial(by_group, public=True), SIZES[:2], keys=True),
@@ -250,6 +261,9 @@ CASES = {
     "k_median": Case(piecewise(clumps(2)), plane("k_median", 2, k=10)),
     "sample_and_aggregate": Case(piecewise(line), fits),
     "median of people": Case(piecewise(visits), ordered("median", unit="person")),
+    "median of people, of whom one has most rows": Case(
+        piecewise(one_person), ordered("median", unit="person")
+    ),
     "triangles, random": Case(random_edges, graph("triangles"), EDGES),
     "triangles, hubs": Case(edges_of_hubs, graph("triangles"), EDGES),
     "triangles, 5,000 nodes": Case(dense_edges, graph("triangles", lambda _: 5000), EDGES),

@@ -47,7 +47,8 @@ LEFT_OUT = {
 
 def test_every_benchmark_is_named() -> None:
     (folder,) = map(Path, tests.benchmarks.__path__)
-    found = {path.stem for path in folder.glob("[a-su-z]*.py") if 'if __name__ == "__main__":' in path.read_text()}
+    places = [place for place in folder.glob("*.py") if not place.stem.startswith("test_")]
+    found = {place.stem for place in places if 'if __name__ == "__main__":' in place.read_text()}
     assert found == TINY.keys() | LEFT_OUT.keys()
 
 

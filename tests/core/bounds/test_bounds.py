@@ -214,10 +214,10 @@ def test_each_record_counts_towards_both_bounds_of_every_column():
     plan = planned(grid, budget=Budget(1.0, 0.0))
     draws = plan.rounds[0].draws()
     assert [draw.what.partition(",")[0] for draw in draws] == [
+        "lower bound of column 0",
+        "upper bound of column 0",
         "lower bound of column 1",
         "upper bound of column 1",
-        "lower bound of column 2",
-        "upper bound of column 2",
     ]
     assert plan.spend.epsilon == pytest.approx(1.0)
     assert sum(draw.cost.epsilon for draw in draws) == pytest.approx(1.0)
