@@ -1,20 +1,20 @@
 """The command `shoal`. Each command imports its heavy modules itself, so that --help is fast."""
 
 import os
-import signal
 import sys
 from contextlib import closing
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from core.errors import ShoalError
-from pipelines.console.command import Overrides, Terminated, exit_codes, print_lines, tell, with_beam
+from pipelines.console.command import Overrides, exit_codes, print_lines, tell, with_beam
 from pipelines.console.exit import exit_after
 from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
 from pipelines.describe.command import describe
 from pipelines.ledger.commands import ledger
+from pipelines.terminated import listen, was_asked
 
 app = typer.Typer(
     name="shoal",
@@ -343,15 +343,15 @@ def _command() -> None:
     except ShoalError as error:  # the text of --help cannot be written
         tell(str(error))
         sys.exit(error.exit_code)
-
-
-def _terminate(*_: object) -> NoReturn:
-    raise Terminated
+    except SystemExit as end:
+        if end.code and was_asked():
+            sys.exit(143)
+        raise
 
 
 def main() -> None:
     """Run the command, and end the process."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the runner already runs in parallel
     guard_streams()
-    signal.signal(signal.SIGTERM, _terminate)
+    listen()
     exit_after(_command)

@@ -149,4 +149,7 @@ def _unit(job: Job) -> str:
         made = "Its rows remain several records, of which it keeps as many as contributions says."
     else:
         made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]
-    return f"The privacy unit is all rows that have the same value of {job.unit}. {made}"
+    return (
+        f"The privacy unit is all rows that have the same value of {job.unit}. {made} A value that stands "
+        "for nobody, such as 'unknown', is one unit: leave it out (input.where)."
+    )

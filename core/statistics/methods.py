@@ -287,6 +287,12 @@ class ReleaseTotals(Method[Statistics]):
                 f"A group of fewer than {promises.rank_error:,} rows may have quantiles that say nothing; "
                 "their intervals then are as wide as the domain. Typical errors are those of dense rows."
             )
+        if promises.extreme_error is not None:
+            notes.append(
+                f"Minima and maxima are sought {(promises.extreme_error + 1) // 2:,} rows inside of the "
+                f"ends. In a group of fewer than {promises.extreme_error:,} rows they say nothing, and a "
+                "minimum may be above the maximum."
+            )
         if self._private:
             notes.append(
                 "Only groups with enough units are released, so a missing group is not always empty. Which "

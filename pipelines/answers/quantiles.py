@@ -91,7 +91,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"About the given share of the {records.many} lies at or below each value.{error}{sure} Values "
             f"are points of the grid. They were not taken from any {records.one}."
         ),
-        facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),)),),
+        facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),), sure.strip(" .")),),
         figures=(Figure(_picture(release, result), "The released quantiles"),),
         tables=() if len(pairs) <= _MOST_FACTS else (_table(column, pairs, intervals),),
     )

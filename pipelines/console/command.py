@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from core.errors import ShoalError
+from pipelines.terminated import Terminated, was_asked
 
 if TYPE_CHECKING:
     from pipelines.console.events import Events
@@ -18,10 +19,6 @@ Overrides = Annotated[
 ]
 
 _AGAIN = "Run the same command with the same run id to finish the run."
-
-
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end by SIGTERM, as schedulers do."""
 
 
 def print_lines(*lines: str) -> None:
@@ -70,6 +67,8 @@ def exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except Exception as error:
         from pipelines.console.printable import error_text
 
+        if was_asked():
+            _end(f"Terminated. {_AGAIN}", 143, events)
         code = error.exit_code if isinstance(error, ShoalError) else 1
         if isinstance(error, ShoalError):
             text = error_text(error)

@@ -58,6 +58,7 @@ from pipelines.run.submit import RunError, submit
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_release
 from pipelines.tasks import TASKS
+from pipelines.terminated import end_where_asked
 from transforms.bound_units import BoundUnits
 from transforms.column_types import Opened, exact_axes, give_types, used_types
 from transforms.evaluate_subsamples import AnswerReader, AnswersOfGroups, EvaluateSubsamples
@@ -173,6 +174,7 @@ def run_job(
     if release is None:
         prepared = prepare_run(job, runner, beam_options, clock)
         events.emit("planned", method=prepared.plan.method, spends=prepared.plan.spend.epsilon)
+        end_where_asked()
         delivery, stored = charge_delivery(job, prepared.plan, delivery, clock)
         if not stored:
             events.emit("started", runner=runner, ledger=job.privacy.ledger)
@@ -191,6 +193,7 @@ def run_job(
                 watched(progress, prepared.options) as started,
                 _keys_staying(prepared.options, sources),
             ):
+                end_where_asked()
                 done = _submit(partial(build, prepared, delivery, rounds), delivery, started)
             if not done:
                 events.emit("submitted", output=job.output)

@@ -6,13 +6,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from pipelines import terminated
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.release import REPORT
 from pipelines.run import run as runs
+from pipelines.terminated import Terminated
 from tests.pipelines.conftest import Bench
 
 
@@ -207,8 +210,6 @@ def test_an_empty_release_is_not_run_again(bench, monkeypatch):
 
 
 def test_an_interruption_is_an_event(bench, monkeypatch):
-    from pipelines.cli import Terminated
-
     for error, code in ((KeyboardInterrupt, 130), (Terminated, 143)):
 
         def interrupt(*_: object, error: type[BaseException] = error) -> None:
@@ -221,3 +222,24 @@ def test_an_interruption_is_an_event(bench, monkeypatch):
         assert event["message"].endswith("with the same run id to finish the run.")
         plain = bench.run()
         assert (plain.exit_code, plain.stderr) == (code, f"shoal: {event['message']}\n")
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_signal_whose_exception_is_lost_ends_a_run_before_its_charge(books, monkeypatch, lost):
+    """Python drops an exception that a signal raises in a callback, and libraries may raise another one."""
+    real = runs.prepare_run
+
+    def prepare(*args: object, **more: object) -> object:
+        with suppress(Terminated):
+            terminated._terminate()
+        if not lost:
+            raise ValueError
+        return real(*args, **more)
+
+    monkeypatch.setattr(runs, "prepare_run", prepare)
+    monkeypatch.setattr(terminated, "_asked", [])
+    before = read_ledger(books.job["privacy"]["ledger"])
+    ended = books.run()
+    assert ended.exit_code == 143
+    assert ended.stderr == "shoal: Terminated. Run the same command with the same run id to finish the run.\n"
+    assert read_ledger(books.job["privacy"]["ledger"]) == before
