@@ -67,9 +67,16 @@ class Focus:
 
     def count(self, points: Ints) -> Counts:
         """Count the points of each cell, shape (n,); a cell's key is its first point."""
+        return Counts.of(self._cells(points))
+
+    def recount(self, counts: Counts) -> Counts:
+        """Count the points of each cell, which are counted one by one before."""
+        return Counts.weighted(self._cells(counts.keys), counts.counts)
+
+    def _cells(self, points: Ints) -> Ints:
         at = np.searchsorted(self.edges, points, side="right") - 1
         starts, widths = self.edges[at], self.widths[at]
-        return Counts.of(starts + (points - starts) // widths * widths)
+        return np.asarray(starts + (points - starts) // widths * widths)
 
     def finer(self, counts: Counts, hot: Hot, fan_out: int, merging: bool = True) -> "Focus":
         """Cut each hot cell into at most `fan_out` cells, and merge what lies between hot cells and edges.
@@ -174,6 +181,10 @@ class Focused:
         """Count the records of every cell, or at every grid point, that has any."""
         points = block.points[:, 0]
         return Counts.of(points) if self.focus is None else self.focus.count(points)
+
+    def recount(self, counts: Counts, state: State) -> Counts:
+        """See `core.rounds.total_of_stored`."""
+        return counts if self.focus is None else self.focus.recount(counts)
 
 
 def memory(rounds: Iterable[object]) -> tuple[str, ...]:

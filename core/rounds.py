@@ -1,6 +1,6 @@
 """A task as a fixed number of rounds: one pass over the data and one private release each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol, Self, cast
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from core.domain import Points
 from core.noise import Noise
 from core.stored import InMemory, Store, Stored
-
-_RECORDS = 1 << 18
-"""Records of stored counts that make a block."""
 
 State = Any
 """Public value handed from round to round: private outputs and public parameters only."""
@@ -248,31 +245,31 @@ def total_in_memory(round_: Round, blocks: Iterable[Block], state: State, noise:
         state: before the round.
         noise: see `examined`.
     """
+    step, total = _looked(round_, lambda each: _total(each, blocks, state), state)
+    return examined(step, total, state, noise)
+
+
+def total_of_stored(round_: Round, counts: Stored, state: State) -> Any:
+    """Return what reaches a round's release if the records are those of stored counts of one axis.
+
+    Args:
+        round_: one with `recount`, which makes of counts of points and a state what `summarize` makes of a
+            block of these records.
+        counts: by grid point.
+        state: before the round.
+    """
+    step, total = _looked(round_, lambda each: total_of(each.recount(part, state) for part in counts), state)
+    return examined(step, total, state)
+
+
+def _looked(round_: Round, count: Callable[[Any], Any], state: State) -> tuple[Any, Any]:
+    """Return a round after its looks, and what its last pass counts."""
     step: Any = round_
     if looks_of(round_):
         step = step.coarse(state)
     for _ in range(looks_of(round_)):
-        step = step.finer(_clipped(step, _total(step, blocks, state)), state)
-    return examined(step, _total(step, blocks, state), state, noise)
-
-
-@dataclass(frozen=True)
-class StoredRecords:
-    """The records of stored counts of one axis, as blocks; their identities are all the same.
-
-    Args:
-        counts: by grid point.
-    """
-
-    counts: Stored
-
-    def __iter__(self) -> Iterator[Block]:
-        for part in self.counts:
-            ends, records = np.cumsum(part.counts), int(part.counts.sum())
-            for start in range(0, max(1, records), _RECORDS):
-                rows = np.arange(start, min(start + _RECORDS, records))
-                points = part.keys[np.searchsorted(ends, rows, side="right")]
-                yield Block(points[:, None], np.zeros(len(points), dtype=np.uint64))
+        step = step.finer(_clipped(step, count(step)), state)
+    return step, count(step)
 
 
 def total_of(aggregates: Iterable[Any]) -> Any:

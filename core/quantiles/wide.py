@@ -28,7 +28,7 @@ from core.noise import Noise
 from core.quantiles.cell_choices import Cut, Ranked
 from core.quantiles.cells_and_searches import PIVOTS, CellsAndSearches, tree_within
 from core.quantiles.found import FoundQuantiles
-from core.rounds import Block, StoredRecords, total_in_memory
+from core.rounds import Block, total_of_stored
 from core.stored import Store, Stored, batches
 
 Ints = NDArray[np.int64]
@@ -65,6 +65,10 @@ class CountRecords:
     def summarize(self, block: Block, state: None) -> Tally:
         """Count the records."""
         return Tally(np.array([len(block.points)]))
+
+    def recount(self, counts: Counts, state: None) -> Tally:
+        """See `core.rounds.total_of_stored`."""
+        return Tally(np.array([counts.counts.sum()]))
 
     def release(self, aggregate: Tally, state: None, noise: Noise) -> int:
         """Release their number."""
@@ -153,6 +157,10 @@ class CountCells:
     def summarize(self, block: Block, state: Cut) -> Counts:
         """Count the records of every cell that has any."""
         return Focus(state.edges, np.diff(state.edges)).count(block.points[:, 0])
+
+    def recount(self, counts: Counts, state: Cut) -> Counts:
+        """See `core.rounds.total_of_stored`."""
+        return Focus(state.edges, np.diff(state.edges)).recount(counts)
 
     def release(self, aggregate: Counts, state: Cut, noise: Noise) -> Ranked:
         """Release the cells that are left, and the ranks of their edges."""
@@ -330,7 +338,7 @@ class SearchInSections:
             if len(stored) <= CELLS or tree_within(*searched[first]) is not None:
                 counts = stored.whole()
             else:
-                counts = total_in_memory(SearchCell(self.whole), StoredRecords(stored), state)
+                counts = total_of_stored(SearchCell(self.whole), stored, state)
             yield from repeat(Order.of_counts(counts), last - first)
 
 

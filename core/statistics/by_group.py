@@ -45,7 +45,8 @@ class TotalsByGroup:
     see `core.statistics.ranks.Ranks`.
 
     Where ranks are sought among many values, these are counted in sections; see `core.rounds.RoundInSections`
-    and `core.statistics.stored_totals`. No process then holds all values, also not those of one group.
+    and `core.statistics.stored_totals`. Where one process runs all steps, none then holds all values, also
+    not those of one group.
 
     The release may be in parts. The part of a group follows from its key alone, and what is released of a
     group depends on its own totals and its own noise. So all parts together are distributed like one release,

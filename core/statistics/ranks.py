@@ -17,7 +17,7 @@ from core.quantiles.exponential import ExponentialByRank, typical_distance
 from core.quantiles.found import FoundQuantiles
 from core.quantiles.params import Minimum, Quantiles
 from core.quantiles.recursive import Recursive
-from core.rounds import StoredRecords, sections_of, total_in_memory
+from core.rounds import sections_of, total_of_stored
 from core.statistics.params import Statistics, quantile_name
 from core.statistics.quantities import Change
 from core.stored import Stored
@@ -184,7 +184,7 @@ class Ranks:
             found = self.step.release(counts.whole(), None, own)
         else:
             for step in self.rounds:
-                stored = counts if sections_of(step) else total_in_memory(step, StoredRecords(counts), found)
+                stored = counts if sections_of(step) else total_of_stored(step, counts, found)
                 found = step.release(stored, found, own)
         if isinstance(found, FoundQuantiles):
             return np.array(

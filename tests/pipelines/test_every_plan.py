@@ -189,7 +189,7 @@ def aggregate(step: Any, data: list[Block], state: Any, copies: int = 1) -> Any:
         total = total + step.summarize(block, state)
     if copies > 1:
         total = dataclasses.replace(total, counts=total.counts * copies)
-    return examined(step, total)
+    return examined(step, total, state, SeededNoise(0))
 
 
 def released(step: Any, total: Any, state: Any, noise: Noise) -> Any:

@@ -102,10 +102,10 @@ DIVIDED = (
     ),
     Mutant(
         11,
-        "core/rounds.py",
+        "core/focus.py",
         "of a value that several rows of a group have, one counts where values are not held",
-        "ends, records = np.cumsum(part.counts), int(part.counts.sum())",
-        "ends, records = np.arange(1, len(part) + 1), len(part)",
+        "return Counts.weighted(self._cells(counts.keys), counts.counts)",
+        "return Counts.of(self._cells(counts.keys))",
         _PASSED,
     ),
     Mutant(
@@ -120,9 +120,17 @@ DIVIDED = (
         11,
         _WIDE,
         "a cell of many values is searched in a part of them",
-        "counts = total_in_memory(SearchCell(self.whole), StoredRecords(stored), state)",
+        "counts = total_of_stored(SearchCell(self.whole), stored, state)",
         "counts = next(iter(stored))",
         _FEW,
+    ),
+    Mutant(
+        6,
+        _WIDE,
+        "a search of few cells at a time is not charged",
+        "return SearchCells(self.whole).draws()",
+        "return ()",
+        Selection(("tests/pipelines/test_every_plan.py",), "quantiles"),
     ),
     Mutant(
         11,
