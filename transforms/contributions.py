@@ -18,10 +18,10 @@ from transforms.open_source import Source
 from transforms.point_words import number_of_words, point_words, points_of, stored
 from transforms.read_blocks import Reader, to_block
 from transforms.reduce_units import reduce_units
+from transforms.row_races import first_hashes, race_of, races_of_copies
 from transforms.sorted_words import sorted_numbers, sorted_within
 from transforms.spill import Spilled, fetched
 from transforms.unit_groups import GroupNames, UnitGroups, pair_hashes, places
-from transforms.unit_records import first_hashes, race_of, races_of_copies
 from transforms.unit_rows import ROWS, GatheredLabels, ShardRows, UnitRows, renumbered, words_of
 
 Contributed = tuple[bytes, bytes, bytes, bytes, bytes]
@@ -274,7 +274,7 @@ def chosen(
         ids: shape (units,), identities.
         groups: shape (n,), the group of each row as an index of `names`.
         names: of the groups.
-        races: hash of each row where it is known, shape (n,); see `transforms.unit_records.race_of`.
+        races: hash of each row where it is known, shape (n,); see `transforms.row_races.race_of`.
     """
     salt = contributing.bounding.salt
     pairs = UnitGroups.of(of_unit, ids, groups, names, contributing.groups, salt)

@@ -3,4 +3,4 @@
 from typing import Literal
 
 Keep = Literal["one", "last", "mean", "min", "max", "sum", "count"]
-"""See `transforms.unit_records.unit_records`."""
+"""See `transforms.unit_records.kept_by`."""

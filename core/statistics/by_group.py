@@ -91,7 +91,7 @@ class TotalsByGroup:
     @property
     def most_counts(self) -> int | None:
         """Most counts of values that the private stage holds; None where nothing bounds them."""
-        if not self._axes or self.parts > 1:
+        if not self._axes or self.parts > 1 or (self.grouping is not None and self.grouping.private):
             return None
         steps = [step for each in self.reading.ranks for step in each.rounds]
         return max(CELLS, *(getattr(step, "most_counts", 0) for step in steps))

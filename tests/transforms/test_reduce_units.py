@@ -14,7 +14,7 @@ import pytest
 from core.domain import Grid
 from core.errors import ShoalError
 from transforms import reduce_units as reduce_units_module
-from transforms import unit_records as unit_records_module
+from transforms import row_races as races_module
 from transforms.bound_together import BoundingOfQuestions
 from transforms.bound_together import _bound as _bound_together
 from transforms.bound_units import Bounding, _bound, _OddUnits, split_points
@@ -26,8 +26,9 @@ from transforms.open_source import open_source
 from transforms.point_words import point_words
 from transforms.read_blocks import list_row_groups
 from transforms.reduce_units import Reduction, reduce_units
+from transforms.row_races import race_of, races_of_copies
 from transforms.spill import Spill, fetched
-from transforms.unit_records import kept_by, race_of, races_of_copies
+from transforms.unit_records import kept_by
 from transforms.unit_rows import GatheredLabels
 
 SALT = b"a salt of 16 byt"
@@ -100,12 +101,12 @@ def found(words: list[np.ndarray], reduction: Reduction, order: np.ndarray) -> A
 def hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash as always, or so that different rows have one hash."""
     if request.param == "few":
-        real = unit_records_module.keyed_blocks
+        real = races_module.keyed_blocks
 
         def few(*args: Any) -> np.ndarray:
             return real(*args) & np.uint64(3 << 61)
 
-        monkeypatch.setattr(unit_records_module, "keyed_blocks", few)
+        monkeypatch.setattr(races_module, "keyed_blocks", few)
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in CASES])
@@ -122,8 +123,8 @@ def test_records_do_not_depend_on_how_rows_are_divided(
             with monkeypatch.context() as small:
                 for constant, value in cut.items():
                     small.setattr(reduce_units_module, constant, value)
-                small.setattr(unit_records_module, "_COPIES", 3)
-                small.setattr(unit_records_module, "_MANY_COPIES", 10)
+                small.setattr(races_module, "_COPIES", 3)
+                small.setattr(races_module, "_MANY_COPIES", 10)
                 assert found(words, reduction, order) == expected
 
 

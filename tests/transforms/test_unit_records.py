@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import get_args
 
@@ -11,15 +12,10 @@ import pytest
 from core.domain import Ball, Grid
 from core.geography import RADIUS, Geography
 from core.sampling import scramble
-from transforms import unit_records as unit_records_module
+from transforms import row_races as races_module
 from transforms.point_words import point_words
-from transforms.unit_records import (
-    _ROW,
-    Keep,
-    _race_of_copies,
-    keep_one,
-    unit_records,
-)
+from transforms.row_races import _ROW, _race_of_copies
+from transforms.unit_records import Keep, keep_one, kept_by
 from transforms.unit_rows import UnitRows
 
 SALT = b"a salt of 16 byt"
@@ -29,6 +25,13 @@ def rows_of(words: list[np.ndarray], of_unit: np.ndarray, ids: np.ndarray | None
     """Return rows of units with these identities, by default their numbers. Some numbers are of no unit."""
     ids = of_unit.astype(np.uint64) if ids is None else ids
     return UnitRows(words, ids, 2 * of_unit + 1, 2 * int(of_unit.max()) + 5)
+
+
+def unit_records(
+    rows: UnitRows, grid: Grid, keep: Keep, salt: bytes, order: Sequence[np.ndarray] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the records of units and their identities."""
+    return kept_by(keep, grid, salt, bool(order)).whole(rows.with_words([*rows.words, *order]))
 
 
 def computed(points: np.ndarray, of_unit: np.ndarray, grid: Grid, keep: Keep) -> np.ndarray:
@@ -88,7 +91,7 @@ def test_rows_of_one_hash_are_kept_whatever_their_order(monkeypatch: pytest.Monk
 
     Here the hash of a row is its point: that of A is 0.
     """
-    monkeypatch.setattr(unit_records_module, "keyed_blocks", lambda messages, *_: messages[:, 1:])
+    monkeypatch.setattr(races_module, "keyed_blocks", lambda messages, *_: messages[:, 1:])
     other = scramble(np.array([1], dtype=np.uint64), SALT, _ROW)[0]
     rows, zeros = np.array([0, other, 0], dtype=np.uint64), np.zeros(3, np.int64)
     assert len(set(_race_of_copies(rows, [rows], zeros, SALT).tolist())) == 2
@@ -101,8 +104,8 @@ def test_rows_of_one_hash_are_kept_whatever_their_order(monkeypatch: pytest.Monk
 
 def test_of_equal_hashes_the_smallest_point_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     same = np.zeros((5, 2), np.uint64)
-    monkeypatch.setattr(unit_records_module, "keyed_blocks", lambda *_: same)
-    monkeypatch.setattr(unit_records_module, "repeated", lambda _: np.empty(0, np.intp))
+    monkeypatch.setattr(races_module, "keyed_blocks", lambda *_: same)
+    monkeypatch.setattr(races_module, "repeated", lambda _: np.empty(0, np.intp))
     points, of_unit = np.array([4, 3, 9, 2, 7], dtype=np.uint64), np.array([0, 0, 1, 0, 1])
     for order in map(list, itertools.permutations(range(5))):
         kept = keep_one(rows_of([points[order]], of_unit[order]), SALT)

@@ -11,9 +11,9 @@ from core.domain import Grid
 from transforms import reduce_units as reduce_units_module
 from transforms.point_words import number_of_words, point_words, points_of
 from transforms.reduce_units import in_batches
+from transforms.row_races import repeated
 from transforms.sorted_words import sorted_numbers, sorted_within, sorted_words
 from transforms.unit_keys import unit_keys
-from transforms.unit_records import repeated
 from transforms.unit_rows import (
     GatheredLabels,
     ShardRows,

@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant, Selection
 
 _RECORDS, _CHOSEN = "transforms/unit_records.py", "transforms/contributions.py"
+_RACES = "transforms/row_races.py"
 _REDUCE = "transforms/reduce_units.py"
 _DIVIDED = Selection(("tests/transforms/test_reduce_units.py",))
 _STORED, _RANKS = "core/statistics/stored_totals.py", "core/statistics/ranks.py"
@@ -22,7 +23,7 @@ DIVIDED = (
     ),
     Mutant(
         11,
-        _RECORDS,
+        _RACES,
         "copies of rows of one hash are numbered apart",
         "before - np.maximum.accumulate(np.where(same, 0, before))",
         "0",
@@ -33,7 +34,7 @@ DIVIDED = (
         _RECORDS,
         "rows of one hash may be apart",
         "return first_hashes([rows[0], *points], self.salt)",
-        "return scramble(first_hashes([rows[0], *points], self.salt) ^ points[0], self.salt, 7)",
+        "return first_hashes([rows[0] ^ points[0], points[0]], self.salt)",
         _DIVIDED,
     ),
     Mutant(
@@ -46,7 +47,7 @@ DIVIDED = (
     ),
     Mutant(
         11,
-        _RECORDS,
+        _RACES,
         "a later span of copies has the hashes of the first one",
         "begin, size = begins[index] + done,",
         "begin, size = begins[index],",

@@ -402,7 +402,7 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         11,
-        "transforms/unit_records.py",
+        "transforms/row_races.py",
         "copies of a row have one hash where they are few",
         "twice = [found[found == hashes[held[others]]],",
         "twice = [found[found == hashes[held[others]]][_FEW:],",
