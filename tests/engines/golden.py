@@ -17,6 +17,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, Examination, Round, State, examination_of, looks_of, sections_of
 from core.sampling import poisson_sample
+from core.statistics.stored_totals import StoredTotals
 from core.stored import Store, Stored
 from pipelines.tasks import TASKS as APPLICATION
 from tests.core.seeded import SeededNoise
@@ -98,6 +99,8 @@ def in_memory(aggregate: Aggregate) -> Aggregate:
         return replace(aggregate, aggregate=in_memory(aggregate.aggregate))
     if isinstance(aggregate, SideBySide):
         return SideBySide(tuple(Stored.of(sample).whole() for sample in aggregate.samples))
+    if isinstance(aggregate, Stored | StoredTotals):
+        return aggregate.whole()
     return aggregate
 
 
