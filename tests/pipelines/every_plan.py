@@ -70,6 +70,9 @@ IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
 
+LONG = {**LINE, "domain.upper": [2.0**30], "domain.step": 1.0}
+"""One whose values statistics count in sections."""
+
 EARTH = {"input.columns": ["lat", "lon"], "domain": {"geography": "wgs84", "step": 1000}}
 """Points of the sphere in three columns."""
 
@@ -146,8 +149,12 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": ["a", "b", "c", "d"]}},
         {"group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}, **CHECKED},
         {"params.parts": 3, "group_by": {"columns": ["c"], "keys": ["a", "b", "c"]}},
-        {**WIDE, "params.measures": ["minimum", THIRDS]},
-        {**WIDE, "params.measures": ["maximum", THIRDS], "group_by": {"columns": ["c"], "keys": "private"}},
+        {**LONG, "params.measures": ["minimum", THIRDS]},
+        {
+            **LONG,
+            "params.measures": ["maximum", THIRDS],
+            "group_by": {"columns": ["c"], "keys": "private"},
+        },
         {"group_by": {"columns": ["c"], "keys": "private"}},
         {**LINE, "params.measures": ["sum"], "group_by": {"columns": ["c"], "keys": "private"}},
         {**LINE, "params.measures": ["count", "sum", "mean"]},
