@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from core.sampling import U64, scramble
 from transforms.keyed_blocks import keyed_blocks
 from transforms.sorted_words import sorted_within, sorted_words
+from transforms.unit_groups import places
 
 _ROW = 0x6B657074
 """Tweak of the hash that chooses rows. No sampling of records uses it."""
@@ -153,6 +154,5 @@ def _least(rows: NDArray[np.int64], race: U64, most: int) -> tuple[NDArray[np.in
     """Return at most so many of the least hashes of each row, with the indices of their rows."""
     order = sorted_within(rows, race, ())
     rows, race = rows[order], race[order]
-    new = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-    kept = np.arange(len(rows)) - np.repeat(new, np.diff(np.append(new, len(rows)))) < most
+    kept = places(rows) < most
     return rows[kept], race[kept]

@@ -48,6 +48,12 @@ class Ranked:
     wanted: Floats
     error: float
 
+    @property
+    def windows(self) -> Ints:
+        """First point of each cell that holds quantiles, and the point after its last: shape (k, 2)."""
+        cells = np.unique(np.searchsorted(self.starts[1:-1], self.wanted))
+        return np.stack([self.edges[cells], self.edges[cells + 1]], axis=1)
+
     def searched(self) -> Iterator[tuple[tuple[int, int], Floats, Ints]]:
         """Give each cell that holds quantiles: its window, the ranks of its ends, and which quantiles."""
         places = np.searchsorted(self.starts[1:-1], self.wanted)

@@ -298,7 +298,7 @@ class SearchInSections:
     def summarize(self, block: Block, state: Ranked) -> Counts:
         """Count the records at every point of the cells that are searched."""
         points = block.points[:, 0]
-        return Counts.of(points[_window_of(_windows(state), points) >= 0])
+        return Counts.of(points[_window_of(state.windows, points) >= 0])
 
     def examine(self, section: Counts, state: Ranked, noise: Noise, store: Store) -> Stored:
         """Store the values of a section; see `core.rounds.RoundInSections`."""
@@ -318,7 +318,7 @@ class SearchInSections:
             values: counts of the values of all searched cells, and maybe others.
             state: the cells.
         """
-        windows = _windows(state)
+        windows = state.windows
         sizes = np.zeros(len(windows), dtype=np.int64)
         for part in values:
             cell = _window_of(windows, part.keys)
@@ -340,11 +340,6 @@ class SearchInSections:
             else:
                 counts = total_of_stored(SearchCell(self.whole), stored, state)
             yield from repeat(Order.of_counts(counts), last - first)
-
-
-def _windows(state: Ranked) -> Ints:
-    """Return the first point of each searched cell and the point after its last, shape (k, 2), ascending."""
-    return np.array([window for window, _, _ in state.searched()], dtype=np.int64).reshape(-1, 2)
 
 
 def _window_of(windows: Ints, points: Ints) -> Ints:

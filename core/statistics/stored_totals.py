@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.aggregate import FACTOR, Ints, Keys, shard_of
+from core.aggregate import FACTOR, Keys, shard_of
 from core.focus import CELLS
 from core.statistics.totals import GroupTotals
 from core.statistics.values import ValueCounts
@@ -107,9 +107,13 @@ class StoredTotals:
         sizes = self.distinct.at(keys).sum(axis=1)
         ends = batches(sizes, CELLS)
         store, dealt = self.store.another(), list[list[Any]]([] for _ in ends[1:])
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
         for kept in self.sections:
             section = self.store.get(kept)
-            named = [of.renamed(_places(section.keys, keys)) for of in section.values]
+            place = order[np.minimum(np.searchsorted(ordered, section.keys), len(keys) - 1)]
+            place = np.where(keys[place] == section.keys, place, -1)
+            named = [of.renamed(place) for of in section.values]
             cuts = [np.searchsorted(of.groups, ends) for of in named]
             for number, pieces in enumerate(dealt):
                 span = slice(number, number + 2)
@@ -123,13 +127,6 @@ class StoredTotals:
             for group in range(first, last):
                 yield tuple(Stored.of(values.at(group)) for values in together)
             pieces.clear()
-
-
-def _places(some: Keys, keys: Keys) -> Ints:
-    """Return the place of each of `some` among `keys`, shape (m,), or -1."""
-    order = np.argsort(keys, kind="stable")
-    place = order[np.minimum(np.searchsorted(keys[order], some), len(keys) - 1)]
-    return np.where(keys[place] == some, place, -1)
 
 
 def _parts(pieces: Sequence[Any], axis: int, store: Store) -> Stored:

@@ -97,8 +97,8 @@ DIVIDED = (
         11,
         _STORED,
         "a group has the values of the next one",
-        "return np.where(keys[place] == some, place, -1)",
-        "return np.where(keys[place] == some, (place + 1) % len(keys), -1)",
+        "place = np.where(keys[place] == section.keys, place, -1)",
+        "place = np.where(keys[place] == section.keys, (place + 1) % len(keys), -1)",
         _VALUES,
     ),
     Mutant(
