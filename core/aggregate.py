@@ -286,6 +286,9 @@ class Sample:
             hashes, ids, points = hashes[few], ids[few], points[few]
         return cls(size, hashes, ids, points)._least()
 
+    def __len__(self) -> int:
+        return len(self.points)
+
     def __add__(self, other: "Sample") -> "Sample":
         return Sample(
             self.size,

@@ -32,14 +32,15 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
 from core.gaps import Runs
-from core.rounds import Block, State
+from core.rounds import Block, State, total_of
+from core.stored import Stored
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -69,9 +70,10 @@ class Focus:
         """Count the points of each cell, shape (n,); a cell's key is its first point."""
         return Counts.of(self._cells(points))
 
-    def recount(self, counts: Counts) -> Counts:
+    def recount(self, counts: Stored) -> Counts:
         """Count the points of each cell, which are counted one by one before."""
-        return Counts.weighted(self._cells(counts.keys), counts.counts)
+        cells = (Counts.weighted(self._cells(part.keys), part.counts) for part in counts)
+        return cast(Counts, total_of(cells))
 
     def _cells(self, points: Ints) -> Ints:
         at = np.searchsorted(self.edges, points, side="right") - 1
@@ -182,9 +184,9 @@ class Focused:
         points = block.points[:, 0]
         return Counts.of(points) if self.focus is None else self.focus.count(points)
 
-    def recount(self, counts: Counts, state: State) -> Counts:
+    def recount(self, counts: Stored, state: State) -> Counts:
         """See `core.rounds.total_of_stored`."""
-        return counts if self.focus is None else self.focus.recount(counts)
+        return counts.whole() if self.focus is None else self.focus.recount(counts)
 
 
 def memory(rounds: Iterable[object]) -> tuple[str, ...]:

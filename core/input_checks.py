@@ -178,7 +178,7 @@ class CheckedRound:
         if self.count is None:
             return replace(state, state=self.round_.release(aggregate, state.state, noise))
         after = self.round_.release(aggregate.aggregate, state.state, noise)
-        return self._checked(self.count, after, aggregate.outside, noise)
+        return self.checked(after, aggregate.outside, noise)
 
     def release_part(self, number: int, aggregate: Any, state: Checked, noise: Noise) -> Checked:
         """See `RoundInParts.release_part`; the first part has the counts, see `Beside.split`."""
@@ -186,10 +186,13 @@ class CheckedRound:
         if self.count is None:
             return replace(state, state=round_.release_part(number, aggregate, state.state, noise))
         after = round_.release_part(number, aggregate.aggregate, state.state, noise)
-        return Checked(after) if number else self._checked(self.count, after, aggregate.outside, noise)
+        return Checked(after) if number else self.checked(after, aggregate.outside, noise)
 
-    def _checked(self, count: Laplace, after: State, outside: Tally, noise: Noise) -> Checked:
-        counts = [int(noisy) for noisy in count.add(outside.totals, noise)]
+    def checked(self, after: State, outside: Tally, noise: Noise) -> Checked:
+        """Return a state of the task with the released counts, if this is the first round."""
+        if self.count is None:
+            return Checked(after)
+        counts = [int(noisy) for noisy in self.count.add(outside.totals, noise)]
         return Checked(after, tuple(counts[: self.columns]), tuple(counts[self.columns :]))
 
 

@@ -249,17 +249,30 @@ def total_in_memory(round_: Round, blocks: Iterable[Block], state: State, noise:
     return examined(step, total, state, noise)
 
 
+def recounts(round_: Round) -> bool:
+    """Return whether stored counts of one axis serve a round in place of records: `total_of_stored`."""
+    return hasattr(round_, "recount")
+
+
 def total_of_stored(round_: Round, counts: Stored, state: State) -> Any:
     """Return what reaches a round's release if the records are those of stored counts of one axis.
 
     Args:
-        round_: one with `recount`, which makes of counts of points and a state what `summarize` makes of a
-            block of these records.
+        round_: one with `recount`, which makes of counts and a state what `summarize` makes of a block of
+            these records; a `RoundInSections` gets the counts of its sections as they are stored.
         counts: by grid point.
         state: before the round.
     """
-    step, total = _looked(round_, lambda each: total_of(each.recount(part, state) for part in counts), state)
-    return examined(step, total, state)
+    step, total = _looked(round_, lambda each: each.recount(counts, state), state)
+    return total if sections_of(step) else examined(step, total, state)
+
+
+def run_on_stored(rounds: Iterable[Round], counts: Stored, start: State, noise: Noise) -> State:
+    """Run rounds that have `recount` on stored counts of one axis; see `run_in_memory`."""
+    state = start
+    for round_ in rounds:
+        state = round_.release(total_of_stored(round_, counts, state), state, noise)
+    return state
 
 
 def _looked(round_: Round, count: Callable[[Any], Any], state: State) -> tuple[Any, Any]:

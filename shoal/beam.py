@@ -112,7 +112,7 @@ class Answer(beam.PTransform):
         if several:
             written = answer_questions(elements, prepared, delivery, prepared.strands)
         else:
-            written = answer_rows(elements, prepared, delivery, prepared.plan.rounds)
+            written = answer_rows(elements, prepared, delivery, prepared.rounds)
         return written | "Stored" >> beam.Map(_stored, delivery)
 
 

@@ -15,7 +15,7 @@ from apache_beam.typehints.decorators import no_annotations
 from core.rounds import Examination, total_of
 from transforms.plain_errors import plain_errors
 from transforms.records import check_marks
-from transforms.spill import Spill
+from transforms.spill import Place, Spill
 from transforms.spread import Keyed
 
 MERGING = "Merging"
@@ -23,6 +23,9 @@ MERGING = "Merging"
 
 EXAMINING = "Examining"
 """What the steps that examine a merged aggregate are called where they fail."""
+
+_MOST_HELD = 1 << 22
+"""Keys of sparse sums that a worker holds for other accumulators than the one to which it adds."""
 
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
@@ -177,6 +180,18 @@ class Sum(beam.CombineFn):
             return total_of(total for _, total in reversed(accumulator))
 
 
+def _keys_of(accumulator: Sums) -> int:
+    """Return how many keys the sparse sums have that do not wait in a file."""
+    return sum(_keys_in(total) for _, total in accumulator)
+
+
+def _keys_in(total: Any) -> int:
+    try:
+        return len(total)
+    except TypeError:  # it is not sparse, or waits in a file
+        return 0
+
+
 def _are_alike(total: Any, aggregate: Any) -> bool:
     """Return whether a sum has at most half as many keys again as an aggregate; no, where they have none."""
     try:
@@ -186,10 +201,28 @@ def _are_alike(total: Any, aggregate: Any) -> bool:
 
 
 class SpilledSum(Sum):
-    """Add aggregates as `Sum` does. Its accumulators wait in a file before they are merged."""
+    """Add aggregates as `Sum` does. Its accumulators wait in a file before they are merged.
+
+    Of many keys, such as groups, all accumulators of a worker together hold some `_MOST_HELD` keys of sparse
+    aggregates. Beyond that, what is added waits in the file at once, as the first sums of its accumulator.
+    """
 
     def __init__(self, spill: Spill) -> None:
-        self.spill = spill
+        self.spill, self.held = spill, 0
+
+    @no_annotations
+    def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
+        """Add an aggregate, which may be the sum of several."""
+        waiting = [pair for pair in accumulator if isinstance(pair[1], Place)]
+        before = _keys_of(accumulator)
+        added = super().add_input(accumulator[len(waiting) :], aggregate, summands)
+        own = _keys_of(added)
+        self.held += own - before
+        if self.held - own > _MOST_HELD:
+            with plain_errors(MERGING):
+                added = [(n, self.spill.put(total)) for n, total in added]
+            self.held -= own - _keys_of(added)
+        return waiting + added
 
     def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
         """Return one accumulator of all that the others have added."""
@@ -198,11 +231,12 @@ class SpilledSum(Sum):
             for summands, total in accumulator:
                 with plain_errors(MERGING):
                     total = self.spill.get(total)
-                self.add_input(merged, total, summands)
+                super().add_input(merged, total, summands)
         return merged
 
     def compact(self, accumulator: Sums) -> Sums:
         """Return the accumulator with one sum."""
+        self.held -= _keys_of(accumulator)
         ((summands, total),) = super().compact(self.merge_accumulators([accumulator]))
         with plain_errors(MERGING):
             return [(summands, self.spill.put(total))]

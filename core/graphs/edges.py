@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.distinct import distinct
 from core.domain import Points
 from core.graphs.forests import spanning_forest
 
@@ -32,7 +33,7 @@ class Edges:
     @classmethod
     def of(cls, points: Points) -> "Edges":
         """Collect the edges of rows whose first columns are u and v: shape (n, 2) or more; no loops."""
-        return cls(_distinct(np.sort(keys_of(points))))
+        return cls(distinct(np.sort(keys_of(points))))
 
     def __add__(self, other: "Edges") -> "Edges":
         if not len(other.keys):
@@ -41,7 +42,7 @@ class Edges:
             return other
         keys = np.concatenate([self.keys, other.keys])
         keys.sort(kind="stable")  # which merges two sorted runs
-        return Edges(_distinct(keys))
+        return Edges(distinct(keys))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edges) and np.array_equal(self.keys, other.keys)
@@ -86,6 +87,9 @@ class WeightedEdges:
         lightest = np.minimum.reduceat(weights, first) if len(first) else weights
         return cls(keys[first], lightest, forest)._thinned()
 
+    def __len__(self) -> int:
+        return len(self.keys)
+
     def __add__(self, other: "WeightedEdges") -> "WeightedEdges":
         some, more = (self, other) if len(self.keys) <= len(other.keys) else (other, self)
         places = np.searchsorted(more.keys, some.keys)
@@ -109,18 +113,27 @@ class WeightedEdges:
             and np.array_equal(self.weights, other.weights)
         )
 
-    def by_weight(self) -> Ints:
+    def by_weight(self) -> Numbers:
         """Return the order of the edges by weight, equal ones by their ends: shape (m,)."""
-        return np.argsort(self.weights, kind="stable")
+        words = self.weights.astype(np.int64)
+        words <<= 31
+        words |= np.arange(len(words), dtype=np.int32)
+        words.sort()  # which takes a fifth of a stable `argsort`
+        words &= _END
+        return words.astype(np.int32)
 
     def _thinned(self) -> "WeightedEdges":
         if not self.forest or len(self.keys) <= _MANY:
             return self
-        u, v, nodes = compact(self.keys)
-        if len(self.keys) <= _CROWDED * nodes:
+        if len(self.keys) <= _CROWDED * len(distinct(self.keys >> 31)):  # then all nodes need not be counted
             return self
+        if len(self.keys) <= _CROWDED * len(nodes_of(self.keys)):
+            return self
+        u, v, nodes = compact(self.keys)
         order = self.by_weight()
-        kept = np.sort(order[spanning_forest(u[order], v[order], nodes)])
+        u = u[order]  # one after the other, so that fewer are held
+        v = v[order]
+        kept = np.sort(order[spanning_forest(u, v, nodes)])
         return WeightedEdges(self.keys[kept], self.weights[kept], True)
 
 
@@ -140,22 +153,42 @@ def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
     Returns:
         Both ends, shape (m,), and the number of nodes that occur.
     """
+    nodes = nodes_of(keys)
     ends = np.empty((2, len(keys)), dtype=np.int32)
-    parts = [slice(start, start + _MANY) for start in range(0, len(keys), _MANY)]
-    largest = max((int((keys[part] & _END).max()) for part in parts), default=0)
-    if largest < 8 * len(keys) + _MANY:  # then a table is small, and much faster
-        occurs = np.zeros(largest + 1, dtype=np.bool_)
-        for part in parts:
-            occurs[keys[part] >> 31] = occurs[keys[part] & _END] = True
-        table = np.cumsum(occurs, dtype=np.int32) - 1
-        for part in parts:
-            ends[:, part] = table[keys[part] >> 31], table[keys[part] & _END]
-        return ends[0], ends[1], int(np.count_nonzero(occurs))
-    some = [np.unique(np.append(keys[part] >> 31, keys[part] & _END)) for part in parts]
-    nodes = np.unique(np.concatenate(some))
-    for part in parts:
-        ends[:, part] = np.searchsorted(nodes, [keys[part] >> 31, keys[part] & _END])
+    largest = int(nodes[-1]) if len(nodes) else 0
+    table = np.zeros(largest + 1 if _is_small(largest, len(keys)) else 0, dtype=np.int32)
+    if len(table):
+        table[nodes] = np.arange(len(nodes), dtype=np.int32)
+    for part in _parts(keys):
+        for end, ids in zip(ends, _ids(keys[part]), strict=True):
+            end[part] = table[ids] if len(table) else np.searchsorted(nodes, ids)
     return ends[0], ends[1], len(nodes)
+
+
+def nodes_of(keys: Ints) -> Ints:
+    """Return the nodes that are an end of edges of some keys, shape (m,): ascending ids, shape (nodes,)."""
+    largest = max((int((keys[part] & _END).max()) for part in _parts(keys)), default=-1)
+    if _is_small(largest, len(keys)):
+        occurs = np.zeros(largest + 1, dtype=np.bool_)
+        for part in _parts(keys):
+            for ids in _ids(keys[part]):
+                occurs[ids] = True
+        return np.flatnonzero(occurs)
+    some = [distinct(np.sort(np.concatenate(_ids(keys[part])))) for part in _parts(keys)]
+    return distinct(np.sort(np.concatenate(some)))
+
+
+def _is_small(largest: int, edges: int) -> bool:
+    """Return whether a table of all ids up to the largest is small beside the edges; it is much faster."""
+    return largest < 8 * edges + _MANY
+
+
+def _parts(keys: Ints) -> list[slice]:
+    return [slice(start, start + _MANY) for start in range(0, len(keys), _MANY)]
+
+
+def _ids(keys: Ints) -> tuple[Ints, Ints]:
+    return keys >> 31, keys & _END
 
 
 def degrees_of(u: Numbers, v: Numbers, nodes: int) -> Ints:
@@ -165,9 +198,3 @@ def degrees_of(u: Numbers, v: Numbers, nodes: int) -> Ints:
         for end in (u, v):
             np.add.at(degrees, end[start : start + _MANY], 1)
     return degrees
-
-
-def _distinct(values: Ints) -> Ints:
-    """Drop repeated ones of sorted values."""
-    kept: Ints = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
-    return kept

@@ -10,6 +10,7 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
 _MOST = 1 << 20  # edges that are looked at together
+_PART = 4  # or a part of the nodes, where that is more: each look costs time for all components
 
 
 def labels(u: Numbers, v: Numbers, nodes: int) -> Numbers:
@@ -49,10 +50,11 @@ def _lightest(u: Numbers, v: Numbers, nodes: int, left: NDArray[np.bool_], most:
     """Return the minimum spanning forest of the edges that are `left`; it has at most `most` edges."""
     found: list[Ints] = []
     component, components = np.arange(nodes, dtype=np.int32), nodes
-    start, size = 0, min(4 * nodes, _MOST)
+    largest = max(_MOST, nodes // _PART)
+    start, size = 0, min(4 * nodes, largest)
     while start < len(u) and nodes - components < most:
         some = start + np.flatnonzero(left[start : start + size])
-        start, size = start + size, min(2 * size, _MOST)
+        start, size = start + size, min(2 * size, largest)
         a, b = component[u[some]], component[v[some]]
         apart = a != b
         some, a, b = some[apart], a[apart], b[apart]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from core.aggregate import Counts, Sample
+from core.counted_points import CountsPoints
 from core.draws import Draw
 from core.focus import Bools, Focused
 from core.gaps import Order, Runs
@@ -26,7 +27,7 @@ class Finder(Protocol):
 
 
 @dataclass(frozen=True)
-class FindInCounts:
+class FindInCounts(CountsPoints):
     """Count the records at every grid point, then find an interior point of all of them.
 
     Neighbors, sensitivity and proof are those of the finder, which sees all records.
@@ -43,10 +44,6 @@ class FindInCounts:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.finder.draws()
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundPoint:
         """Release a point, or none."""

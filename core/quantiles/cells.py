@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -69,7 +70,7 @@ class CellScales:
 
     def largest_error(self, cells: int, failure: float, between: Between) -> float:
         """Bound the error of all centered ranks, except with probability `failure`; see `errors_exceed`."""
-        return smallest_bound(lambda bounds: self.errors_exceed(cells, bounds, between), failure)
+        return _largest_error(self, cells, failure, between)
 
     def errors_exceed(self, cells: int, bounds: Floats, between: Between) -> Floats:
         """Bound the probabilities that some centered rank errs by more than a bound.
@@ -123,6 +124,11 @@ class CellScales:
         inside = (r * (1 - a) ** 2 + (n - r) * a**2) * own + (w * (r / n - part)) ** 2 * grouped
         before, behind = totals[group], totals[-1] - totals[group + 1]
         return np.asarray((1 - part) ** 2 * before + inside + part**2 * behind)
+
+
+@lru_cache(maxsize=1 << 12)  # of many groups, for example
+def _largest_error(scales: CellScales, cells: int, failure: float, between: Between) -> float:
+    return smallest_bound(lambda bounds: scales.errors_exceed(cells, bounds, between), failure)
 
 
 @dataclass(frozen=True)

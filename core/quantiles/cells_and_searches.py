@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
+from core.counted_points import CountsPoints
 from core.draws import Draw, Laplace
 from core.focus import CELLS
 from core.gaps import MOST_RECORDS, Order, Runs
@@ -23,7 +24,6 @@ from core.quantiles.cell_choices import UNKNOWN, Choice, Cut, Ranked, Searched
 from core.quantiles.cells import CellCounts, merged, ranks_of
 from core.quantiles.descent import Between, Shape, descend, shapes
 from core.quantiles.found import FoundQuantiles, in_order
-from core.rounds import Block
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ PIVOTS = 0.05  # part of such a cell's budget for the pivots of the intervals
 
 
 @dataclass(frozen=True)
-class CellsAndSearches:
+class CellsAndSearches(CountsPoints):
     """Two quantiles or more, in one pass where the domain is narrow; see `core.quantiles.wide` for others.
 
     1. Halve the domain, and again every half that holds more records than lie between two quantiles on
@@ -111,14 +111,6 @@ class CellsAndSearches:
         rough = self.first.draws() if self.first is not None else ()
         found = (self.total, self.splits, *rough, *self.cells.draws(), self.inside)
         return tuple(draw for draw in found if draw is not None)
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
-
-    def recount(self, counts: Counts, state: None) -> Counts:
-        """See `core.rounds.total_of_stored`."""
-        return counts
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""

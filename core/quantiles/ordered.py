@@ -7,6 +7,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from core.aggregate import Counts
+from core.counted_points import CountsPoints
 from core.draws import Charged, Draw
 from core.errors import InvalidValue
 from core.gaps import Order
@@ -14,13 +15,12 @@ from core.mechanisms.ordered_search import OrderedSearch, check_near
 from core.noise import Noise
 from core.quantiles.found import ALL_VALUES, FoundQuantiles, FoundValue, Promises, in_order, promised
 from core.quantiles.params import OneValue, Quantiles
-from core.rounds import Block
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
 
 @dataclass(frozen=True)
-class SearchQuantiles:
+class SearchQuantiles(CountsPoints):
     """Release several quantiles; the sensitivity is that of `OrderedSearch`.
 
     Args:
@@ -38,10 +38,6 @@ class SearchQuantiles:
         """See `core.draws.Charged`."""
         return self.search.draws()
 
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
-
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
         order = Order.of_counts(aggregate)
@@ -50,7 +46,7 @@ class SearchQuantiles:
 
 
 @dataclass(frozen=True)
-class SearchValue:
+class SearchValue(CountsPoints):
     """Release one quantile or extreme; the sensitivity is that of `OrderedSearch`.
 
     Args:
@@ -70,10 +66,6 @@ class SearchValue:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.search.draws()
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue:
         """Release a grid point."""

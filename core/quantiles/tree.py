@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from core.aggregate import Counts
 from core.budget import calibrate
+from core.counted_points import CountsPoints
 from core.draws import Charged, Draw, Laplace, charged
 from core.gaps import Order
 from core.noise import Noise
 from core.quantiles.descent import Shape, descend, shapes
 from core.quantiles.found import ALL_VALUES, FoundQuantiles, in_order, promised
 from core.quantiles.params import Quantiles
-from core.rounds import Block
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
@@ -33,7 +33,7 @@ _TIGHTNESS = Tightness(
 
 
 @dataclass(frozen=True)
-class CountsDownTheTree:
+class CountsDownTheTree(CountsPoints):
     """All quantiles from noisy counts of ever finer cells; see `descend`.
 
     For its interval each quantile is also sought at ranks `error` lower and higher. That is free, because the
@@ -64,10 +64,6 @@ class CountsDownTheTree:
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.counts
-
-    def summarize(self, block: Block, state: None) -> Counts:
-        """Count the records at every grid point that has any."""
-        return Counts.of(block.points[:, 0])
 
     def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""

@@ -66,9 +66,9 @@ class CountRecords:
         """Count the records."""
         return Tally(np.array([len(block.points)]))
 
-    def recount(self, counts: Counts, state: None) -> Tally:
+    def recount(self, counts: Stored, state: None) -> Tally:
         """See `core.rounds.total_of_stored`."""
-        return Tally(np.array([counts.counts.sum()]))
+        return Tally(np.array([sum(int(part.counts.sum()) for part in counts)]))
 
     def release(self, aggregate: Tally, state: None, noise: Noise) -> int:
         """Release their number."""
@@ -158,7 +158,7 @@ class CountCells:
         """Count the records of every cell that has any."""
         return Focus(state.edges, np.diff(state.edges)).count(block.points[:, 0])
 
-    def recount(self, counts: Counts, state: Cut) -> Counts:
+    def recount(self, counts: Stored, state: Cut) -> Counts:
         """See `core.rounds.total_of_stored`."""
         return Focus(state.edges, np.diff(state.edges)).recount(counts)
 
@@ -299,6 +299,10 @@ class SearchInSections:
         """Count the records at every point of the cells that are searched."""
         points = block.points[:, 0]
         return Counts.of(points[_window_of(state.windows, points) >= 0])
+
+    def recount(self, counts: Stored, state: Ranked) -> Stored:
+        """See `core.rounds.total_of_stored`; the release passes over values in other cells."""
+        return counts
 
     def examine(self, section: Counts, state: Ranked, noise: Noise, store: Store) -> Stored:
         """Store the values of a section; see `core.rounds.RoundInSections`."""

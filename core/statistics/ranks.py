@@ -17,7 +17,7 @@ from core.quantiles.exponential import ExponentialByRank, typical_distance
 from core.quantiles.found import FoundQuantiles
 from core.quantiles.params import Minimum, Quantiles
 from core.quantiles.recursive import Recursive
-from core.rounds import sections_of, total_of_stored
+from core.rounds import run_on_stored
 from core.statistics.params import Statistics, quantile_name
 from core.statistics.quantities import Change
 from core.stored import Stored
@@ -179,13 +179,11 @@ class Ranks:
             interval: all three are its value.
         """
         own = _OfGroups(self, noise)
-        found: Any = None
+        found: Any
         if len(counts) <= CELLS:
             found = self.step.release(counts.whole(), None, own)
         else:
-            for step in self.rounds:
-                stored = counts if sections_of(step) else total_of_stored(step, counts, found)
-                found = step.release(stored, found, own)
+            found = run_on_stored(self.rounds, counts, None, own)
         if isinstance(found, FoundQuantiles):
             return np.array(
                 [(at, *ends) for at, ends in zip(found.steps, found.intervals or (), strict=True)]

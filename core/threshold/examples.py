@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
+from core.distinct import distinct
 from core.gaps import Order, Points
 
 Ints = NDArray[np.int64]
@@ -37,7 +38,7 @@ class Examples:
         zeros, ones = (
             Order.of_counts(Counts(counts.keys[of] // 2, counts.counts[of])) for of in (~of_one, of_one)
         )
-        values = np.unique(counts.keys // 2)
+        values = distinct(counts.keys // 2)
         ranks = zeros.ranks_at(values) + ones.ranks_at(values)
         order = np.argsort(counts.keys ^ 1)
         ones_first, labels = counts.counts[order], of_one[order]

@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.typehints.decorators import no_annotations
 
+from core.each_group import in_one_pass, strands_of
 from core.questions import JointPlan
 from core.rounds import Strand
 from core.secure_noise import SecureNoise, secret_salt
@@ -68,18 +69,27 @@ class PreparedQuestions:
     @property
     def strands(self) -> list[Strand]:
         """The rounds of each question, or of each of its groups, in the order of the job."""
-        return self.strands_of([plan.rounds for plan in self.plan.plans.values()])
+        return [strand for of_question in self.questions for strand in of_question]
 
-    def strands_of(self, rounds: Iterable[Sequence[Any]]) -> list[Strand]:
-        """Return the strands of the given rounds of each question."""
-        asked = zip(rounds, self.plan.plans.values(), self.groups, strict=True)
-        return [Strand(tuple(own), plan.start) for own, plan, many in asked for _ in range(max(1, many))]
+    @property
+    def questions(self) -> list[list[Strand]]:
+        """The strands of each question; see `core.each_group.strands_of`."""
+        asked = zip(self.job.jobs.values(), self.plan.plans.values(), self.groups, strict=True)
+        return [
+            strands_of(plan.rounds, plan.start, many, job.grid.dimension == 1) for job, plan, many in asked
+        ]
+
+    @property
+    def apart(self) -> list[int]:
+        """Of each question the number of groups whose records are split; 0 where it has one strand."""
+        asked = zip(self.questions, self.groups, strict=True)
+        return [0 if in_one_pass(strands) else many for strands, many in asked]
 
     @property
     def splits(self) -> tuple[GroupSplit | None, ...]:
         """How the records of each question are split by its groups; None where they are not."""
         salt = None if self.job.unit is None else self.salt
-        asked = zip(self.job.jobs.values(), self.groups, strict=True)
+        asked = zip(self.job.jobs.values(), self.apart, strict=True)
         return tuple(GroupSplit(many, job.grid.dimension, salt) if many else None for job, many in asked)
 
     @property
@@ -160,14 +170,13 @@ def steps_of_questions(prepared: PreparedQuestions) -> list[Step]:
 @contextmanager
 def announced_questions(prepared: PreparedQuestions, events: Events) -> Iterator[list[Strand]]:
     """Yield the strands of a run, whose rounds report their releases to `events`; see `announced`."""
-    asked = zip(prepared.plan.plans.items(), prepared.groups, strict=True)
     with ExitStack() as stack:
-        yield prepared.strands_of(
-            [
-                stack.enter_context(announced(plan.rounds, events.of(question=name), max(1, many)))
-                for (name, plan), many in asked
-            ]
-        )
+        told = []
+        for name, strands in zip(prepared.job.jobs, prepared.questions, strict=True):
+            heard = announced(strands[0].rounds, events.of(question=name), len(strands))
+            rounds = tuple(stack.enter_context(heard))
+            told += [replace(strand, rounds=rounds) for strand in strands]
+        yield told
 
 
 def build_joint_pipeline(
@@ -186,10 +195,10 @@ def answer_questions(
     """Run all rounds of all questions, and write the release; see `pipelines.run.run.answer_rows`."""
     elements, records = read_records(prepared, elements)
     draft: Any = draft_joint_release(prepared.job, prepared.plan)
-    shards = shards_of(max(prepared.groups))
+    shards = shards_of(max(prepared.apart))
     last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
-    if any(prepared.groups):
-        last = last | "Questions" >> _GatherGroups(records.owners, prepared.groups)
+    if any(prepared.apart):
+        last = last | "Questions" >> _GatherGroups(records.owners, prepared.apart)
     answers = last | "WriteAnswers" >> beam.Map(write_one_answer, draft, delivery)
     return (
         answers | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_answers, draft, delivery)
@@ -206,7 +215,7 @@ def read_records(
             replace(Reader.of(sources[name], its.grid, its.checks > 0), apart=its.apart)
             for name, its in job.jobs.items()
         )
-        rounds = [plan.rounds for plan in prepared.plan.plans.values()]
+        rounds = [strands[0].rounds for strands in prepared.questions]
         grids = [its.grid for its in job.jobs.values()]
         rows = read_once(ReaderOfQuestions(tuple(readers)), rounds, grids)
         return elements, ReaderOfGroups(rows, prepared.splits)

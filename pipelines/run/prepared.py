@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from core.each_group import in_one_pass, strands_of
 from core.groups import GroupedPlan
 from core.plan import Plan
-from core.rounds import Strand, looks_of
+from core.rounds import Round, Strand, looks_of
 from pipelines.console.progress import Step
 from pipelines.job.job import Job
 from pipelines.run.joint_run import unit_bounds
@@ -60,6 +61,22 @@ class Prepared:
         return len(keys.labels or ()) if keys is not None and self.job.apart else 0
 
     @property
+    def strands(self) -> list[Strand]:
+        """The rounds of the question, or of each of its groups."""
+        of_a_column = self.function is None and self.job.grid.dimension == 1
+        return strands_of(self.plan.rounds, self.plan.start, self.groups, of_a_column)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of every strand."""
+        return self.strands[0].rounds
+
+    @property
+    def apart(self) -> int:
+        """Number of groups whose records are split, for strands of their own; 0 where they are not."""
+        return 0 if in_one_pass(self.strands) else self.groups
+
+    @property
     def bounding(self) -> UnitBounds | None:
         """How the rows of a unit become its records; None where rows or answers of a function are records."""
         if self.function is not None or (self.job.keep is None and self.job.bounds is None):
@@ -72,7 +89,7 @@ def steps_of(prepared: Prepared) -> list[Step]:
     source = prepared.source
     passes = [(round_.name, 1 + looks_of(round_)) for round_ in prepared.plan.rounds]
     if prepared.groups:
-        passes = [(name, 1) for name in passes_of([Strand(prepared.plan.rounds, prepared.plan.start)])]
+        passes = [(name, 1) for name in passes_of(prepared.strands[:1])]
     gather = Step(GATHERED, source.row_groups, "row groups")
     if prepared.function is not None:
         splitting = prepared.splitting

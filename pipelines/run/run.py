@@ -10,10 +10,11 @@ from typing import Any, cast
 import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult
+from apache_beam.typehints.decorators import no_annotations
 
 from core.errors import ShoalError
 from core.groups import AnyPlan, GroupedPlan
-from core.rounds import Strand, parts_of
+from core.rounds import parts_of
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
@@ -185,7 +186,7 @@ def run_job(
             telling: Any = (
                 announced_questions(prepared, events)
                 if several
-                else announced(prepared.plan.rounds, events, max(1, prepared.groups))
+                else announced(prepared.rounds, events, len(prepared.strands))
             )
             sources = prepared.sources.values() if several else [prepared.source]
             with (
@@ -303,13 +304,21 @@ def answer_rows(
 def _answer_groups(
     elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any]
 ) -> beam.PCollection:
-    """Answer a job that is asked about each group by itself, by a strand of rounds for each."""
+    """Answer a job that is asked about each group by itself; see `core.each_group.strands_of`."""
     elements, records = read_groups(prepared, elements)
     draft = draft_grouped_release(cast(GroupsJob, prepared.job), cast(GroupedPlan, prepared.plan))
-    strands = [Strand(tuple(rounds), prepared.plan.start)] * prepared.groups
-    shards = shards_of(prepared.groups)
+    strands = [replace(strand, rounds=tuple(rounds)) for strand in prepared.strands]
+    shards = shards_of(len(strands))
     last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
+    if not prepared.apart:
+        last = last | "Groups" >> beam.FlatMap(_groups_of)
     return last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
+
+
+@no_annotations
+def _groups_of(ended: tuple[int, list[tuple[int, Any]]]) -> list[tuple[int, Any]]:
+    """Return what one strand ended with that answers all groups."""
+    return ended[1]
 
 
 def read_groups(
@@ -323,10 +332,12 @@ def read_groups(
     salt = None
     if bounding is None:
         rows = OneQuestion(replace(Reader.of(source, job.grid, job.checks > 0), apart=True))
-        reader: Records = read_once(rows, [prepared.plan.rounds], [job.grid])
+        reader: Records = read_once(rows, [prepared.rounds], [job.grid])
     else:
         elements, reader, salt = elements | "Units" >> BoundUnits(bounding), bounding.reader, prepared.salt
-    return elements, ReaderOfGroups.one(reader, GroupSplit(prepared.groups, job.grid.dimension, salt))
+    if not prepared.apart:
+        return elements, OneQuestion(reader)
+    return elements, ReaderOfGroups.one(reader, GroupSplit(prepared.apart, job.grid.dimension, salt))
 
 
 def attempt_of(prepared: Prepared) -> Attempt | None:

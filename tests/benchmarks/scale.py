@@ -81,6 +81,11 @@ def visits(first: int, n: int) -> Rows:
     return {**distinct(first, n), "person": np.arange(first, first + n) // 10}
 
 
+def classes(first: int, n: int) -> Rows:
+    """Make such integers in a thousand groups."""
+    return {**distinct(first, n), "group": np.arange(first, first + n) % 1000}
+
+
 def one_person(first: int, n: int) -> Rows:
     """Make such integers, of which 90% are those of one person, as of a placeholder."""
     rows = visits(first, n)
@@ -134,8 +139,17 @@ def line(first: int, n: int) -> Rows:
 
 def random_edges(m: int) -> Iterator[Rows]:
     """Make m edges between m / 10 nodes, all pairs alike."""
-    u, v = np.random.default_rng(0).integers(0, nodes(m), (2, m))
-    yield weighted(u, v)
+    yield between(nodes(m), m)
+
+
+def edges_of_many_nodes(m: int) -> Iterator[Rows]:
+    """Make m edges between m / 4 nodes, all pairs alike."""
+    yield between(m // 4, m)
+
+
+def between(n: int, m: int) -> Rows:
+    """Make m edges between n nodes, all pairs alike."""
+    return weighted(*np.random.default_rng(0).integers(0, n, (2, m)))
 
 
 def edges_of_hubs(m: int) -> Iterator[Rows]:
@@ -193,6 +207,12 @@ def ordered(
     return lambda _: job
 
 
+def quantiles_by_group(n: int) -> dict[str, Any]:
+    """Return the job of three quantiles of each of a thousand groups."""
+    job = ordered("quantiles", probabilities=[0.1, 0.5, 0.9])(n)
+    return {**job, "group_by": {"columns": ["group"], "keys": list(range(1000))}}
+
+
 def plane(
     task: str, axes: int, target: float | None = None, **params: Any
 ) -> Callable[[int], dict[str, Any]]:
@@ -243,6 +263,7 @@ CASES = {
     "ranges": Case(piecewise(clumps(2)), plane("ranges", 2)),
     "quantiles": Case(DISTINCT, ordered("quantiles", probabilities=[i / 10 for i in range(1, 10)])),
     "quantiles, 99": Case(DISTINCT, ordered("quantiles", probabilities=[i / 100 for i in range(1, 100)])),
+    "quantiles of a thousand groups": Case(piecewise(classes), quantiles_by_group),
     "median": Case(DISTINCT, ordered("median")),
     "median, 2 columns": Case(piecewise(clumps(2)), plane("median", 2)),
     "minimum": Case(DISTINCT, ordered("minimum")),
@@ -268,6 +289,7 @@ CASES = {
     "triangles, hubs": Case(edges_of_hubs, graph("triangles"), EDGES),
     "triangles, 5,000 nodes": Case(dense_edges, graph("triangles", lambda _: 5000), EDGES),
     "mst_cost, random": Case(random_edges, graph("mst_cost"), EDGES),
+    "mst_cost, many nodes": Case(edges_of_many_nodes, graph("mst_cost", lambda m: m // 4), EDGES),
     "mst_cost, 5,000 nodes": Case(dense_edges, graph("mst_cost", lambda _: 5000), EDGES),
     "mst_cost by smooth sensitivity, random": Case(random_edges, graph("mst_cost", method="smooth"), EDGES),
     "mst_cost by smooth sensitivity, 5,000 nodes": Case(

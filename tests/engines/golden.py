@@ -9,13 +9,14 @@ import numpy as np
 from core.aggregate import Aggregate, Counts, SideBySide, Tally
 from core.budget import Budget
 from core.domain import Grid
+from core.each_group import EachGroup
 from core.geography import Geography
 from core.input_checks import Beside
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
-from core.rounds import Block, Examination, Round, State, examination_of, looks_of, sections_of
+from core.rounds import Block, Examination, Round, State, Strand, examination_of, looks_of, sections_of
 from core.sampling import poisson_sample
 from core.statistics.stored_totals import StoredTotals
 from core.stored import Store, Stored
@@ -87,10 +88,22 @@ class Recorded:
     def summarize(self, block: Block, state: Trace) -> Aggregate:
         return self.step.summarize(block, state.state)
 
+    def recount(self, counts: Stored, state: Trace) -> Aggregate:
+        return cast(Any, self.step).recount(counts, state.state)
+
     def release(self, aggregate: Aggregate, state: Trace, noise: Noise) -> Trace:
         return Trace(
             (*state.aggregates, in_memory(aggregate)), self.step.release(aggregate, state.state, noise)
         )
+
+
+def traced(strand: Strand) -> Strand:
+    """Return a strand with a `Trace` for a state; of one that answers all groups, one for each of them."""
+    (first, *_) = strand.rounds
+    if isinstance(first, EachGroup):
+        own = replace(first, rounds=tuple(map(Recorded, first.rounds)), start=Trace((), first.start))
+        return Strand((own,), None)
+    return Strand(tuple(map(Recorded, strand.rounds)), Trace((), strand.start))
 
 
 def in_memory(aggregate: Aggregate) -> Aggregate:

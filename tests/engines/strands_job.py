@@ -8,7 +8,7 @@ import os
 import pickle
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from core.each_group import in_one_pass
 from core.rounds import Block, Strand, run_in_memory
 from pipelines.job.job import check_job, check_several
 from pipelines.run.joint_run import prepare_questions, read_records
@@ -169,9 +170,13 @@ def _grouped(folder: Path) -> Side:
     prepared = prepare_questions(job, "FnApiRunner", [], None)  # type: ignore[arg-type]
     source = next(iter(prepared.sources.values()))
     _, records = read_records(prepared, beam.Pipeline() | ReadBlocks(source))
-    strands = tuple(_recorded(strand.rounds, strand.start) for strand in prepared.strands)
+    strands = tuple(map(_recorded, prepared.strands))
     alone = []
-    for its in job.jobs.values():
+    for (name, its), strands_of_it in zip(job.jobs.items(), prepared.questions, strict=True):
+        if in_one_pass(strands_of_it):
+            together = Reader.of(prepared.sources[name], its.grid, its.checks > 0)
+            alone.append((prepared.sources[name], replace(together, apart=True)))
+            continue
         for key in KEYS:
             only = open_source(str(folder / key), its.input.columns)
             alone.append((only, Reader.of(only, its.grid, its.checks > 0)))
@@ -183,7 +188,7 @@ def _groups(folder: Path) -> Side:
     job: Any = check_job(_common(folder) | about | _input(folder, ["x", "y"]) | {"domain": _PLANE})
     prepared = prepare_run(job)
     _, records = read_groups(prepared, beam.Pipeline() | ReadBlocks(prepared.source))
-    strand = _recorded(prepared.plan.rounds, prepared.plan.start)
+    (strand, *_) = map(_recorded, prepared.strands)
     alone = [open_source(str(folder / key), ["x", "y"]) for key in KEYS]
     readers = [Reader.of(source, job.grid, checked=True) for source in alone]
     return Side(prepared.source, (strand,) * len(KEYS), records, tuple(zip(alone, readers, strict=True)))
@@ -193,7 +198,7 @@ def _questions(folder: Path) -> Side:
     job = check_several(_common(folder) | {"questions": _QUESTIONS, "input": {"path": str(folder / "all")}})
     prepared = prepare_questions(job, "FnApiRunner", [], None)  # type: ignore[arg-type]
     _, records = read_records(prepared, beam.Pipeline() | ReadBlocks(next(iter(prepared.sources.values()))))
-    strands = tuple(_recorded(strand.rounds, strand.start) for strand in prepared.strands)
+    strands = tuple(map(_recorded, prepared.strands))
     sources = list(prepared.sources.values())
     readers = [
         Reader.of(s, its.grid, its.checks > 0) for s, its in zip(sources, job.jobs.values(), strict=True)
@@ -209,8 +214,8 @@ def _input(folder: Path, columns: list[str]) -> dict[str, Any]:
     return {"input": {"path": str(folder / "all"), "columns": columns, "checks": 0.1}}
 
 
-def _recorded(rounds: Sequence[Any], start: Any) -> Strand:
-    return Strand(tuple(map(Recorded, rounds)), Trace((), start))
+def _recorded(strand: Strand) -> Strand:
+    return Strand(tuple(map(Recorded, strand.rounds)), Trace((), strand.start))
 
 
 def _keep(last: tuple[int, Trace], name: str, output: Path) -> None:

@@ -17,6 +17,7 @@ from core.noise import Noise
 from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
+from transforms import merge_aggregates as module
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine, _split
 from transforms.merge_sections import _deal
@@ -345,6 +346,31 @@ def test_a_spilled_sum_is_the_sum_and_waits_in_the_file() -> None:
     assert adds.extract_output(accumulators[0]) == Made(Tally(np.array([10])), b"m")
     with pytest.raises(Exception, match=r"^The engine gave two different draws"):
         adds.add_input(adds.merge_accumulators(accumulators), Made(Tally(np.array([1])), b"other"), 7)
+
+
+@pytest.mark.parametrize("keys", [1, 40])
+def test_sums_of_many_keys_are_not_held_together(monkeypatch: pytest.MonkeyPatch, keys: int) -> None:
+    """Beyond a number of keys they wait in the file, and each is its sum. The only sum is always held."""
+    monkeypatch.setattr(module, "_MOST_HELD", 200)
+    adds, rng, most = SpilledSum(Spill()), np.random.default_rng(0), 0
+    accumulators = [adds.create_accumulator() for _ in range(keys)]
+    expected = [Counts.of(np.empty(0, np.int64)) for _ in range(keys)]
+    for _ in range(12):
+        for key in rng.permutation(keys):
+            part = Counts.of(rng.integers(0, 1000, 30))
+            expected[key] += part
+            accumulators[key] = adds.add_input(accumulators[key], Made(part, b"m"))
+            most = max(
+                most, sum(len(total) for a in accumulators for _, total in a if isinstance(total, Made))
+            )
+    waiting = sum(isinstance(total, Place) for accumulator in accumulators for _, total in accumulator)
+    assert (waiting > 6 * keys and most <= 200 + 12 * 30) if keys > 1 else not waiting
+    assert adds.held == sum(len(t) for a in accumulators for _, t in a if isinstance(t, Made))
+    for accumulator, total in zip(accumulators, expected, strict=True):
+        ((number, place),) = compacted = adds.compact(accumulator)
+        assert number == 12 and isinstance(place, Place)
+        assert adds.extract_output(adds.merge_accumulators([compacted])).aggregate == total
+    assert adds.held == 0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ _DIVIDED = Selection(("tests/transforms/test_reduce_units.py",))
 _STORED, _RANKS = "core/statistics/stored_totals.py", "core/statistics/ranks.py"
 _VALUES = Selection(("tests/core/statistics/test_stored_totals.py",))
 _WIDE = "core/quantiles/wide.py"
+_EACH = "core/each_group.py"
+_ALONE = Selection(("tests/pipelines/test_every_recount.py",), "median")
 _FEW = Selection(("tests/core/test_focus.py",), "few_cells")
 _PASSED = Selection(("tests/core/test_focus.py",), "of_a_group")
 
@@ -105,15 +107,15 @@ DIVIDED = (
         11,
         "core/focus.py",
         "of a value that several rows of a group have, one counts where values are not held",
-        "return Counts.weighted(self._cells(counts.keys), counts.counts)",
-        "return Counts.of(self._cells(counts.keys))",
+        "Counts.weighted(self._cells(part.keys), part.counts) for part in counts",
+        "Counts.of(self._cells(part.keys)) for part in counts",
         _PASSED,
     ),
     Mutant(
         11,
         _RANKS,
         "a group whose values are not held is released from a part of them",
-        "found = step.release(stored, found, own)",
+        "found = run_on_stored(self.rounds, counts, None, own)",
         "found = self.step.release(next(iter(counts)), None, own)",
         _PASSED,
     ),
@@ -140,6 +142,30 @@ DIVIDED = (
         "            here = np.flatnonzero(cell >= 0)\n",
         "            here = np.flatnonzero(cell == 0)\n",
         _FEW,
+    ),
+    Mutant(
+        4,
+        _EACH,
+        "the checks of a group count the rows of all groups",
+        "last = self.checks.checked(last, Tally(outside[number]), noise)",
+        "last = self.checks.checked(last, Tally(outside.sum(axis=0)), noise)",
+        Selection(("tests/pipelines/test_every_recount.py",), "rows"),
+    ),
+    Mutant(
+        4,
+        _EACH,
+        "a group has the rows of the group before it, too, where some group has none",
+        "values = ValueCounts.of((np.cumsum(held) - 1)[groups], block.points[:, 0])",
+        "values = ValueCounts.of(groups % np.count_nonzero(held), block.points[:, 0])",
+        _ALONE,
+    ),
+    Mutant(
+        4,
+        _EACH,
+        "groups that are counted together share one answer",
+        "last = run_on_stored(self.rounds, counts, self.start, noise)",
+        "last = found[-1][1] if found else run_on_stored(self.rounds, counts, self.start, noise)",
+        _ALONE,
     ),
     Mutant(
         11,

@@ -31,8 +31,8 @@ DRAWS = (
         8,
         _CHECKS,
         "every part draws the counts of the checks",
-        "return Checked(after) if number else self._checked(",
-        "return self._checked(",
+        "return Checked(after) if number else self.checked(",
+        "return self.checked(",
         charged("histogram", "sparse"),
     ),
 )

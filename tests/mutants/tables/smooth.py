@@ -344,7 +344,7 @@ GRAPHS = (
         12,
         "core/graphs/edges.py",
         "the lightest edges are kept in place of a forest",
-        "kept = np.sort(order[spanning_forest(u[order], v[order], nodes)])",
+        "kept = np.sort(order[spanning_forest(u, v, nodes)])",
         "kept = np.sort(order[: nodes - 1])",
         _TREES,
     ),
