@@ -29,8 +29,8 @@ class ValueCounts:
     @classmethod
     def of(cls, groups: Ints, points: Ints, counts: Ints | None = None) -> "ValueCounts":
         """Add up the counts of equal pairs, shape (n,); without counts each pair counts once."""
-        bits = int(points.max(initial=0)).bit_length()
-        if (int(groups.max(initial=0)) + 1) << bits <= _MOST:
+        bits = _bits_of_points([(groups, points)])
+        if bits is not None:
             return cls._of_words(groups << bits | points, bits, counts)
         order = np.lexsort((points, groups))
         groups, points = groups[order], points[order]
@@ -50,7 +50,9 @@ class ValueCounts:
             words.sort()
         else:
             order = np.argsort(words, kind="stable")  # which merges sorted parts
-            words, counts = words[order], counts[order]
+            words = words[order]  # one after the other, so that fewer are held
+            counts = counts[order]
+            del order
         starts = np.flatnonzero(np.append(True, words[1:] != words[:-1])[: len(words)])
         if counts is None:
             counts = np.diff(np.append(starts, len(words)))
@@ -73,8 +75,13 @@ class ValueCounts:
     @classmethod
     def joined(cls, parts: Sequence["ValueCounts"]) -> "ValueCounts":
         """Put counts of the same groups together, at least one, and add up those of equal pairs."""
-        groups, points, counts = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "points", "counts")
+        counts = np.concatenate([part.counts for part in parts])
+        bits = _bits_of_points([(part.groups, part.points) for part in parts])
+        if bits is not None:
+            words = np.concatenate([part.groups << bits | part.points for part in parts])
+            return cls._of_words(words, bits, counts)
+        groups, points = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "points")
         )
         return cls.of(groups, points, counts)
 
@@ -111,3 +118,14 @@ class ValueCounts:
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("groups", "points", "counts")
         )
+
+
+def _bits_of_points(parts: Sequence[tuple[Ints, Ints]]) -> int | None:
+    """Return how many bits all points need, if a group fits before them in a word; else None.
+
+    Args:
+        parts: groups and points of pairs.
+    """
+    bits = max(int(points.max(initial=0)).bit_length() for _, points in parts)
+    groups = max(int(groups.max(initial=0)) for groups, _ in parts)
+    return bits if (groups + 1) << bits <= _MOST else None

@@ -39,6 +39,7 @@ from pipelines.grouped_plan import plan_job
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.job.subsamples_job import SubsamplesJob
+from pipelines.run.prepared import strands_of_job
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import LONGEST
@@ -105,7 +106,7 @@ def predict(
         raise JobError("shoal cost predicts the run of one question: give each question a job of its own.")
     if not rows or min(rows) < 1:
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
-    passes = number_of_passes(plan_job(job, bytes(16)).rounds)
+    passes = number_of_passes(strands_of_job(job, plan_job(job, bytes(16)), int(job.apart))[0].rounds)
     meet = job.unit is not None or isinstance(job, SubsamplesJob)
     width = _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
     few, many = (_try(job, n) for n in trials)

@@ -63,8 +63,7 @@ class Prepared:
     @property
     def strands(self) -> list[Strand]:
         """The rounds of the question, or of each of its groups."""
-        of_a_column = self.function is None and self.job.grid.dimension == 1
-        return strands_of(self.plan.rounds, self.plan.start, self.groups, of_a_column)
+        return strands_of_job(self.job, self.plan, self.groups)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -82,6 +81,12 @@ class Prepared:
         if self.function is not None or (self.job.keep is None and self.job.bounds is None):
             return None
         return unit_bounds(self.source, self.job, self.salt)
+
+
+def strands_of_job(job: Job, plan: Plan | GroupedPlan, groups: int) -> list[Strand]:
+    """Return the strands of a job of one question; see `core.each_group.strands_of`."""
+    of_a_column = not TASKS[job.task].subsamples and job.grid.dimension == 1
+    return strands_of(plan.rounds, plan.start, groups, of_a_column)
 
 
 def steps_of(prepared: Prepared) -> list[Step]:

@@ -144,6 +144,22 @@ DIVIDED = (
         _FEW,
     ),
     Mutant(
+        11,
+        "core/statistics/values.py",
+        "a group and a point share a word that does not hold both",
+        "return bits if (groups + 1) << bits <= _MOST else None",
+        "return bits",
+        Selection(("tests/core/statistics/test_values.py",)),
+    ),
+    Mutant(
+        11,
+        "transforms/merge_aggregates.py",
+        "sums that wait in the file are left out",
+        "return waiting + added",
+        "return added",
+        Selection(("tests/transforms/test_run_rounds.py",), "many_keys"),
+    ),
+    Mutant(
         4,
         _EACH,
         "the checks of a group count the rows of all groups",
