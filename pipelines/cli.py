@@ -106,7 +106,21 @@ def run(
 
                 release = runs.run_job(checked, runner, beam_options or [], events, now, on_stored, progress)
                 progress.close()
+                _tell_full(events)
                 _summarize(release, checked.output)
+
+
+def _tell_full(events: Any) -> None:
+    """Tell where rows could not wait on the disk, and took memory instead."""
+    from transforms.spill import full_folders
+
+    for folder in sorted(full_folders()):
+        events.emit("disk_full", "WARNING", folder=folder)
+        if events.stream is None:
+            tell(
+                f"The disk of {folder} was full or failed, so rows waited in memory, beyond what plans say. Let "
+                "TMPDIR be a folder of another disk."
+            )
 
 
 @app.command()

@@ -85,7 +85,9 @@ class Spill:
                     written += os.pwrite(self._file, part[written:], end + written)
                 end += written
         except OSError:
-            if self._room is not None:
+            if self._room is None:
+                _FULL.add(tempfile.gettempdir())
+            else:
                 self._most = 0
             return piece
         return Place(offset, sizes)
@@ -205,6 +207,15 @@ def temporary_spill() -> Spill:
     """Return a spill of this process, for one step: its file is gone with it."""
     with made_spills():
         return Spill()
+
+
+_FULL: set[str] = set()
+"""What `full_folders` returns."""
+
+
+def full_folders() -> set[str]:
+    """Return folders for temporary files to which pieces could not be written, so that memory holds them."""
+    return set(_FULL)
 
 
 _SPILLS: weakref.WeakValueDictionary[tuple[int, str], Spill] = weakref.WeakValueDictionary()

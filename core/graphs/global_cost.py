@@ -64,7 +64,7 @@ class GlobalSensitivity(SpanningMethod):
         setting = self.setting
         return self.promised(
             math.ceil(self._total.scale * math.log(1 / setting.params.failure)) * setting.grid.step,
-            "Workers reduce the edges to a forest: one holds some 25 bytes a node, and at most 12 an edge.",
+            "Workers reduce the edges to a forest: one needs some 200 bytes a node, and at most 12 an edge.",
         )
 
     @property

@@ -17,6 +17,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from transforms import gather_parts
+from transforms import spill as module
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.list_files import File
 from transforms.read_blocks import Descriptor
@@ -152,8 +153,10 @@ def test_a_full_disk_leaves_pieces_to_the_runner(monkeypatch: pytest.MonkeyPatch
 
     spill = Spill()
     before = spill.put(b"before")
+    monkeypatch.setattr(module, "_FULL", set())
     monkeypatch.setattr(os, "pwrite", full)
     assert spill.put(b"rows") == b"rows" == spill.get(b"rows")
+    assert module.full_folders() == {tempfile.gettempdir()}
     monkeypatch.undo()
     after = spill.put(b"after")
     assert (spill.get(before), spill.get(after)) == (b"before", b"after")
@@ -212,8 +215,10 @@ def test_a_full_disk_ends_a_spill_that_has_a_limit(monkeypatch: pytest.MonkeyPat
 
     spill = Spill(lambda: 1 << 30)
     before = spill.put(b"before")
+    monkeypatch.setattr(module, "_FULL", set())
     monkeypatch.setattr(os, "pwrite", full)
     assert spill.put(b"rows") == b"rows" and not spill.writes and spill.get(before) == b"before"
+    assert not module.full_folders()  # what it would keep is read again
 
 
 def test_a_place_without_its_file_is_an_error() -> None:

@@ -1,5 +1,6 @@
 """Runs from the command to the release."""
 
+import errno
 import io
 import json
 import logging
@@ -10,6 +11,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from pipelines.plan import show
 from pipelines.report.report import render
 from pipelines.storage.local_folder import LocalFolder
 from tests.pipelines.conftest import CENTER, RADIUS, write_rows
+from transforms import spill
 
 
 def test_a_run_leaves_a_release_and_a_report(bench):
@@ -254,6 +257,28 @@ def test_a_stored_release_is_announced(bench):
     assert again.stdout == first.stdout
     assert "was released before" in again.stderr
     assert "give another run_id" in again.stderr
+
+
+@pytest.mark.parametrize("json_logs", [False, True])
+def test_a_full_disk_is_told_once_the_release_is_there(bench, monkeypatch, json_logs):
+    """Whatever could not wait in a file waited in memory. A run that needs no file says nothing."""
+    monkeypatch.setattr(spill, "_FULL", set())
+    written, more = os.pwrite, ["--json-logs"] * json_logs
+    before = bench.run({"output": str(bench.folder / "before")}, *more)
+    assert "The disk of" not in before.stderr and "disk_full" not in before.stderr
+
+    def full(file, data, offset):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    told = bench.run({}, *more)
+    monkeypatch.setattr(os, "pwrite", written)
+    assert told.exit_code == 0 and bench.release()["outcome"] == "released"
+    if json_logs:
+        lines = [json.loads(line) for line in told.stderr.splitlines()]
+        assert [line["folder"] for line in lines if line["event"] == "disk_full"] == [tempfile.gettempdir()]
+    else:
+        assert f"The disk of {tempfile.gettempdir()} was full or failed" in told.stderr
 
 
 def test_a_stored_release_is_read_once(bench, monkeypatch):
