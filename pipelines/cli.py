@@ -118,8 +118,8 @@ def _tell_full(events: Any) -> None:
         events.emit("disk_full", "WARNING", folder=folder)
         if events.stream is None:
             tell(
-                f"The disk of {folder} was full or failed, so rows waited in memory, beyond what plans say. Let "
-                "TMPDIR be a folder of another disk."
+                f"The disk of {folder} was full or failed, so rows waited in memory, beyond what plans say. "
+                "Let TMPDIR be a folder of another disk."
             )
 
 
