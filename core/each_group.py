@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Ints, Tally
+from core.focus import CELLS
 from core.input_checks import CheckedRound
 from core.noise import Noise
 from core.rounds import Block, Round, State, Strand, recounts, run_on_stored
 from core.statistics.stored_totals import StoredTotals, TotalsInSections
 from core.statistics.values import ValueCounts
-from core.stored import Store
+from core.stored import SECTIONS, Store
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,31 @@ class EachGroup:
         start: the state of each group before its first round.
         checks: the round that counts what is left out or moved; None without checks.
         groups: number of groups, public.
+        points: number of grid points.
     """
 
     rounds: tuple[Round, ...]
     start: State
     checks: CheckedRound | None
     groups: int
+    points: int
     purpose: ClassVar[str] = "the answer of each group"
     name: str = "each_group"
     floor: None = None
-    sections: ClassVar[int] = 64
+
+    @property
+    def sections(self) -> int:
+        """See `core.rounds.RoundInSections`: none where all possible values are few."""
+        return SECTIONS if self.groups * self.points > CELLS else 0
 
     @classmethod
-    def of(cls, rounds: Sequence[Round], start: State, groups: int) -> "EachGroup | None":
+    def of(cls, rounds: Sequence[Round], start: State, groups: int, points: int) -> "EachGroup | None":
         """Return the round that answers each group by these rounds; None where they need the records."""
         checks = rounds[0] if isinstance(rounds[0], CheckedRound) else None
         plain = tuple(step.round_ if isinstance(step, CheckedRound) else step for step in rounds)
         if not all(map(recounts, plain)):
             return None
-        return cls(plain, start if checks is None else start.state, checks, groups)
+        return cls(plain, start if checks is None else start.state, checks, groups, points)
 
     def summarize(self, block: Block, state: None) -> TotalsInSections:
         """Count the records at each point of each group, and what the checks count of each group."""
@@ -87,16 +94,16 @@ class EachGroup:
         return 0 if self.checks is None else 2
 
 
-def strands_of(rounds: Sequence[Round], start: State, groups: int, of_a_column: bool) -> list[Strand]:
+def strands_of(rounds: Sequence[Round], start: State, groups: int, points: int) -> list[Strand]:
     """Return the strands of a question: one; or one for each group, unless `EachGroup` answers them together.
 
     Args:
         rounds: of the question, or of each group.
         start: the state before the first of them.
         groups: number of groups; 0 where the question is asked about all records.
-        of_a_column: whether records are rows or units with one coordinate.
+        points: number of grid points, if records are rows or units with one coordinate; else 0.
     """
-    together = EachGroup.of(rounds, start, groups) if groups and of_a_column else None
+    together = EachGroup.of(rounds, start, groups, points) if groups and points else None
     if together is not None:
         return [Strand((together,), None)]
     return [Strand(tuple(rounds), start)] * max(1, groups)

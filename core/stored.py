@@ -8,6 +8,9 @@ import numpy as np
 
 from core.aggregate import Counts, Ints
 
+SECTIONS = 128
+"""Sections of stored counts of many groups, or of a wide axis: of a hundred million, each has a million."""
+
 
 class Store(Protocol):
     """Where pieces wait. They are as secret as the records."""

@@ -29,7 +29,7 @@ from core.quantiles.cell_choices import Cut, Ranked
 from core.quantiles.cells_and_searches import PIVOTS, CellsAndSearches, tree_within
 from core.quantiles.found import FoundQuantiles
 from core.rounds import Block, total_of_stored
-from core.stored import Store, Stored, batches
+from core.stored import SECTIONS, Store, Stored, batches
 
 Ints = NDArray[np.int64]
 
@@ -284,7 +284,7 @@ class SearchInSections:
     purpose: ClassVar[str] = SearchCells.purpose
     name: str = SearchCells.name
     floor: int = 0
-    sections: ClassVar[int] = 64
+    sections: ClassVar[int] = SECTIONS
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

@@ -17,14 +17,10 @@ from core.statistics.found import Groups, Reading, Totals
 from core.statistics.quantities import drawn_together
 from core.statistics.stored_totals import StoredTotals, TotalsInSections
 from core.statistics.totals import GroupTotals
-from core.stored import Store
+from core.stored import SECTIONS, Store
 
 _FEW = 1 << 14
 """Public keys whose totals are merged at once: they take less than a megabyte for each total."""
-
-
-_SECTIONS = 64
-"""Sections of values, where these may be many."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class TotalsByGroup:
         points = max(each.points for each in self.reading.ranks) * len(self._axes)
         labels = None if self.grouping is None else self.grouping.labels
         private = self.grouping is not None and labels is None
-        return 0 if not private and points * max(1, len(labels or ())) <= CELLS else _SECTIONS
+        return 0 if not private and points * max(1, len(labels or ())) <= CELLS else SECTIONS
 
     @property
     def most_counts(self) -> int | None:

@@ -76,7 +76,7 @@ class PreparedQuestions:
         """The strands of each question; see `core.each_group.strands_of`."""
         asked = zip(self.job.jobs.values(), self.plan.plans.values(), self.groups, strict=True)
         return [
-            strands_of(plan.rounds, plan.start, many, job.grid.dimension == 1) for job, plan, many in asked
+            strands_of(plan.rounds, plan.start, many, points_of_a_column(job)) for job, plan, many in asked
         ]
 
     @property
@@ -101,6 +101,11 @@ class PreparedQuestions:
         return BoundingOfQuestions(
             tuple(unit_bounds(self.sources[name], job, self.salt) for name, job in asked)
         )
+
+
+def points_of_a_column(question: Job) -> int:
+    """Return the number of grid points of a question about one column; 0 for one about several."""
+    return question.grid.extents[0] + 1 if question.grid.dimension == 1 else 0
 
 
 def unit_bounds(source: Source, question: Job, salt: bytes) -> UnitBounds:

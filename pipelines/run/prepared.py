@@ -10,7 +10,7 @@ from core.plan import Plan
 from core.rounds import Round, Strand, looks_of
 from pipelines.console.progress import Step
 from pipelines.job.job import Job
-from pipelines.run.joint_run import unit_bounds
+from pipelines.run.joint_run import points_of_a_column, unit_bounds
 from pipelines.tasks import TASKS
 from transforms.bound_groups import CHOSEN, SHARDS
 from transforms.bound_units import UnitBounds
@@ -85,8 +85,8 @@ class Prepared:
 
 def strands_of_job(job: Job, plan: Plan | GroupedPlan, groups: int) -> list[Strand]:
     """Return the strands of a job of one question; see `core.each_group.strands_of`."""
-    of_a_column = not TASKS[job.task].subsamples and job.grid.dimension == 1
-    return strands_of(plan.rounds, plan.start, groups, of_a_column)
+    points = 0 if TASKS[job.task].subsamples else points_of_a_column(job)
+    return strands_of(plan.rounds, plan.start, groups, points)
 
 
 def steps_of(prepared: Prepared) -> list[Step]:

@@ -25,7 +25,8 @@ def together(name: str) -> EachGroup | None:
     setting = named(name)
     if TASKS[setting.job.task].subsamples or setting.job.grid.dimension > 1:
         return None
-    return EachGroup.of(setting.plan.rounds, setting.plan.start, _GROUPS)
+    points = setting.job.grid.extents[0] + 1
+    return EachGroup.of(setting.plan.rounds, setting.plan.start, _GROUPS, points)
 
 
 @cache
