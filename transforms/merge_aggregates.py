@@ -182,13 +182,13 @@ class Sum(beam.CombineFn):
 
 def _keys_of(accumulator: Sums) -> int:
     """Return how many keys the sparse sums have that do not wait in a file."""
-    return sum(_keys_in(total) for _, total in accumulator)
+    return sum(_keys_in(total) for _, total in accumulator if not isinstance(total, Place))
 
 
 def _keys_in(total: Any) -> int:
     try:
         return len(total)
-    except TypeError:  # it is not sparse, or waits in a file
+    except TypeError:  # it is not sparse
         return 0
 
 
@@ -213,16 +213,20 @@ class SpilledSum(Sum):
     @no_annotations
     def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
         """Add an aggregate, which may be the sum of several."""
-        waiting = [pair for pair in accumulator if isinstance(pair[1], Place)]
-        before = _keys_of(accumulator)
-        added = super().add_input(accumulator[len(waiting) :], aggregate, summands)
+        first = len(accumulator)  # of the sums to which is added: those behind all that waits
+        while first and not isinstance(accumulator[first - 1][1], Place):
+            first -= 1
+        added, before = accumulator[first:], _keys_of(accumulator[first:])
+        del accumulator[first:]
+        added = super().add_input(added, aggregate, summands)
         own = _keys_of(added)
         self.held += own - before
         if self.held - own > _MOST_HELD:
             with plain_errors(MERGING):
                 added = [(n, self.spill.put(total)) for n, total in added]
             self.held -= own - _keys_of(added)
-        return waiting + added
+        accumulator += added
+        return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
         """Return one accumulator of all that the others have added."""

@@ -1,3 +1,5 @@
+import errno
+import os
 import pickle
 import random
 import traceback
@@ -6,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -346,6 +349,47 @@ def test_a_spilled_sum_is_the_sum_and_waits_in_the_file() -> None:
     assert adds.extract_output(accumulators[0]) == Made(Tally(np.array([10])), b"m")
     with pytest.raises(Exception, match=r"^The engine gave two different draws"):
         adds.add_input(adds.merge_accumulators(accumulators), Made(Tally(np.array([1])), b"other"), 7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_are_right_where_some_cannot_wait_in_the_file(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """The disk is full for some pieces and not for others, as where another process frees some of it."""
+    monkeypatch.setattr(module, "_MOST_HELD", 100)
+    rng, written = np.random.default_rng(seed), os.pwrite
+
+    def pwrite(file: int, data: Any, offset: int) -> int:
+        if rng.random() < 0.5:
+            raise OSError(errno.ENOSPC, "full")
+        return written(file, data, offset)
+
+    adds, expected = SpilledSum(Spill()), [Counts.of(np.empty(0, np.int64)) for _ in range(3)]
+    accumulators = [adds.create_accumulator() for _ in range(3)]
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    for _ in range(40):
+        key = int(rng.integers(3))
+        part = Counts.of(rng.integers(0, 10**6, rng.integers(100)))
+        expected[key] += part
+        accumulators[key] = adds.add_input(accumulators[key], Made(part, b"m"))
+    kinds = {type(total) for accumulator in accumulators for _, total in accumulator[:-1]}
+    assert kinds == {Place, Made}
+    compacted = [adds.compact(accumulator) for accumulator in accumulators]
+    assert [adds.extract_output(each).aggregate for each in compacted] == expected
+    assert adds.held == 0
+
+
+def test_waiting_sums_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time in proportion to what is added: with each look at all that wait, this would take minutes."""
+    monkeypatch.setattr(module, "_MOST_HELD", 0)
+    adds = SpilledSum(Spill())
+    other = adds.add_input(adds.create_accumulator(), Made(Counts.of(np.arange(5)), b"m"))
+    accumulator, looked = adds.create_accumulator(), []
+    keys_of = module._keys_of
+    monkeypatch.setattr(module, "_keys_of", lambda sums: looked.append(len(sums)) or keys_of(sums))
+    for n in range(300):
+        accumulator = adds.add_input(accumulator, Made(Counts.of(np.array([n])), b"m"))
+    assert len(accumulator) == 300 and len(other) == 1 and max(looked) <= 2
 
 
 @pytest.mark.parametrize("keys", [1, 40])
