@@ -35,6 +35,7 @@ NOISE = Fixed(0, factor=0.0)
 _START = np.datetime64("2013-01-01", "s")
 _DAYS = {"lower": ["2013-01-01T00:00:00"], "upper": ["2013-12-31T00:00:00"], "step": "1 hour"}
 _UNIT = {"lower": [0], "upper": [1], "step": 2.0**-12}
+_FINE = {**_UNIT, "step": 2.0**-30}  # so that values wait in sections
 _PLANE = {"lower": [0, 0], "upper": [1, 1], "step": 2.0**-12}
 _EARTH = {"geography": "wgs84", "step": 100}
 _FIJI = {**_EARTH, "lower": [-22, 175], "upper": [-12, -175]}
@@ -162,7 +163,7 @@ def _grouped(folder: Path) -> Side:
         questions[task] = {
             "task": task,
             "columns": ["x"] if one else ["x", "y"],
-            "domain": _UNIT if one else _PLANE,
+            "domain": _FINE if task == "quantiles" else _UNIT if one else _PLANE,
             "params": FITTED.get(task, given.get("params")),
             "group_by": _CITIES,
         }

@@ -47,6 +47,8 @@ GROUPED = [
     name for name, task in TASKS.items() if issubclass(task.job or object, GroupsJob) and not task.subsamples
 ]
 """The tasks of rows that can be asked about each group by a run of its own."""
+IN_ONE_PASS = ("quantiles", "median", "minimum", "interior_point")
+"""Those that answer all groups together; see `core.each_group`."""
 
 FITTED: dict[str, dict[str, Any]] = {
     "one_cluster": {"target": 300},

@@ -36,7 +36,7 @@ from pipelines.storage.locate import open_folder
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Fixed, Trace, traced
 from tests.pipelines.conftest import Bench
-from tests.pipelines.jobs import FITTED, GROUPED, changes
+from tests.pipelines.jobs import FITTED, GROUPED, IN_ONE_PASS, changes
 from transforms import split_groups
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.contributions import Contributing
@@ -47,8 +47,6 @@ from transforms.run_rounds import RunStrands
 
 KEYS = ["a", "b", "nowhere"]
 BY_CITY = {"group_by": {"columns": ["city"], "keys": KEYS}}
-IN_ONE_PASS = {"quantiles", "median", "minimum", "interior_point"}
-"""Tasks that answer all groups together; see `core.each_group`."""
 UNITS = {"input.unit": "who", "input.checks": 0.0, "contributions": {"groups": 2}}
 
 
