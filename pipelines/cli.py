@@ -106,8 +106,8 @@ def run(
 
                 release = runs.run_job(checked, runner, beam_options or [], events, now, on_stored, progress)
                 progress.close()
-                _tell_full(events)
                 _summarize(release, checked.output)
+                _tell_full(events)
 
 
 def _tell_full(events: Any) -> None:

@@ -110,9 +110,9 @@ def _says(job: GroupsJob, plan: GroupedPlan) -> str:
     else:
         why = f"a {one} is{within}, so that all groups together spend what one of them spends"
     return (
-        f"{count:,} group{'s' if count > 1 else ''} by {' and '.join(keys.columns)}, answered one by one. "
-        f"Each may spend epsilon {number(plan.budget.epsilon)} and delta {number(plan.budget.delta)} for one "
-        f"{one} more or less: {why}."
+        f"{count:,} group{'s' if count > 1 else ''} by {' and '.join(keys.columns)}, each answered by "
+        f"itself. Each may spend epsilon {number(plan.budget.epsilon)} and delta "
+        f"{number(plan.budget.delta)} for one {one} more or less: {why}."
     )
 
 
@@ -132,7 +132,8 @@ def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:
     if job.unit is not None and TASKS[job.task].subsamples:
         most += " All of its rows in a group are in one block of that group."
     return [
-        f"All answers and promises are about the records of one group. Rows without a public key in {by} are "
+        f"All answers and promises are about the records of one group: of many groups, some miss what is "
+        f"promised of each with a probability. Rows without a public key in {by} are "
         f"left out.{most}",
         *notes(each, plan.each, _hides(job, plan)),
     ]

@@ -59,7 +59,7 @@ def _check_groups(job: QuestionsJob) -> None:
     if groups > MOST_GROUPS:
         raise JobError(
             f"{QUESTIONS} ask about {groups:,} groups one by one: together they may be at most "
-            f"{MOST_GROUPS:,}, because each has rounds of its own; statistics takes more."
+            f"{MOST_GROUPS:,}, because each has draws of its own; statistics takes more."
         )
 
 

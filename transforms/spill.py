@@ -18,6 +18,19 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def keep_to_folder() -> None:
+    """Let temporary files be in TMPDIR or nowhere: where its disk is full, Python would take /tmp.
+
+    Rows may have to stay off other disks. So pieces that TMPDIR does not take stay in memory.
+    """
+    folder = os.environ.get("TMPDIR")
+    if folder and os.path.isdir(folder):
+        tempfile.tempdir = os.path.abspath(folder)
+
+
+keep_to_folder()
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a spilled piece is. It passes through the runner in place of the piece.

@@ -124,9 +124,11 @@ class SpanningMethod(Method[MstCost]):
         if self.public:
             means = "Nodes and edges are treated as public: the cost may reveal them."
         else:
+            grid = self.setting.grid
             means = (
-                "The release hides one edge, not a node with all of its edges. Every id is a node, and a "
-                "missing edge weighs the upper bound."
+                "The release hides one edge, not a node with all of its edges. Every id is a node, which "
+                f"makes {grid.extents[0] + 1:,} of them in steps of {grid.step:.9g}, and a missing edge "
+                "weighs the upper bound."
             )
         notes = (means, memory)
         tightness = {} if error is None else {"error": _TIGHTNESS}

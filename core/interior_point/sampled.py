@@ -24,8 +24,8 @@ class SampledMethod(Method[InteriorPoint]):
             return InvalidValue(
                 "method",
                 self.name,
-                "it works with the number of records, which is public under neighbors replace_one only; use "
-                "exponential",
+                "it works with the number of records, which is public under neighbors replace_one only, and "
+                "never that of a group; use exponential",
             )
         if self.setting.budget.delta == 0:
             return InvalidValue("delta", 0, f"method {self.name} needs one above 0; use exponential")

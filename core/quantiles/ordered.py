@@ -137,7 +137,8 @@ class OrderedValue(_Ordered[OneValue]):
             return Accuracy(promises, error=error, tightness={"rank_error": _TIGHTNESS})
         note = (
             f"The value is sought {inside:,} records inside of the extreme. Among at least {2 * inside:,} "
-            "records the value is not beyond them; among fewer it is sought in their middle."
+            "records the value is beyond them with a probability of at most "
+            f"{self.setting.params.failure:.4g}; among fewer it is sought in their middle."
         )
         return Accuracy(promises, error=error, notes=(note,), tightness={"rank_error": _TIGHTNESS})
 

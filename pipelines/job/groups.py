@@ -367,7 +367,7 @@ class GroupsJob(GroupedJob):
         if groups > MOST_GROUPS:
             raise ValueError(
                 f"group_by.keys has {groups:,} keys: {self.task} answers for at most {MOST_GROUPS:,} groups, "
-                "because each has rounds of its own; statistics takes more."
+                "because each has draws of its own; statistics takes more."
             )
 
     def is_in_table(self, column: str) -> bool:

@@ -313,7 +313,7 @@ def test_the_example_of_the_docs_can_be_planned() -> None:
 def test_a_plan_shows_what_a_group_gets(bench: Bench, several: dict[str, Any]) -> None:
     shown = bench.shoal("plan", written(bench, with_units(several)))
     assert shown.exit_code == 0, shown.stderr
-    assert "3 groups by city, answered one by one" in shown.stdout
+    assert "3 groups by city, each answered by itself" in shown.stdout
     planned = json.loads(bench.shoal("plan", "--json", written(bench, several)).stdout)
     assert planned["questions"]["spots"]["each_group"]["epsilon"] > 1
     assert planned["privacy"]["spent"] <= 20.0 * (1 + 1e-9)

@@ -272,7 +272,8 @@ def test_a_plan_says_what_each_group_gets(cities: Bench) -> None:
     assert shown.exit_code == 0, shown.stderr
     said = " ".join(shown.stdout.split())
     assert (
-        "3 groups by city, answered one by one. Each may spend epsilon 1 and delta 1e-6 for one row" in said
+        "3 groups by city, each answered by itself. Each may spend epsilon 1 and delta 1e-6 for one row"
+        in said
     )
     replaced = given | {"privacy.neighbors": "replace_one"}
     planned = json.loads(cities.shoal("plan", "--json", cities.write(cities.changed(replaced))).stdout)

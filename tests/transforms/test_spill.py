@@ -209,6 +209,19 @@ def test_a_folder_that_takes_no_file_is_tried_once(monkeypatch: pytest.MonkeyPat
     assert spill.put(b"rows") == b"rows" and not spill.writes
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_temporary_files_are_in_tmpdir_also_where_its_disk_is_full(tmp_path: Path, given: bool) -> None:
+    """Python tries to write to a folder before it takes it, and would take /tmp without a word."""
+    script = (
+        "import tempfile; tempfile._get_default_tempdir = lambda *_: '/elsewhere'; import transforms.spill; "
+        "print(tempfile.gettempdir())"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "TMPDIR"}
+    environment |= {"TMPDIR": str(tmp_path)} if given else {}
+    printed = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
+    assert printed.strip() == (str(tmp_path) if given else "/elsewhere")
+
+
 def test_a_full_disk_ends_a_spill_that_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "full")
