@@ -121,7 +121,8 @@ def _left_out(job: Job, plan: Plan) -> str:
         )
     else:
         told = f"The release does not say how many {'are moved' if public else 'these are'}"
-        told += ", as input.checks is 0." if job.neighbors.policy is None else "."
+        may = job.neighbors.policy is None and job.bounds is None  # else no checks are possible
+        told += ", as input.checks is 0." if may else "."
     return f"{missing} {moved} {told}"
 
 

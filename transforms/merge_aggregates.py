@@ -186,18 +186,17 @@ def _keys_of(accumulator: Sums) -> int:
 
 
 def _keys_in(total: Any) -> int:
+    """Return how many keys a sparse sum has; 0 where it is another one."""
     try:
         return len(total)
-    except TypeError:  # it is not sparse
+    except TypeError:
         return 0
 
 
 def _are_alike(total: Any, aggregate: Any) -> bool:
     """Return whether a sum has at most half as many keys again as an aggregate; no, where they have none."""
-    try:
-        return bool(2 * len(total) <= 3 * len(aggregate))
-    except TypeError:
-        return False
+    keys = _keys_in(aggregate)
+    return keys > 0 and 2 * _keys_in(total) <= 3 * keys
 
 
 class SpilledSum(Sum):

@@ -19,7 +19,7 @@ from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
 from pipelines.grouped_plan import plan_job
-from pipelines.grouped_release import draft_grouped_release
+from pipelines.grouped_release import GroupedDraft, draft_grouped_release
 from pipelines.job.groups import GroupsJob
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -311,14 +311,14 @@ def _answer_groups(
     shards = shards_of(len(strands))
     last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
     if not prepared.apart:
-        last = last | "Groups" >> beam.FlatMap(_groups_of)
+        return last | "Write" >> beam.Map(_write_together, draft, delivery)
     return last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)
 
 
 @no_annotations
-def _groups_of(ended: tuple[int, list[tuple[int, Any]]]) -> list[tuple[int, Any]]:
-    """Return what one strand ended with that answers all groups."""
-    return ended[1]
+def _write_together(ended: tuple[int, Any], draft: GroupedDraft, delivery: Delivery) -> None:
+    """Write what the one strand ended with that answers all groups."""
+    write_groups(ended[1], draft, delivery)
 
 
 def read_groups(

@@ -36,7 +36,8 @@ def submit(job_server: JobServer, cluster_job: ClusterJob, tmp_path: Path) -> It
 
         def start(*environment: str) -> Submission:
             options = ["--runner=PortableRunner", f"--job_endpoint={job_server.endpoint}", *FLINK_OPTIONS]
-            submission = Submission(cluster_job, tmp_path / "out", [*options, *environment])
+            output = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
+            submission = Submission(cluster_job, output, [*options, *environment])
             stack.callback(submission.stop)
             return submission
 

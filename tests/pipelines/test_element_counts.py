@@ -30,7 +30,7 @@ def elements(bench, task: str, n: int, **more: object) -> Counter[tuple[str, int
     out = str(bench.folder / "out-{run_id}")
     job = check_job(bench.changed({**changes(task), "output": out, "run_id": f"{task}-{n}", **more}))
     prepared = prepare_run(job, beam_options=["--direct_num_workers=1"])
-    return counts_of(build_pipeline(prepared, delivery_of(job), prepared.plan.rounds))
+    return counts_of(build_pipeline(prepared, delivery_of(job), prepared.rounds))
 
 
 def write_rows(bench, n: int) -> None:
