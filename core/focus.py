@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
+from core.distinct import distinct
 from core.gaps import Runs
 from core.rounds import Block, State, total_of
 from core.stored import Stored
@@ -94,8 +95,7 @@ class Focus:
         ranks = np.append(0, np.cumsum(counts.counts))
         cells = Runs(counts.keys, ends - counts.keys, ranks[:-1], ranks[1:])
         kept = hot(cells, int(ranks[-1]))
-        edges = np.sort(np.concatenate([self.edges, counts.keys[kept], ends[kept]]))
-        edges = edges[np.append(True, edges[1:] > edges[:-1])]
+        edges = distinct(np.sort(np.concatenate([self.edges, counts.keys[kept], ends[kept]])))
         widths = np.diff(edges)
         before = widths if merging else self.widths[np.searchsorted(self.edges, edges[:-1], side="right") - 1]
         fine = np.searchsorted(edges, counts.keys[kept])

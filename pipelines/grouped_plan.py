@@ -6,10 +6,13 @@ from typing import Any, cast
 from rich.console import Console
 
 from core.budget import Budget
+from core.each_group import strands_of
 from core.errors import InvalidValue
 from core.groups import GroupedPlan, plan_groups
 from core.plan import Plan
 from core.privacy_filter import at_most
+from core.questions import Planned
+from core.rounds import Strand
 from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
@@ -23,6 +26,18 @@ from pipelines.tried_bounds import describe_bounds
 def plan_job(job: Job, salt: bytes) -> Plan | GroupedPlan:
     """Plan `job`; see `make_plan`, and where it is asked about each group by itself, `make_grouped_plan`."""
     return make_grouped_plan(cast(GroupsJob, job), salt) if job.apart else make_plan(job, salt)
+
+
+def strands_of_job(job: Job, plan: Planned, groups: int) -> list[Strand]:
+    """Return the strands of one question; see `core.each_group.strands_of`.
+
+    Args:
+        job: the question.
+        plan: of it.
+        groups: number of groups that it is asked about one by one; 0 where it is not.
+    """
+    of_a_column = job.grid.dimension == 1 and not TASKS[job.task].subsamples
+    return strands_of(plan.rounds, plan.start, groups, job.grid.extents[0] + 1 if of_a_column else 0)
 
 
 def make_grouped_plan(job: GroupsJob, salt: bytes) -> GroupedPlan:

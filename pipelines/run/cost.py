@@ -35,11 +35,10 @@ from core.domain import Grid
 from core.rounds import number_of_passes
 from pipelines.answers.text import number
 from pipelines.errors import JobError
-from pipelines.grouped_plan import plan_job
+from pipelines.grouped_plan import plan_job, strands_of_job
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.job.subsamples_job import SubsamplesJob
-from pipelines.run.prepared import strands_of_job
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import LONGEST

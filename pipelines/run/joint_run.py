@@ -11,12 +11,13 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.typehints.decorators import no_annotations
 
-from core.each_group import in_one_pass, strands_of
+from core.each_group import in_one_pass
 from core.questions import JointPlan
 from core.rounds import Strand
 from core.secure_noise import SecureNoise, secret_salt
 from pipelines.console.events import Events
 from pipelines.console.progress import Step
+from pipelines.grouped_plan import strands_of_job
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob, in_question, table_name
 from pipelines.joint_plan import make_joint_plan
@@ -73,11 +74,9 @@ class PreparedQuestions:
 
     @property
     def questions(self) -> list[list[Strand]]:
-        """The strands of each question; see `core.each_group.strands_of`."""
+        """The strands of each question."""
         asked = zip(self.job.jobs.values(), self.plan.plans.values(), self.groups, strict=True)
-        return [
-            strands_of(plan.rounds, plan.start, many, points_of_a_column(job)) for job, plan, many in asked
-        ]
+        return [strands_of_job(job, plan, many) for job, plan, many in asked]
 
     @property
     def apart(self) -> list[int]:
@@ -101,11 +100,6 @@ class PreparedQuestions:
         return BoundingOfQuestions(
             tuple(unit_bounds(self.sources[name], job, self.salt) for name, job in asked)
         )
-
-
-def points_of_a_column(question: Job) -> int:
-    """Return the number of grid points of a question about one column; 0 for one about several."""
-    return question.grid.extents[0] + 1 if question.grid.dimension == 1 else 0
 
 
 def unit_bounds(source: Source, question: Job, salt: bytes) -> UnitBounds:

@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from core.each_group import in_one_pass, strands_of
+from core.each_group import in_one_pass
 from core.groups import GroupedPlan
 from core.plan import Plan
 from core.rounds import Round, Strand, looks_of
 from pipelines.console.progress import Step
+from pipelines.grouped_plan import strands_of_job
 from pipelines.job.job import Job
-from pipelines.run.joint_run import points_of_a_column, unit_bounds
+from pipelines.run.joint_run import unit_bounds
 from pipelines.tasks import TASKS
 from transforms.bound_groups import CHOSEN, SHARDS
 from transforms.bound_units import UnitBounds
@@ -81,12 +82,6 @@ class Prepared:
         if self.function is not None or (self.job.keep is None and self.job.bounds is None):
             return None
         return unit_bounds(self.source, self.job, self.salt)
-
-
-def strands_of_job(job: Job, plan: Plan | GroupedPlan, groups: int) -> list[Strand]:
-    """Return the strands of a job of one question; see `core.each_group.strands_of`."""
-    points = 0 if TASKS[job.task].subsamples else points_of_a_column(job)
-    return strands_of(plan.rounds, plan.start, groups, points)
 
 
 def steps_of(prepared: Prepared) -> list[Step]:

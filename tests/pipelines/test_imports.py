@@ -156,6 +156,12 @@ def test_choosing_needs_neither_beam_nor_an_accountant(write: Callable[[str, dic
         ), name
 
 
+def test_what_predicts_costs_loads_no_beam() -> None:
+    """It runs the job in processes of its own, and Beam would warn on standard error."""
+    modules = load("pipelines.run.cost", {})[""]
+    assert "numpy" in packages(modules) and "apache_beam" not in packages(modules)
+
+
 def test_a_run_of_one_pure_draw_loads_no_more_than_beam(
     tmp_path: Path, write: Callable[[str, dict[str, Any]], str]
 ) -> None:
