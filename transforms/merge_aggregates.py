@@ -215,16 +215,15 @@ class SpilledSum(Sum):
         first = len(accumulator)  # of the sums to which is added: those behind all that waits
         while first and not isinstance(accumulator[first - 1][1], Place):
             first -= 1
-        added, before = accumulator[first:], _keys_of(accumulator[first:])
+        own = accumulator[first:]
         del accumulator[first:]
-        added = super().add_input(added, aggregate, summands)
-        own = _keys_of(added)
-        self.held += own - before
-        if self.held - own > _MOST_HELD:
+        self.held -= _keys_of(own)
+        own = super().add_input(own, aggregate, summands)
+        if self.held > _MOST_HELD:  # by others
             with plain_errors(MERGING):
-                added = [(n, self.spill.put(total)) for n, total in added]
-            self.held -= own - _keys_of(added)
-        accumulator += added
+                own = [(n, self.spill.put(total)) for n, total in own]
+        self.held += _keys_of(own)
+        accumulator += own
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:

@@ -155,8 +155,8 @@ DIVIDED = (
         11,
         "transforms/merge_aggregates.py",
         "sums that wait in the file are left out",
-        "        accumulator += added\n        return accumulator\n",
-        "        return added\n",
+        "        accumulator += own\n        return accumulator\n",
+        "        return own\n",
         Selection(("tests/transforms/test_run_rounds.py",), "many_keys"),
     ),
     Mutant(
