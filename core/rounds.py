@@ -159,6 +159,18 @@ def number_of_passes(rounds: Iterable[Round]) -> int:
     return sum(1 + looks_of(each) for each in rounds)
 
 
+def shared_passes(strands: Sequence["Strand"]) -> int:
+    """Return how often strands side by side pass over the data."""
+    return sum(max(number_of_passes(strands[each].rounds) for each in group) for group in sharing(strands))
+
+
+def sharing(strands: Sequence["Strand"]) -> list[list[int]]:
+    """Return which strands share their passes, by number: all but those that have an examination."""
+    alone = [number for number, strand in enumerate(strands) if any(map(examination_of, strand.rounds))]
+    together = [number for number in range(len(strands)) if number not in alone]
+    return [group for group in (together, *([number] for number in alone)) if group]
+
+
 def examination_of(round_: Round) -> Examination | None:
     """Return how workers examine the merged aggregate of a round; None where it reaches `release` itself."""
     found: Examination | None = getattr(round_, "examination", None)

@@ -25,6 +25,7 @@ from core.rounds import (
     looks_of,
     parts_of,
     sections_of,
+    sharing,
 )
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
@@ -99,15 +100,8 @@ def steps_of(strand: Strand) -> list[Step]:
 
 def passes_of(strands: Sequence[Strand]) -> list[str]:
     """Return the names by which `RunStrands` counts the work of its passes, in order."""
-    groups = _groups(strands)
+    groups = sharing(strands)
     return [name.counted for group in groups for name in _names_of_passes(strands, group)]
-
-
-def _groups(strands: Sequence[Strand]) -> list[list[int]]:
-    """Return which strands share their steps: all but those that have an examination."""
-    alone = [number for number, strand in enumerate(strands) if any(map(examination_of, strand.rounds))]
-    together = [number for number in range(len(strands)) if number not in alone]
-    return [group for group in (together, *([number] for number in alone)) if group]
 
 
 def _names_of_passes(strands: Sequence[Strand], group: Sequence[int]) -> list[PassName]:
@@ -187,7 +181,7 @@ class RunStrands(beam.PTransform):
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element of each strand; return for each the pair of its number and last state."""
         last: list[Ended] = []
-        for group in _groups(self.strands):
+        for group in sharing(self.strands):
             strands = {number: self.strands[number] for number in group}
             passes = _Passes(strands, self.noise, self.records, self.shards)
             last += passes.run(elements, _names_of_passes(self.strands, group))

@@ -152,10 +152,10 @@ class GroupBy(JobPart):
 
 
 def _checked(labels: list[str]) -> Labels:
-    if not 1 <= len(labels) <= MOST_KEYS:
-        raise ValueError(
-            f"group_by.keys has {len(labels):,} keys: give 1 to {MOST_KEYS:,} of them, or private."
-        )
+    if not labels:
+        raise ValueError("group_by.keys has no keys: give at least one.")
+    if len(labels) > MOST_KEYS:
+        raise ValueError(f"group_by.keys has {len(labels):,} keys: give at most {MOST_KEYS:,}.")
     seen: set[str] = set()
     for label in labels:
         if label in seen:

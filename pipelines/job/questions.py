@@ -237,6 +237,24 @@ def _as_job(raw: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, An
     return {**shared, **others, "input": {**raw["input"], **own}}
 
 
+def as_questions(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the job of some questions as a file has it; the inverse of `_as_job`.
+
+    Args:
+        asked: each question as a job file of its own, with its `share`; what is beside questions is that of
+            the first one.
+    """
+    first = next(iter(asked.values()))
+    shared = {key: first[key] for key in ("privacy", "output", "run_id") if key in first}
+    rows = {key: value for key, value in first["input"].items() if key not in _OF_INPUT}
+    questions = {
+        name: {key: job[key] for key in ("task", "domain", "params", "share", *_OF_SOME) if key in job}
+        | {key: job["input"][key] for key in _OF_INPUT if key in job["input"]}
+        for name, job in asked.items()
+    }
+    return {**shared, "input": rows, QUESTIONS: questions}
+
+
 def _with_checks(job: Any) -> Any:
     """Return a job with its share for checks, which becomes a part of its hash; see `RowsJob.named`."""
     return job.model_copy(update={"input": job.input.model_copy(update={"checks": job.checks})})

@@ -32,13 +32,15 @@ from rich import box
 from rich.table import Table
 
 from core.domain import Grid
-from core.rounds import number_of_passes
+from core.questions import Planned
+from core.rounds import shared_passes
 from pipelines.answers.text import number
 from pipelines.errors import JobError
 from pipelines.grouped_plan import plan_job, strands_of_job
-from pipelines.job.job import Job
-from pipelines.job.questions import QuestionsJob
+from pipelines.job.job import Job, RowsJob
+from pipelines.job.questions import QuestionsJob, as_questions
 from pipelines.job.subsamples_job import SubsamplesJob
+from pipelines.joint_plan import make_joint_plan, questions_of
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import LONGEST
@@ -93,21 +95,20 @@ def predict(
         trials: rows of the smaller and of the larger run.
 
     Raises:
-        JobError: there is no number of rows, or one below 1; or the job has several questions; or a run
-            fails; or the machine is not Linux.
+        JobError: there is no number of rows, or one below 1; or a run fails; or the machine is not Linux.
     """
     if sys.platform != "linux":
         raise JobError(
             f"shoal cost measures memory in /proc of Linux, and this machine is {sys.platform}: predict the "
             "cost on a machine or in a container with Linux."
         )
-    if isinstance(job, QuestionsJob):
-        raise JobError("shoal cost predicts the run of one question: give each question a job of its own.")
     if not rows or min(rows) < 1:
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
-    passes = number_of_passes(strands_of_job(job, plan_job(job, bytes(16)), int(job.apart))[0].rounds)
-    meet = job.unit is not None or isinstance(job, SubsamplesJob)
-    width = _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
+    asked = _planned(job)
+    questions = [question for question, _ in asked]
+    passes = shared_passes([strand for each in asked for strand in strands_of_job(*each, _groups(each[0]))])
+    meet = any(each.unit is not None or isinstance(each, SubsamplesJob) for each in questions)
+    width = sum(_width(each) for each in questions)
     few, many = (_try(job, n) for n in trials)
     more = trials[1] - trials[0]
     each = max(0.0, many.processor - few.processor) / more
@@ -132,13 +133,35 @@ def _memory(n: int, trials: tuple[int, int], peaks: tuple[float, float]) -> floa
     return line if n >= trials[0] else max(line, peaks[0] * n / trials[0], min(peaks[0], _START))
 
 
+def _planned(job: Job | QuestionsJob) -> list[tuple[Job, Planned]]:
+    """Return each question as a job of its own, with its plan.
+
+    Raises:
+        JobError: see `pipelines.plan.make_plan`.
+    """
+    if isinstance(job, QuestionsJob):
+        return [*questions_of(job, make_joint_plan(job, dict.fromkeys(job.jobs, bytes(16)))).values()]
+    return [(job, plan_job(job, bytes(16)))]
+
+
+def _groups(job: Job) -> int:
+    """Return how many groups a question is asked about one by one."""
+    keys = job.group_keys
+    return len(keys.labels or ()) if job.apart and keys is not None else 0
+
+
+def _width(job: Job) -> int:
+    """Return the bytes of a row that go through the runner for a question, if rows do."""
+    return _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
+
+
 def _label_bytes(job: Job) -> int:
     """Return the most bytes of a row's group that go through the runner: a number, or a whole label."""
     keys = job.group_keys
     return 0 if keys is None else LONGEST if keys.labels is None else _VALUE
 
 
-def _try(job: Job, rows: int) -> Usage:
+def _try(job: Job | QuestionsJob, rows: int) -> Usage:
     """Run the job on so many made-up rows, in a process of its own.
 
     Raises:
@@ -155,24 +178,36 @@ def _try(job: Job, rows: int) -> Usage:
     return usage
 
 
-def trial(job: Job, folder: Path) -> dict[str, Any]:
+def trial(job: Job | QuestionsJob, folder: Path) -> dict[str, Any]:
     """Return the values of a job like `job`, that reads made-up rows in `folder` and charges no ledger.
 
     These rows have the columns that the task uses, so nothing is derived or joined, no row is
     left out, and each is one record.
     """
-    values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
+    if isinstance(job, QuestionsJob):
+        asked = {name: {**_values(each), "share": job.shares[name]} for name, each in job.jobs.items()}
+        values: dict[str, Any] = as_questions(asked)
+    else:
+        values = _values(job)
     values["input"] |= {"path": str(folder / "rows.parquet")}
+    return {**values, "output": str(folder / "out"), "run_id": "trial"}
+
+
+def _values(job: Job) -> dict[str, Any]:
+    """Return the values of a job file of one question, without what prepares rows, and without a ledger."""
+    values = job.model_dump(mode="json", include=set(job.model_fields_set), exclude_unset=True)
     for key in ("types", "where", "derive", "join", "count"):
         values["input"].pop(key, None)
+    if isinstance(job, RowsJob):
+        values["input"]["checks"] = job.checks  # a job without counts is dumped without the share
     values["privacy"].pop("ledger", None)
     code = getattr(job.params, "code", None)
     if code is not None:  # of which the values have a digest
         values["params"]["code"] = code
-    return {**values, "output": str(folder / "out"), "run_id": "trial"}
+    return values
 
 
-def _write_rows(job: Job, path: Path, rows: int) -> None:
+def _write_rows(job: Job | QuestionsJob, path: Path, rows: int) -> None:
     writer: pq.ParquetWriter | None = None
     for first in range(0, rows, _ROW_GROUP):
         table = pa.table(dict(made_up(job, first, min(_ROW_GROUP, rows - first))))
@@ -182,15 +217,21 @@ def _write_rows(job: Job, path: Path, rows: int) -> None:
         writer.close()
 
 
-def made_up(job: Job, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
+def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
     """Make rows from `first` on: uniform over the domain, or for a function within `input.bounds`.
 
     For tasks of `CLUSTERED` every second row lies in a clump.
     A unit has ten rows, one after the other. A column that orders rows is their number. Keys of groups are
-    the public ones, or a thousand private ones.
+    the public ones, or a thousand private ones. Of several questions, the first one that uses a column says
+    what is in it.
     """
+    if isinstance(job, QuestionsJob):
+        columns: dict[str, NDArray[Any]] = {}
+        for each in job.jobs.values():
+            columns = {**made_up(each, first, rows), **columns}
+        return columns
     rng, names = np.random.default_rng(first), job.input.columns
-    columns: dict[str, NDArray[Any]] = {}
+    columns = {}
     if isinstance(job, SubsamplesJob):
         bounds = job.input.bounds or ((0.0, 1.0),) * len(names)
         columns = {name: rng.uniform(*ends, rows) for name, ends in zip(names, bounds, strict=True)}

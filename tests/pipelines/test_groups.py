@@ -385,7 +385,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "keys of floats": ({"group_by.keys": [1.5]}, "group_by.keys has 1.5: the values of a key"),
     "keys twice": ({"group_by.keys": ["a", "b", "a"]}, 'group_by.keys has ["a"] twice'),
-    "no keys": ({"group_by.keys": []}, "group_by.keys has 0 keys"),
+    "no keys": ({"group_by.keys": []}, "group_by.keys has no keys: give at least one."),
     "a file of keys without a name": ({"group_by.keys": ""}, "group_by.keys is empty: give private, a list"),
     "no list of keys": ({"group_by.keys": ...}, "group_by.keys is missing"),
     "a list for another column": ({"group_by.keys": {"town": ["a"]}}, "group_by.keys has lists for town"),

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_several
 from pipelines.run.cost import ROWS, Cost, _memory, made_up, predict, trial
 from pipelines.run.usage import run_command
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench, Refused
+from tests.pipelines.every_plan import joint_plans
 from tests.pipelines.jobs import LINE, changes
 from transforms.key_labels import LONGEST
 
@@ -186,3 +187,51 @@ def test_a_trial_has_the_code_of_a_function(bench: Bench) -> None:
     params = {**changes("sample_and_aggregate")["params"], "function": "own.py:first", "code": text}
     job = check_job(bench.changed({**changes("sample_and_aggregate"), "params": params}))
     assert trial(job, bench.folder)["params"]["code"] == text
+
+
+@pytest.mark.parametrize("name", joint_plans())
+def test_a_trial_of_several_questions_asks_the_same(bench: Bench, name: str) -> None:
+    """Of rows that have the columns of all of them."""
+    job, _ = joint_plans()[name]
+    values = trial(job, bench.folder)
+    again = check_several(json.loads(json.dumps(values)))
+    places = {"input": {"path"}, "output": True, "run_id": True}
+    asked, tried = (
+        {name: each.model_dump(mode="json", exclude=places) for name, each in which.jobs.items()}
+        for which in (job, again)
+    )
+    assert tried == asked and again.shares == job.shares
+    rows = made_up(again, 0, 20)
+    for each in again.jobs.values():
+        keys = () if each.group_keys is None else each.group_keys.columns
+        assert {*each.input.columns, *keys, *([] if each.unit is None else [each.unit])} <= set(rows)
+        assert set(rows) >= set(made_up(each, 0, 20))
+
+
+def test_several_questions_share_their_passes(bench: Bench) -> None:
+    """A column has what its first question says. Triangles are counted in a pass by themselves."""
+    domain = {"lower": [0], "upper": [2**30], "step": 1}
+    square = {"columns": ["x", "y"], "domain": {"lower": [0, 0], "upper": [2**20, 1024], "step": 1}}
+    nodes = {"lower": [0, 0], "upper": [999, 999], "step": 1}
+    several = {
+        "input": {"path": str(bench.folder / "rows")},
+        "privacy": {"epsilon": 3.0, "delta": 1e-6, "ledger": str(bench.folder / "ledger.json")},
+        "questions": {
+            "half": {"task": "median", "columns": ["x"], "domain": domain, "params": {}},
+            "hot": {"task": "one_cluster", **square, "params": {"target": 1500}},
+            "net": {"task": "triangles", "columns": ["u", "v"], "domain": nodes, "params": {}},
+        },
+        "output": str(bench.folder / "out"),
+    }
+    job = check_several(several)
+    rows = made_up(job, 0, 500)
+    assert rows["x"].max() > 2**29 and 512 < rows["y"].max() <= 1024
+    (cost,) = predict(job, (1000,), FEW)
+    assert cost.rows_read == (4 + 1) * 1000
+    assert cost.shuffled == 0 and cost.memory > 1e8 and not (bench.folder / "out").exists()
+
+
+def test_groups_share_their_passes(bench: Bench) -> None:
+    asked = {**changes("one_cluster"), "group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
+    (cost,) = predict(check_job(bench.changed(asked)), (1000,), FEW)
+    assert cost.rows_read == 4000
