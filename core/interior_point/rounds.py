@@ -1,10 +1,9 @@
-"""The only round of interior_point: over the counts of all records, or over a random subset of them."""
+"""The only round of most methods: over counts about the median, or over a random subset of the records."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from core.aggregate import Counts, Sample
-from core.counted_points import CountsPoints
 from core.draws import Draw
 from core.focus import Bools, Focused
 from core.gaps import Order, Runs
@@ -24,30 +23,6 @@ class Finder(Protocol):
 
     def find(self, order: Order, noise: Noise) -> int | None:
         """Release a grid point, or None; never raises on data."""
-
-
-@dataclass(frozen=True)
-class FindInCounts(CountsPoints):
-    """Count the records at every grid point, then find an interior point of all of them.
-
-    Neighbors, sensitivity and proof are those of the finder, which sees all records.
-
-    Args:
-        finder: the algorithm.
-    """
-
-    purpose: ClassVar[str] = "a point between the smallest and the largest row"
-    finder: Finder
-    name: str = "interior_point"
-    floor: int = 0
-
-    def draws(self) -> tuple[Draw, ...]:
-        """See `core.draws.Charged`."""
-        return self.finder.draws()
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundPoint:
-        """Release a point, or none."""
-        return FoundPoint(self.finder.find(Order.of_counts(aggregate), noise))
 
 
 class MedianFinder(Finder, Protocol):

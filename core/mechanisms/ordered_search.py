@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.counted_points import Ranks
 from core.draws import Draw, Laplace
 from core.errors import InvalidValue
-from core.gaps import Order
 from core.mechanisms.tails import largest_of
 from core.neighbors import Neighbors
 from core.noise import Noise
@@ -120,7 +120,7 @@ class OrderedSearch:
         """Scale of the noise."""
         return max(draw.noise_scale for draw in self.draws())
 
-    def points(self, order: Order, ranks: Floats, noise: Noise) -> Ints:
+    def points(self, order: Ranks, ranks: Floats, noise: Noise) -> Ints:
         """Return a grid point for each rank, shape (k,), ascending as the ranks do.
 
         Args:
@@ -157,7 +157,7 @@ class OrderedSearch:
         return _TYPICAL * self.scale
 
 
-def _upward(order: Order, ranks: Floats, points: Ints, open_: Bools, draw: Laplace, noise: Noise) -> Bools:
+def _upward(order: Ranks, ranks: Floats, points: Ints, open_: Bools, draw: Laplace, noise: Noise) -> Bools:
     """Return for which ranks the noisy count below the point is at most the rank; False where not open."""
     asked, place = np.unique(points[open_], return_inverse=True)
     up = np.zeros(len(ranks), dtype=np.bool_)

@@ -5,13 +5,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from itertools import pairwise
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
 from core.budget import Budget, calibrate
+from core.counted_points import Between, ReadsRanks, StoredOrder, order_of
 from core.domain import Grid
 from core.draws import Charged, Draw, charged
 from core.errors import InvalidValue
@@ -21,8 +23,8 @@ from core.neighbors import Neighbors
 from core.noise import Noise
 from core.policy import Distance, DistancePerAxis, Partition, Policy
 from core.quantiles.exponential import ExponentialByRank
-from core.quantiles.found import FoundColumns, FoundValue, Promises
-from core.quantiles.ordered import OrderedValue
+from core.quantiles.found import FoundColumns, Promises
+from core.quantiles.ordered import OrderedValue, SearchValue
 from core.quantiles.params import OneValue
 from core.quantiles.smooth import Smooth
 from core.rounds import Block
@@ -33,15 +35,8 @@ Ints = NDArray[np.int64]
 N = TypeVar("N", int, float)
 
 
-class Column(Charged, Protocol):
-    """The round of one column alone; see `core.focus.Focused` for how a wide one is counted."""
-
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue:
-        """Release the column's value."""
-
-
 @dataclass(frozen=True)
-class EachColumn:
+class Columns:
     """Release a value of each column.
 
     The columns' points are laid out one column after the other on one line, and a record has one point in
@@ -56,12 +51,12 @@ class EachColumn:
         errors: what each column promises.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Any, ...]
     sizes: tuple[int, ...]
     errors: tuple[Promises, ...]
     purpose: ClassVar[str] = "for each column, a value whose rank is close to the wanted one"
     name: str = "release"
-    floor: int = 0
+    floor: ClassVar[int] = 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
@@ -76,23 +71,38 @@ class EachColumn:
         """Return the points of all columns on the line, shape (n d,)."""
         return np.asarray(block.points + self.starts[:-1]).ravel()
 
+    @property
+    def points(self) -> int:
+        """Number of points of the line."""
+        return sum(self.sizes)
+
+
+@dataclass(frozen=True)
+class SearchedColumns(Columns, ReadsRanks):
+    """Release a value of each column by a search of its own; see `Columns`.
+
+    Args:
+        columns: a `SearchValue` for each.
+    """
+
+    columns: tuple[SearchValue, ...]
+
     def summarize(self, block: Block, state: None) -> Counts:
         """Count the records at every point of the line that has any."""
         return Counts.of(self._places(block))
 
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundColumns:
+    def release(self, aggregate: Counts | StoredOrder, state: None, noise: Noise) -> FoundColumns:
         """Release the values, one column after the other."""
-        found, ends = [], np.searchsorted(aggregate.keys, self.starts)
-        for at, column in enumerate(self.columns):
-            here = slice(*ends[at : at + 2])
-            counts = Counts(aggregate.keys[here] - self.starts[at], aggregate.counts[here])
-            found.append(column.release(counts, None, noise))
+        line, ends = order_of(aggregate), pairwise(self.starts.tolist())
+        found = (
+            column.found(Between(line, *its), noise) for column, its in zip(self.columns, ends, strict=True)
+        )
         return FoundColumns(tuple(found), self.errors)
 
 
 @dataclass(frozen=True)
-class FocusedColumns(EachColumn, Focused):
-    """Release a value of each column; see `EachColumn`. All columns are looked at in the same passes.
+class FocusedColumns(Columns, Focused):
+    """Release a value of each column; see `Columns`. All columns are looked at in the same passes.
 
     On the line each column has a rank n more than the one before. So the ranks within a column are known
     exactly, also where others are counted coarsely. A column decides alone which of its cells are looked at
@@ -100,11 +110,6 @@ class FocusedColumns(EachColumn, Focused):
     """
 
     columns: tuple[Any, ...]  # whose rounds are Focused
-
-    @property
-    def points(self) -> int:
-        """See `Focused.points`."""
-        return sum(self.sizes)
 
     @property
     def near(self) -> tuple[int, ...]:
@@ -131,6 +136,15 @@ class FocusedColumns(EachColumn, Focused):
         """Count the records of every cell, or at every point of the line, that has any."""
         places = self._places(block)
         return Counts.of(places) if self.focus is None else self.focus.count(places)
+
+    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundColumns:
+        """Release the values, one column after the other."""
+        found, ends = [], np.searchsorted(aggregate.keys, self.starts)
+        for at, column in enumerate(self.columns):
+            here = slice(*ends[at : at + 2])
+            counts = Counts(aggregate.keys[here] - self.starts[at], aggregate.counts[here])
+            found.append(column.release(counts, None, noise))
+        return FoundColumns(tuple(found), self.errors)
 
 
 _TIGHTNESS = Tightness(
@@ -212,13 +226,13 @@ class _Columns(Method[OneValue]):
     def _one(self, setting: Setting[OneValue]) -> Method[OneValue]:
         """Return the method of one column."""
 
-    def _joined(self, share: float) -> EachColumn:
+    def _joined(self, share: float) -> SearchedColumns | FocusedColumns:
         """Return the round of several columns."""
         return self._join([each.rounds(share)[0] for each in self._each], share)
 
-    def _join(self, rounds: Sequence[Any], share: float) -> EachColumn:
+    def _join(self, rounds: Sequence[Any], share: float) -> SearchedColumns | FocusedColumns:
         focused = all(isinstance(step, Focused) for step in rounds)
-        return (FocusedColumns if focused else EachColumn)(
+        return (FocusedColumns if focused else SearchedColumns)(
             columns=tuple(_numbered(step, at + 1) for at, step in enumerate(rounds)),
             sizes=tuple(extent + 1 for extent in self.setting.grid.extents),
             errors=tuple(_promises(each.accuracy(share)) for each in self._each),
@@ -243,12 +257,12 @@ class SmoothColumns(_Columns):
     def _one(self, setting: Setting[OneValue]) -> Smooth:
         return Smooth(setting)
 
-    def _joined(self, share: float) -> EachColumn:
+    def _joined(self, share: float) -> SearchedColumns | FocusedColumns:
         return self._calibrated
 
     @cached_property
-    def _calibrated(self) -> EachColumn:
-        def scaled(share: float) -> EachColumn:
+    def _calibrated(self) -> SearchedColumns | FocusedColumns:
+        def scaled(share: float) -> SearchedColumns | FocusedColumns:
             return self._join([each.scaled(share) for each in self._each], share)
 
         return scaled(calibrate(self.setting.budget, lambda share: charged((scaled(share),))))

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from core.gaps import Order
+from core.counted_points import Ranks
 from core.mechanisms.tails import smallest_bound, some_sum_exceeds, variance
 
 Ints = NDArray[np.int64]
@@ -113,7 +113,7 @@ def levels_of(size: int, fan_out: int) -> int:
 
 
 def descend(
-    order: Order,
+    order: Ranks,
     window: tuple[int, int],
     shape: Shape,
     root: tuple[float, float | None],
@@ -143,10 +143,11 @@ def descend(
     for level in range(shape.levels):
         below = width // shape.fan_out
         starts = [list(range(first, min(first + width, high), below)) for first in nodes]
-        exact = [
-            np.diff(order.ranks_at(np.array([*here, min(first + width, high)])))
-            for first, here in zip(nodes, starts, strict=True)
+        edges = [
+            np.array([*here, min(first + width, high)]) for first, here in zip(nodes, starts, strict=True)
         ]
+        at_once = order.ranks_at(np.concatenate(edges))  # which may read all records
+        exact = [np.diff(ranks) for ranks in np.split(at_once, np.cumsum([len(each) for each in edges[:-1]]))]
         noisy = count(np.concatenate(exact), level).astype(np.float64)
         children = {}
         parts = np.split(noisy, np.cumsum([len(here) for here in starts[:-1]]))

@@ -7,20 +7,19 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from core.aggregate import Counts
-from core.counted_points import CountsPoints
+from core.counted_points import Ranks, ReadsRanks, StoredOrder, order_of
 from core.draws import Charged, Draw
 from core.errors import InvalidValue
-from core.gaps import Order
 from core.mechanisms.ordered_search import OrderedSearch, check_near
 from core.noise import Noise
-from core.quantiles.found import ALL_VALUES, FoundQuantiles, FoundValue, Promises, in_order, promised
+from core.quantiles.found import FoundQuantiles, FoundValue, Promises, in_order, promised
 from core.quantiles.params import OneValue, Quantiles
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
 
 @dataclass(frozen=True)
-class SearchQuantiles(CountsPoints):
+class SearchQuantiles(ReadsRanks):
     """Release several quantiles; the sensitivity is that of `OrderedSearch`.
 
     Args:
@@ -32,21 +31,25 @@ class SearchQuantiles(CountsPoints):
     search: OrderedSearch
     purpose: ClassVar[str] = "where the quantiles lie"
     name: str = "quantiles"
-    floor: int = 0
+
+    @property
+    def points(self) -> int:
+        """See `ReadsRanks.points`."""
+        return self.search.size
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.search.draws()
 
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
+    def release(self, aggregate: Counts | StoredOrder, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
-        order = Order.of_counts(aggregate)
+        order = order_of(aggregate)
         steps = self.search.points(order, np.array(self.probabilities) * order.total, noise)
         return in_order(self.probabilities, steps.tolist())
 
 
 @dataclass(frozen=True)
-class SearchValue(CountsPoints):
+class SearchValue(ReadsRanks):
     """Release one quantile or extreme; the sensitivity is that of `OrderedSearch`.
 
     Args:
@@ -61,15 +64,22 @@ class SearchValue(CountsPoints):
     search: OrderedSearch
     purpose: ClassVar[str] = "a value whose rank is close to the wanted one"
     name: str = "release"
-    floor: int = 0
+
+    @property
+    def points(self) -> int:
+        """See `ReadsRanks.points`."""
+        return self.search.size
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.search.draws()
 
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundValue:
+    def release(self, aggregate: Counts | StoredOrder, state: None, noise: Noise) -> FoundValue:
         """Release a grid point."""
-        order = Order.of_counts(aggregate)
+        return self.found(order_of(aggregate), noise)
+
+    def found(self, order: Ranks, noise: Noise) -> FoundValue:
+        """Release a grid point, given the records."""
         inward = min(self.inside, order.total / 2) * (1 if self.probability == 0 else -1)
         rank = np.array([self.probability * order.total + inward])
         return FoundValue(int(self.search.points(order, rank, noise)[0]))
@@ -114,7 +124,7 @@ class OrderedQuantiles(_Ordered[Quantiles]):
         params, ranks = self.setting.params, len(self.setting.params.probabilities)
         search = self._search(share, ranks)
         worst = search.largest_error(ranks, params.failure)
-        return promised(worst, search.typical_error, search.typical_error, _TIGHTNESS, ALL_VALUES)
+        return promised(worst, search.typical_error, search.typical_error, _TIGHTNESS)
 
 
 class OrderedValue(_Ordered[OneValue]):

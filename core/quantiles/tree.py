@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from core.aggregate import Counts
 from core.budget import calibrate
-from core.counted_points import CountsPoints
+from core.counted_points import ReadsRanks, StoredOrder, order_of
 from core.draws import Charged, Draw, Laplace, charged
-from core.gaps import Order
 from core.noise import Noise
 from core.quantiles.descent import Shape, descend, shapes
-from core.quantiles.found import ALL_VALUES, FoundQuantiles, in_order, promised
+from core.quantiles.found import FoundQuantiles, in_order, promised
 from core.quantiles.params import Quantiles
 from core.task import Accuracy, Method
 from core.tightness import Tightness
@@ -33,7 +32,7 @@ _TIGHTNESS = Tightness(
 
 
 @dataclass(frozen=True)
-class CountsDownTheTree(CountsPoints):
+class CountsDownTheTree(ReadsRanks):
     """All quantiles from noisy counts of ever finer cells; see `descend`.
 
     For its interval each quantile is also sought at ranks `error` lower and higher. That is free, because the
@@ -59,15 +58,19 @@ class CountsDownTheTree(CountsPoints):
     error: float
     purpose: ClassVar[str] = "where the quantiles lie"
     name: str = "quantiles"
-    floor: int = 0
+
+    @property
+    def points(self) -> int:
+        """See `ReadsRanks.points`."""
+        return self.size
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.counts
 
-    def release(self, aggregate: Counts, state: None, noise: Noise) -> FoundQuantiles:
+    def release(self, aggregate: Counts | StoredOrder, state: None, noise: Noise) -> FoundQuantiles:
         """Release a grid point for each probability."""
-        order, wanted = Order.of_counts(aggregate), np.array(self.probabilities)
+        order, wanted = order_of(aggregate), np.array(self.probabilities)
         root = 0.0, float(order.total) if self.total_is_public else None
 
         def add(counts: Ints, level: int) -> Ints:
@@ -97,7 +100,7 @@ class Tree(Method[Quantiles]):
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`; all quantiles share the failure probability."""
         tree = self._best
-        return promised(tree.error, _typical(tree), _typical(tree), _TIGHTNESS, ALL_VALUES)
+        return promised(tree.error, _typical(tree), _typical(tree), _TIGHTNESS)
 
     @cached_property
     def _best(self) -> CountsDownTheTree:

@@ -117,20 +117,24 @@ def _shown_groups(
         groups: see `render_groups`.
         question: name of the question, if it is one of several.
     """
-    environment, answers = _environment(), TASKS[release["task"]].answers
-    found = [_shown(one, rows, f"Group {name}") for name, one, rows in groups[:_MOST_PARTS]]
-    others = [answers.answer(one, rows) for _, one, rows in groups[_MOST_PARTS:]]
-    briefs = [answer.brief for answer in (*(shown["answer"] for shown in found), *others)]
-    template = environment.get_template("found.html")
+    template, answers = _environment().get_template("found.html"), TASKS[release["task"]].answers
+    whole, parts, briefs = _shown(*groups[0][1:]), [], []
+    for name, one, rows in groups:  # one after the other: all pictures would take much memory
+        if len(parts) < _MOST_PARTS:
+            shown = _shown(one, rows, f"Group {name}")
+            parts.append(Markup(template.render(shown)))  # it escapes what it shows
+            briefs.append(shown["answer"].brief)
+        else:
+            briefs.append(answers.answer(one, rows).brief)
     by = " and ".join(key_names(release["group_by"]))
     title = f"{len(groups)} group{'s' if len(groups) > 1 else ''} by {by}"
     return {
-        **found[0],
+        **whole,
         **_guarantee(release),
         "title": title,
         "anchor": f"{question}-group" if question else "group",
         "index": [{"name": name, "answer": briefs[i]} for i, (name, _, _) in enumerate(groups)],
-        "parts": [Markup(template.render(shown)) for shown in found],  # it escapes what it shows
+        "parts": parts,
         "each": groups[0][1]["privacy"],
         "release": release,
         "settings": _settings(release),

@@ -70,6 +70,9 @@ IN_PARTS = {"params": {"cells": [8, 8], "parts": 3}}
 WIDE = {"domain.upper": [2.0**40], "domain.step": 1.0}
 """A domain whose points are looked at several times."""
 
+FINE: dict[str, Any] = {"domain.step": 2.0**-22}
+"""A domain whose values are counted in sections where a release needs all of them."""
+
 LONG = {**LINE, "domain.upper": [2.0**30], "domain.step": 1.0}
 """One whose values statistics count in sections."""
 
@@ -91,7 +94,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         IN_PARTS,
         {**IN_PARTS, **CHECKED},
     ),
-    "interior_point": (WIDE, NEAR),
+    "interior_point": (WIDE, NEAR, {**NEAR, **FINE}),
     "k_cover": ({"params": {"k": 2, "coverage": 0.9}}, EARTH),
     "k_means": (
         FIVE_COLUMNS,
@@ -110,7 +113,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {**PLANE, "domain.step": 2.0**-22, "params": {"scale_share": 0.2}},  # with a look
         {**PLANE, **NEAR},
     ),
-    "minimum": ({"params": {"largest": False}}, WIDE, NEAR, PLANE),
+    "minimum": ({"params": {"largest": False}}, WIDE, NEAR, PLANE, {**NEAR, **FINE}),
     "mst_cost": ({"params": {"change": "weight", "scale_share": 0.0}},),
     "one_cluster": (
         {"params.target": 300},  # with a lattice
@@ -129,6 +132,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         NEAR,
         {"privacy.policy": {"distance": 2.0**-10}},
         CHECKED,
+        {**NEAR, **FINE},
     ),
     "ranges": (
         CHECKED,

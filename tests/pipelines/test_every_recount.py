@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from core.aggregate import Tally
+from core.counted_points import ReadsRanks
 from core.each_group import EachGroup
-from core.rounds import Block, run_in_memory
+from core.rounds import Block, run_in_memory, total_of
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import blocks
@@ -63,3 +64,27 @@ def test_a_group_is_answered_as_alone(name: str, shape: str) -> None:
             expected = each.checks.checked(expected, Tally(outside[group]), noise)
         assert got[group] == (group, expected)
     assert len(got) == _GROUPS
+
+
+def by_ranks() -> list[str]:
+    """Return the settings whose last round reads ranks from counts that wait in sections."""
+    last = {name: named(name).plan.rounds[-1] for name in different()}
+    return [name for name, step in last.items() if isinstance(step, ReadsRanks) and step.sections]
+
+
+def test_policies_and_trees_read_ranks_on_wide_domains() -> None:
+    settings = [named(name) for name in by_ranks()]
+    assert {setting.job.task for setting in settings} >= {"quantiles", "median", "minimum", "interior_point"}
+    assert {setting.plan.method for setting in settings} >= {"ordered", "tree"}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", by_ranks())
+def test_ranks_in_sections_are_those_of_all_counts(name: str, shape: str) -> None:
+    """Each release is the same, draw for draw, as if one process held all counts."""
+    setting = named(name)
+    (step,) = setting.plan.rounds
+    data = blocks(setting, shape, 300)
+    whole = total_of(step.summarize(block, None) for block in data)
+    got = run_in_memory((step,), data, None, SeededNoise(1))
+    assert got == step.release(whole, None, SeededNoise(1))

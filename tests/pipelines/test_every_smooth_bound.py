@@ -20,7 +20,7 @@ from core.domain import Grid
 from core.mechanisms import admissible
 from core.mechanisms.admissible import ROUNDING, Admissible
 from core.mechanisms.smooth_noise import SmoothNoise
-from core.quantiles.columns import EachColumn
+from core.quantiles.columns import FocusedColumns
 from core.quantiles.smooth import SmoothQuantile
 from core.rounds import Block
 from tests.core.seeded import SeededNoise
@@ -103,7 +103,7 @@ def widened(setting: Setting, bits: int) -> tuple[Any, np.ndarray]:
     step, extents = setting.plan.rounds[-1], np.asarray(setting.job.grid.extents)
     if isinstance(step, SmoothQuantile):
         return replace(step, size=1 << bits), np.array([(1 << bits) - 1])
-    if isinstance(step, EachColumn):
+    if isinstance(step, FocusedColumns):
         columns: Any = tuple(replace(each, size=1 << bits) for each in step.columns)
         sizes = (1 << bits,) * len(columns)
         return replace(step, columns=columns, sizes=sizes), np.array(sizes) - 1

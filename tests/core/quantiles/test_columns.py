@@ -14,7 +14,7 @@ from core.errors import InvalidValue
 from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.policy import Attribute, Distance, DistancePerAxis, Partition, Policy
-from core.quantiles.columns import EachColumn, FocusedColumns
+from core.quantiles.columns import FocusedColumns, SearchedColumns
 from core.quantiles.params import Median, Minimum
 from core.quantiles.task import MEDIAN, MINIMUM
 from core.rounds import Block, run_in_memory, total_in_memory
@@ -193,7 +193,7 @@ def test_the_result_has_an_entry_for_each_column_in_its_units() -> None:
 def test_near_policies_lower_the_error_of_every_column(secrets: Any) -> None:
     near = Neighbors("replace_one", Policy(secrets))
     plan, full = the_plan(Median(), neighbors=near), the_plan(Median(), neighbors=REPLACE)
-    assert plan.method == "ordered" and isinstance(plan.rounds[0], EachColumn)
+    assert plan.method == "ordered" and isinstance(plan.rounds[0], SearchedColumns)
     assert plan.policy is not None
     assert plan.promises["rank_error"] < 0.8 * full.promises["rank_error"]
     points = records("spread", BOX, n=2000)
