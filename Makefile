@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
 .PHONY: help install engines demo test test-engines test-slow test-services test-range audit mutants gallery tables reproduce bench bench-start bench-one-cluster bench-pass bench-ordered \
-	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines docs lint format lock clean
+	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-memory bench-engines docs lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +72,7 @@ audit: install ## long statistical tests of privacy and accuracy
 mutants: install ## plant wrong versions of the code one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutants
 
-bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-engines ## every benchmark
+bench: bench-start bench-one-cluster bench-pass bench-ordered bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-memory bench-engines ## every benchmark
 
 bench-start: install ## processor time that a command takes before it reads a row
 	$(BIN)/python -m tests.benchmarks.start_up
@@ -118,6 +118,9 @@ bench-questions: install ## ten questions in one job against ten jobs at the sam
 
 bench-scale: install ## processor time and peak memory of runs as their rows grow: graphs of up to ten million edges
 	$(BIN)/python -m tests.benchmarks.scale --check
+
+bench-memory: install ## memory of every kind of job beside what its plan says: about two hours
+	$(BIN)/python -m tests.benchmarks.memory --check
 
 bench-engines: engines ## one job embedded, on Flink with one TaskManager and with two
 	$(BIN)/python -m tests.benchmarks.engines

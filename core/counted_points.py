@@ -59,6 +59,13 @@ class StoredOrder:
         order = Order.of_counts(counts)
         return cls((store.put(order),), np.array([order.total]), counts.keys[[0, -1]][np.newaxis], store)
 
+    @classmethod
+    def of_stored(cls, counts: Stored) -> "StoredOrder":
+        """Store the parts of counts, each as one part."""
+        store = counts.store.another()
+        first, *others = (cls.of(part, store) for part in counts)
+        return sum(others, first)
+
     def __add__(self, other: "StoredOrder") -> "StoredOrder":
         """Add parts that have no point in common with these, and are in the same store."""
         totals, ends = np.append(self.totals, other.totals), np.concatenate([self.ends, other.ends])
@@ -156,9 +163,7 @@ class ReadsRanks(CountsPoints):
         """See `core.rounds.total_of_stored`."""
         if not self.sections or len(counts) <= CELLS:
             return counts.whole()
-        store = counts.store.another()
-        first, *others = (StoredOrder.of(part, store) for part in counts)
-        return sum(others, first)
+        return StoredOrder.of_stored(counts)
 
     def examine(self, section: Counts, state: State, noise: Noise, store: Store) -> StoredOrder:
         """Store the counts of a section; see `core.rounds.RoundInSections`."""

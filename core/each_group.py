@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from core.aggregate import Ints, Tally
 from core.focus import CELLS
+from core.held import held_by
 from core.input_checks import CheckedRound
 from core.noise import Noise
 from core.rounds import Block, Round, State, Strand, recounts, run_on_stored
@@ -46,6 +47,11 @@ class EachGroup:
     purpose: ClassVar[str] = "the answer of each group"
     name: str = "each_group"
     floor: None = None
+
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return max(min(CELLS, self.groups * self.points), held_by(self.rounds).counts)
 
     @property
     def sections(self) -> int:

@@ -28,9 +28,8 @@ Memory. Let m ranks be wanted, and let r records be nearer to one of them than s
   the number of records, their values, and the domain.
 """
 
-import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, cast
 
@@ -47,9 +46,6 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Hot = Callable[[Runs, int], Bools]
 """Says of each run, given the number of records, whether one of its points may matter."""
-
-_AT_WORK = 250
-"""Bytes that a count takes in a run while counts are merged, looked at and drawn from, about."""
 
 CELLS = 1 << 20
 """Most points of a domain that are all counted, and cells of the first look at a wider one."""
@@ -187,15 +183,3 @@ class Focused:
     def recount(self, counts: Stored, state: State) -> Counts:
         """See `core.rounds.total_of_stored`."""
         return counts.whole() if self.focus is None else self.focus.recount(counts)
-
-
-def memory(rounds: Iterable[object]) -> tuple[str, ...]:
-    """Say what the private stage holds, for the person who reads a plan; nothing where no round says it."""
-    held = [most for round_ in rounds if (most := getattr(round_, "most_counts", None)) is not None]
-    if not held:
-        return ()
-    most = max(held)
-    return (
-        f"The private stage holds at most {most:,} counts, whatever the data: 16 bytes for each, and about "
-        f"{_AT_WORK} at work, which makes {math.ceil(_AT_WORK * most / 1e6):,} MB.",
-    )

@@ -11,6 +11,7 @@ from core.budget import Mechanism, Spend
 from core.domain import Grid
 from core.draws import Charged, charged
 from core.errors import InvalidValue
+from core.held import Held, held_by
 from core.marks import Mark
 from core.policy import Policy
 from core.rounds import State
@@ -114,6 +115,11 @@ class Plan:
     tightness: Mapping[str, Tightness] = field(default_factory=dict)
     hides: str | None = None
     policy: Policy | None = None
+
+    @property
+    def held(self) -> Held:
+        """What the private stage holds at work."""
+        return held_by(self.rounds)
 
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:

@@ -14,7 +14,6 @@ from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
 from core.draws import Charged, charged
 from core.errors import InvalidValue
-from core.focus import memory
 from core.neighbors import Neighbors
 from core.plan import Chosen, Plan
 from core.policy import Policy
@@ -305,7 +304,7 @@ def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
         promises=promises,
         failure=method.setting.params.failure,
         smallest_target=accuracy.smallest_target,
-        notes=(*accuracy.notes, *memory(rounds)),
+        notes=accuracy.notes,
         tightness=accuracy.tightness,
         hides=method.hides(),
         policy=_policy_of(method, share, rounds),

@@ -8,6 +8,7 @@ files of two attempts would have to be of the same records; see `pipelines.table
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -73,32 +74,36 @@ def gathered_groups(
     The columns are empty where nothing was found, and None where the answer of a group is no table.
     """
     labels, groups = draft.grouping.labels or (), []
-    tables: list[Mapping[str, Any]] | None = None
+    tables: list[dict[str, Any]] | None = None
     for number, state in sorted(states, key=lambda pair: pair[0]):
-        own, finding = with_checks(draft.whole, state)
+        own, kept = with_checks(draft.whole, state)
+        finding = copy(kept)  # what it caches of its table goes with it
         group = {"key": json.loads(labels[number]), **answered(finding, draft.grid)}
         if isinstance(state, Checked):
             group["checks"] = own["checks"]
         table = made_table(finding, draft.grid)
         if table is not None:
             group["table_rows"] = len(next(iter(table.values()), ()))
-            tables = [*(tables or []), table]
+            tables = [*(tables or []), dict(table)]
         groups.append(group)
     found = any(group["result"] is not None for group in groups)
     answer = {"outcome": "released" if found else "not_found", **draft.whole, "groups": groups}
     return answer, None if tables is None else _joined(draft.grouping, tables)
 
 
-def _joined(grouping: Grouping, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the tables of all groups, one after the other, with their keys; empty where all are."""
+def _joined(grouping: Grouping, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the tables of all groups, one after the other, with their keys; empty where all are.
+
+    This takes the columns out of the tables one by one, so that they are not held twice.
+    """
     some = {number: table for number, table in enumerate(tables) if table}
     if not some:
         return {}
     rows = [len(next(iter(table.values()))) for table in some.values()]
     keys = key_columns([(grouping.labels or ())[number] for number in some], grouping)
-    names = next(iter(some.values()))
+    names = list(next(iter(some.values())))
     joined = {name: values.repeat(rows) for name, values in keys.items()}
-    return joined | {name: _one([table[name] for table in some.values()]) for name in names}
+    return joined | {name: _one([table.pop(name) for table in some.values()]) for name in names}
 
 
 def _one(parts: Sequence[Any]) -> Any:

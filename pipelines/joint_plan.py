@@ -20,6 +20,7 @@ from pipelines.grouped_plan import describe_grouped, plan_job, show_grouped
 from pipelines.job.groups import MOST_GROUPS, GroupsJob
 from pipelines.job.job import Job
 from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
+from pipelines.needs import needs
 from pipelines.plan import check_part, describe, show
 
 
@@ -165,9 +166,10 @@ def planned_as(
     """Return the plan of a job that will not run, the same as JSON values, and what prints these."""
     if isinstance(job, QuestionsJob):
         joint = make_joint_plan(job, {name: bytes(16) for name in job.jobs})
-        return joint, describe_joint(job, joint), show_joint
+        needed = needs([*questions_of(job, joint).values()])
+        return joint, {**describe_joint(job, joint), "needs": needed}, show_joint
     plan = plan_job(job, bytes(16))
-    return plan, _described(job, plan), _show_one
+    return plan, {**_described(job, plan), "needs": needs([(job, plan)])}, _show_one
 
 
 def budget_sentence(privacy: Mapping[str, Any], count: int) -> str:
@@ -192,6 +194,8 @@ def show_joint(plan: Mapping[str, Any], console: Console) -> None:
     console.print(budget_sentence(plan["privacy"], len(questions)))
     if "ledger" in plan:
         console.print(plan["ledger"]["says"])
+    if "needs" in plan:
+        console.print(plan["needs"]["says"])
     for name, described in questions.items():
         console.print()
         console.rule(Text(name, "bold"), align="left")

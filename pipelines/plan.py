@@ -258,6 +258,9 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     console.print("Notes", style="bold")
     for note in plan["notes"]:
         console.print(f"  • {note}")
+    if "needs" in plan:
+        console.print("Needs", style="bold")
+        console.print(plan["needs"]["says"])
     console.print(f"Release: {plan['output']}", soft_wrap=True)
 
 

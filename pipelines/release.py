@@ -12,7 +12,6 @@ from importlib.metadata import version
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.domain import Grid
 from core.errors import ShoalError
@@ -29,12 +28,12 @@ from pipelines.storage.folder import Folder
 from pipelines.table import (
     ATTEMPT,
     TABLE,
-    columns_of,
     encode_release,
     encode_table,
     join_stored,
     largest_rows,
     release_inside,
+    stored_columns,
     table_of,
 )
 
@@ -198,7 +197,7 @@ def read_output_id(folder: Folder) -> str | None:
 
 
 def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
-    """Return the columns of result.parquet in the folder, or None without that file.
+    """Return the columns of result.parquet in the folder but for keys of groups, or None without that file.
 
     Of a table in parts, return the rows of each part that a report may show; see `largest_rows`.
 
@@ -213,11 +212,11 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
             return None
         with as_the_run_wrote_it(folder.locate(RELEASE)):
             return largest_rows(folder, listed)
+    keys = release["group_by"]["columns"] if "groups" in release else []
     try:
-        table = pq.read_table(pa.BufferReader(stored))
+        return stored_columns(stored, keys) or None
     except (pa.ArrowException, OSError):
         raise JobError(f"{folder.locate(TABLE)} is damaged: restore the file that the run wrote.") from None
-    return columns_of(table) or None
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:

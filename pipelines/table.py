@@ -6,7 +6,7 @@ files alone, so it is always of the draws that are visible.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,17 @@ def _arrow(column: Any) -> Any:
 def columns_of(table: pa.Table) -> dict[str, NDArray[Any]]:
     """Return the columns of a table that a run wrote, as it had them."""
     return {name: _numpy(table.column(name)) for name in table.column_names}
+
+
+def stored_columns(stored: bytes, without: Collection[str] = ()) -> dict[str, NDArray[Any]]:
+    """Return the columns of a Parquet file that a run wrote, but for some, without a copy of all of them.
+
+    Raises:
+        pyarrow.ArrowException, OSError: the file is damaged.
+    """
+    file = pq.ParquetFile(pa.BufferReader(stored))
+    names = [name for name in file.schema_arrow.names if name not in without]
+    return {name: _numpy(file.read(columns=[name]).column(name)) for name in names}
 
 
 def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -76,6 +76,11 @@ class OrderedHierarchical:
     floor: int = 0
     name: str = "cdf"
 
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return self.forest.size
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`: one block has no S nodes, and blocks of one value have no H nodes."""
         return ((self.s,) if self.forest.blocks > 1 else ()) + ((self.h,) if self.forest.height else ())

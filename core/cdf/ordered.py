@@ -49,6 +49,11 @@ class OrderedMechanism:
     floor: int = 0
     name: str = "cdf"
 
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return self.size
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.count,)

@@ -13,9 +13,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 AXIS_UNIT = 1 << 16  # an axis is a vector of about this length, in whole numbers
-_HALVINGS = 20  # so the finest cells number at most 2^20, and so do their counts
+HALVINGS = 20  # so the finest cells number at most 2^20, and so do their counts
 _STRIDE = 3  # halvings between the levels that are counted
-MOST_LEVELS = -(-_HALVINGS // _STRIDE)
+MOST_LEVELS = -(-HALVINGS // _STRIDE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Frame:
         """Axis that each halving cuts, from the coarsest. Sides of one grid step are not cut further."""
         side = 2.0 * self.half
         order: list[int] = []
-        while len(order) < _HALVINGS and side.max() > 1 << self.space.bits:
+        while len(order) < HALVINGS and side.max() > 1 << self.space.bits:
             axis = int(np.argmax(side))
             order.append(axis)
             side[axis] /= 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import CellCounts
-from core.centers.cells import Frame
+from core.centers.cells import HALVINGS, Frame
 from core.centers.found import Centers
 from core.centers.iteration import scattered
 from core.centers.solver import Solver, squared_distances
@@ -60,6 +60,11 @@ class CountedCells:
     purpose: ClassVar[str] = "how many rows lie in the cells of a tree, and first centers from them"
     name: str = "coreset"
     floor: None = None
+
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`: a cell of a table takes at most a quarter of what a count takes."""
+        return 1 << (HALVINGS - 2)
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

@@ -30,6 +30,7 @@ class GlobalCost(SpanningCost):
     purpose: ClassVar[str] = (
         "the cost of a minimum spanning tree, under noise for the most that one row can change any cost"
     )
+    growing: ClassVar[str] = "some 300 bytes for each node"
     total: Laplace
 
     def draws(self) -> tuple[Draw, ...]:
@@ -63,8 +64,7 @@ class GlobalSensitivity(SpanningMethod):
         """See `Method.accuracy`."""
         setting = self.setting
         return self.promised(
-            math.ceil(self._total.scale * math.log(1 / setting.params.failure)) * setting.grid.step,
-            "Workers reduce the edges to a forest: one needs some 200 bytes a node, and at most 12 an edge.",
+            math.ceil(self._total.scale * math.log(1 / setting.params.failure)) * setting.grid.step
         )
 
     @property

@@ -28,6 +28,7 @@ class SmoothCost(SpanningCost):
     purpose: ClassVar[str] = (
         "the cost of a minimum spanning tree, under noise that follows how much one row could change it"
     )
+    growing: ClassVar[str] = "some 40 bytes for each distinct edge"
     smooth: SmoothNoise
 
     def draws(self) -> tuple[Draw, ...]:
@@ -70,4 +71,4 @@ class SmoothSensitivity(SpanningMethod):
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
-        return self.promised(None, "One worker holds the distinct edges: 12 bytes an edge on the way.")
+        return self.promised(None)

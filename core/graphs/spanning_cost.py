@@ -119,7 +119,7 @@ class SpanningMethod(Method[MstCost]):
         neighbors = self.setting.neighbors
         return neighbors.count() if self.public else neighbors.changes
 
-    def promised(self, error: float | None, memory: str) -> Accuracy:
+    def promised(self, error: float | None) -> Accuracy:
         """Return the accuracy of a cost within `error` of the truth, data units; None where it is unknown."""
         if self.public:
             means = "Nodes and edges are treated as public: the cost may reveal them."
@@ -130,6 +130,6 @@ class SpanningMethod(Method[MstCost]):
                 f"makes {grid.extents[0] + 1:,} of them in steps of {grid.step:.9g}, and a missing edge "
                 "weighs the upper bound."
             )
-        notes = (means, memory)
+        notes = (means,)
         tightness = {} if error is None else {"error": _TIGHTNESS}
         return Accuracy(Promises(error), math.inf if error is None else error, notes, tightness=tightness)

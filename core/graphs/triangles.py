@@ -50,6 +50,7 @@ class CountTriangles:
     purpose: ClassVar[str] = (
         "the number of triangles, with noise that follows how much one row could change it"
     )
+    growing: ClassVar[str] = "some 40 bytes for each distinct edge, and 80 for each node"
     name: str = "release"
     floor: None = None
     examiners: int = 8
@@ -112,8 +113,5 @@ class SmoothTriangles(Method[Triangles]):
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`."""
-        notes = (
-            "A row is an edge: the release hides one edge, not a node with all of its edges.",
-            "A worker that counts holds all distinct edges: 8 bytes an edge.",
-        )
+        notes = ("A row is an edge: the release hides one edge, not a node with all of its edges.",)
         return Accuracy(Promises(), math.inf, notes)

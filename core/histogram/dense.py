@@ -54,6 +54,11 @@ class DenseHistogram:
     floor: int = 0
     name: str = "histogram"
 
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return self.cells.number
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.count,)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from core.aggregate import Counts
 from core.draws import Charged, Draw
 from core.errors import InvalidValue
+from core.held import AT_WORK
 from core.histogram.cells import Cells
 from core.histogram.found import Table
 from core.histogram.method import CountCells
@@ -55,6 +56,13 @@ class SparseHistogram:
     name: str = "histogram"
     parts: int = 1
 
+    @property
+    def growing(self) -> str:
+        """See `core.held`."""
+        above = f"with more than {self.floor:,} records" if self.floor else "that has records"
+        of_each = f", of each of {self.parts:,} parts in turn" if self.parts > 1 else ""
+        return f"{AT_WORK} bytes for each cell {above}{of_each}"
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return (self.count,)
@@ -97,16 +105,7 @@ class Sparse(CountCells):
         """See `Method.accuracy`; a cell that is missing counts as empty."""
         floor = self.setting.params.floor
         released_from = floor + self._count.threshold + self.error
-        parts = self.setting.params.parts
-        holds = (
-            "the private stage holds"
-            if parts == 1
-            else f"each of {parts:,} workers' tasks holds its share of"
-        )
-        note = (
-            f"A cell with fewer records than promised may be missing; {holds} every cell with more than "
-            f"{floor} records."
-        )
+        note = "A cell with fewer records than promised may be missing."
         return self.promised(
             self.error,
             released_from,

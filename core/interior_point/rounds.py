@@ -107,6 +107,11 @@ class FindInSample:
         """What the round finds out."""
         return f"a point between the smallest and the largest of {self.records:,} rows chosen at random"
 
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return self.records
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         return self.finder.draws()

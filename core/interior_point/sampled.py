@@ -58,23 +58,23 @@ class SampledMethod(Method[InteriorPoint]):
             self.name,
             records,
             self.tightness,
-            f"It uses {records:,} records, chosen at random: one machine holds no more.",
+            f"It uses {records:,} records, chosen at random.",
         )
 
 
-def promised(method: str, records: int, tightness: str, *memory: str) -> Accuracy:
+def promised(method: str, records: int, tightness: str, *more: str) -> Accuracy:
     """Return what is promised; methods are compared by the number of records that they need.
 
     Args:
         method: its name.
         records: from so many records on, the released point is an interior point.
         tightness: see `Tightness.says`.
-        memory: a sentence on what one machine holds, where the plan does not say it for the rounds.
+        more: sentences for the person who reads a plan.
     """
     needs = f"{method} needs {records:,} records for an interior point."
     return Accuracy(
         Promises(records),
         error=records,
-        notes=(needs, *memory),
+        notes=(needs, *more),
         tightness={"records_needed": Tightness(tightness, reached=False)},
     )

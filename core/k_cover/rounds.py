@@ -12,6 +12,7 @@ from core.draws import Charged, Draw, Laplace
 from core.k_cover.found import Cover
 from core.noise import Noise
 from core.one_cluster.found import Found, NotFound
+from core.one_cluster.practical.tiles import MOST_COUNTS
 from core.rounds import Block
 from core.stored import Store
 
@@ -110,6 +111,11 @@ class CoverRound:
     sections: int
     drawn: tuple[Draw, ...]
     floor: None = None
+
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return MOST_COUNTS if self.sections else 0
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts
-from core.counted_points import CountsPoints
+from core.counted_points import CountsPoints, StoredOrder
 from core.draws import Draw, Laplace
 from core.focus import CELLS
 from core.gaps import MOST_RECORDS, Order, Runs
@@ -106,6 +106,11 @@ class CellsAndSearches(CountsPoints):
     name: str = "quantiles"
     floor: int = 0
 
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`."""
+        return self.size
+
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""
         rough = self.first.draws() if self.first is not None else ()
@@ -163,7 +168,7 @@ class CellsAndSearches(CountsPoints):
         error = cells.scales.largest_error(len(edges) - 1, self.failure / 2, self.between)
         return Ranked(edges, starts, np.array(self.probabilities) * total, error)
 
-    def search(self, orders: Iterable[Order], ranked: Ranked, noise: Noise) -> FoundQuantiles:
+    def search(self, orders: Iterable[Order | StoredOrder], ranked: Ranked, noise: Noise) -> FoundQuantiles:
         """Search every cell that holds quantiles.
 
         Args:
@@ -191,12 +196,13 @@ class CellsAndSearches(CountsPoints):
         return total // (len(self.probabilities) + 1)
 
     def _search(
-        self, order: Order, window: tuple[int, int], ends: Floats, ranks: Floats, error: float, noise: Noise
+        self, order: Any, window: tuple[int, int], ends: Floats, ranks: Floats, error: float, noise: Noise
     ) -> Searched:
         """Find points of these ranks in a cell, and points that are surely below and above the quantiles.
 
         Args:
-            order: records that have the same ranks within the cell as all records.
+            order: records that have the same ranks within the cell as all records: an `Order`, or where a
+                tree serves the cell, any `Ranks`.
             window: first point of the cell, and the point after the last.
             ends: noisy ranks of the cell's ends.
             ranks: noisy ranks that are sought, shape (k,).

@@ -12,12 +12,6 @@ from core.marks import Length, Mark, Position
 from core.task import Accuracy
 from core.tightness import Tightness
 
-ALL_VALUES = (
-    "The counts of the distinct grid points are merged and sorted on one machine: 16 bytes for each in "
-    "the result and about 250 at work, at most as many as records or grid points."
-)
-"""What the private stage of a round holds that counts all points, for the person who reads a plan."""
-
 
 @dataclass(frozen=True)
 class Promises:

@@ -26,7 +26,7 @@ from core.quantiles.cells_and_searches import (
 )
 from core.quantiles.descent import Between, Shape
 from core.quantiles.exponential import OneQuantile, choice_of, distance_bound, outcomes_of, typical_distance
-from core.quantiles.found import ALL_VALUES, promised
+from core.quantiles.found import promised
 from core.quantiles.hardest import hardest
 from core.quantiles.params import INTERVAL_SHARE, Quantiles
 from core.quantiles.wide import wide_rounds
@@ -156,7 +156,7 @@ class Recursive(Method[Quantiles]):
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
         if self._each_point:
             worst = counts.largest_error(self._size, failure, self._between)
-            return promised(worst, math.sqrt(base), math.sqrt(base), _OF_COUNTS, ALL_VALUES)
+            return promised(worst, math.sqrt(base), math.sqrt(base), _OF_COUNTS)
         scale = self._scale(share)
         searched = choice_variance(max(2, self._size), 1) * scale**2
         rank = smallest_bound(partial(self._ranks_exceed, share), failure / 2)
@@ -166,21 +166,7 @@ class Recursive(Method[Quantiles]):
         worst = step * sum_of_errors(
             self._ranks_exceed(share, bounds), self._searches_exceed(scale, bounds), failure
         )
-        return promised(
-            worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), _OF_SEARCHES, *self._memory
-        )
-
-    @property
-    def _memory(self) -> tuple[str, ...]:
-        """What the plan says of memory, beside the number of counts."""
-        if self._size <= CELLS:
-            return (ALL_VALUES,)
-        if len(self._given) < 6:
-            return ()
-        return (
-            "Where rows lie in so many clumps that six quantiles or more fall into one wide cell, all "
-            "distinct values of that cell are counted besides.",
-        )
+        return promised(worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), _OF_SEARCHES)
 
     def _ranks_exceed(self, share: float, bounds: Floats) -> Floats:
         """Bound the probabilities that some edge's noisy rank errs by more than a bound.

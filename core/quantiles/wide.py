@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Counts, Tally
+from core.counted_points import StoredOrder
 from core.draws import Charged, Draw
 from core.focus import CELLS, Bools, Focus, Focused
 from core.gaps import Order, Runs
@@ -36,12 +37,16 @@ Ints = NDArray[np.int64]
 _MOST = 2 * CELLS
 """Most counts for which searches take looks."""
 
+_SHARING = 6
+"""Quantiles from which on a tree may serve a wide cell that holds all of them, which needs ranks anywhere."""
+
 
 def wide_rounds(whole: CellsAndSearches) -> tuple[Charged, ...]:
     """Return the rounds that release what `whole` does in one pass."""
     counted = () if whole.total is None else (CountRecords(whole),)
     search = SearchCells(whole)
-    found = search if search.most_counts <= _MOST else SearchInSections(whole)
+    looks = search.most_counts <= _MOST and len(whole.probabilities) < _SHARING
+    found = search if looks else SearchInSections(whole)
     return (*counted, CutIntoCells(whole), CountCells(whole), found)
 
 
@@ -201,7 +206,7 @@ class SearchCells(Focused):
 
     @property
     def most_counts(self) -> int:
-        """See `Focused.most_counts`; a tree that six quantiles or more share may need more counts."""
+        """See `Focused.most_counts`."""
         return max(self.first_cells * len(self.whole.probabilities), super().most_counts)
 
     def _near(self, many: int) -> tuple[int, ...]:
@@ -312,11 +317,12 @@ class SearchInSections:
         """Release a grid point for each probability."""
         return self.whole.search(self._orders(Stored.of(aggregate), state), state, noise)
 
-    def _orders(self, values: Stored, state: Ranked) -> Iterator[Order]:
+    def _orders(self, values: Stored, state: Ranked) -> Iterator[Order | StoredOrder]:
         """Yield for each searched cell records that have the same ranks within it as all records.
 
-        Cells that together hold at most `CELLS` values are held together. Of a larger one, which is searched
-        by choices, the values near the wanted ranks are held alone; see `core.focus`.
+        Cells that together hold at most `CELLS` values are held together. A larger one stays in parts where
+        it is searched by a tree. Where it is searched by choices, the values near the wanted ranks are held
+        alone; see `core.focus`.
 
         Args:
             values: counts of the values of all searched cells, and maybe others.
@@ -339,11 +345,14 @@ class SearchInSections:
         searched = [(high - low, len(here)) for (low, high), _, here in state.searched()]
         for first, last, kept in zip(ends[:-1].tolist(), ends[1:].tolist(), pieces, strict=True):
             stored = Stored(tuple(place for place, _ in kept), tuple(size for _, size in kept), store)
-            if len(stored) <= CELLS or tree_within(*searched[first]) is not None:
-                counts = stored.whole()
+            order: Order | StoredOrder
+            if len(stored) <= CELLS:
+                order = Order.of_counts(stored.whole())
+            elif tree_within(*searched[first]) is not None:
+                order = StoredOrder.of_stored(stored)
             else:
-                counts = total_of_stored(SearchCell(self.whole), stored, state)
-            yield from repeat(Order.of_counts(counts), last - first)
+                order = Order.of_counts(total_of_stored(SearchCell(self.whole), stored, state))
+            yield from repeat(order, last - first)
 
 
 def _window_of(windows: Ints, points: Ints) -> Ints:

@@ -10,6 +10,7 @@ from core.aggregate import Keys, shard_of
 from core.draws import Additive, Draw
 from core.focus import CELLS
 from core.grouping import Grouping
+from core.held import AT_WORK
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
 from core.noise import Noise
 from core.rounds import Block
@@ -85,12 +86,26 @@ class TotalsByGroup:
         return 0 if not private and points * max(1, len(labels or ())) <= CELLS else SECTIONS
 
     @property
-    def most_counts(self) -> int | None:
-        """Most counts of values that the private stage holds; None where nothing bounds them."""
-        if not self._axes or self.parts > 1 or (self.grouping is not None and self.grouping.private):
-            return None
+    def most_counts(self) -> int:
+        """See `core.held`: of values, or of public groups."""
+        labels = None if self.grouping is None else self.grouping.labels
+        groups = 1 if labels is None else -(-len(labels) // self.parts)
         steps = [step for each in self.reading.ranks for step in each.rounds]
-        return max(CELLS, *(getattr(step, "most_counts", 0) for step in steps))
+        values = max(CELLS, *(getattr(step, "most_counts", 0) for step in steps)) if self._axes else 0
+        return max(groups, values)
+
+    @property
+    def growing(self) -> str | None:
+        """See `core.held`: private groups, and with parts the values of a part."""
+        if self.grouping is None:
+            return None
+        found = []
+        if self.grouping.private:
+            found.append(f"{AT_WORK} bytes for each group")
+        if self._axes and self.parts > 1:
+            found.append(f"{AT_WORK} for each pair of a group and a distinct value")
+        of_each = f" of each of {self.parts:,} parts in turn" if self.parts > 1 and found else ""
+        return f"{' and '.join(found)}{of_each}" or None
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

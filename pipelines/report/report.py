@@ -118,7 +118,9 @@ def _shown_groups(
         question: name of the question, if it is one of several.
     """
     template, answers = _environment().get_template("found.html"), TASKS[release["task"]].answers
-    whole, parts, briefs = _shown(*groups[0][1:]), [], []
+    whole = _shown(*groups[0][1:])
+    parts: list[Markup] = []
+    briefs = []
     for name, one, rows in groups:  # one after the other: all pictures would take much memory
         if len(parts) < _MOST_PARTS:
             shown = _shown(one, rows, f"Group {name}")

@@ -36,11 +36,12 @@ from core.questions import Planned
 from core.rounds import shared_passes
 from pipelines.answers.text import number
 from pipelines.errors import JobError
-from pipelines.grouped_plan import plan_job, strands_of_job
+from pipelines.grouped_plan import plan_job
 from pipelines.job.job import Job, RowsJob
 from pipelines.job.questions import QuestionsJob, as_questions
 from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.joint_plan import make_joint_plan, questions_of
+from pipelines.needs import strands_of_questions
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import LONGEST
@@ -106,10 +107,10 @@ def predict(
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
     asked = _planned(job)
     questions = [question for question, _ in asked]
-    passes = shared_passes([strand for each in asked for strand in strands_of_job(*each, _groups(each[0]))])
+    passes = shared_passes(strands_of_questions(asked))
     meet = any(each.unit is not None or isinstance(each, SubsamplesJob) for each in questions)
     width = sum(_width(each) for each in questions)
-    few, many = (_try(job, n) for n in trials)
+    few, many = (try_rows(job, n) for n in trials)
     more = trials[1] - trials[0]
     each = max(0.0, many.processor - few.processor) / more
     return [
@@ -144,12 +145,6 @@ def _planned(job: Job | QuestionsJob) -> list[tuple[Job, Planned]]:
     return [(job, plan_job(job, bytes(16)))]
 
 
-def _groups(job: Job) -> int:
-    """Return how many groups a question is asked about one by one."""
-    keys = job.group_keys
-    return len(keys.labels or ()) if job.apart and keys is not None else 0
-
-
 def _width(job: Job) -> int:
     """Return the bytes of a row that go through the runner for a question, if rows do."""
     return _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
@@ -161,7 +156,7 @@ def _label_bytes(job: Job) -> int:
     return 0 if keys is None else LONGEST if keys.labels is None else _VALUE
 
 
-def _try(job: Job | QuestionsJob, rows: int) -> Usage:
+def try_rows(job: Job | QuestionsJob, rows: int) -> Usage:
     """Run the job on so many made-up rows, in a process of its own.
 
     Raises:

@@ -21,6 +21,7 @@ TINY = {
     "describe": "",
     "groups": "medians",
     "lloyd_policies": "--only skin --output OUT",
+    "memory": "bounds --rows 1000 2000 --only one-alone --check",
     "one_cluster": "--trials 1 --workers 1",
     "pass_cost": "--rows 20000 --row-groups 2 --repetitions 1",
     "prepared_pass": "--rows 20000 --repetitions 1",

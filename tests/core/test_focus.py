@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from dataclasses import fields, is_dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,8 @@ def test_searches_of_few_cells_at_a_time_are_those_of_all_points(
     step = rounds[-1]
     assert isinstance(step, SearchInSections) and sections_of(step) > 1
     held: list[int] = []
+    of_parts = SimpleNamespace(of_counts=Order.of_counts)  # which are read one by one, for trees
+    monkeypatch.setattr("core.counted_points.Order", of_parts)
     monkeypatch.setattr("core.quantiles.wide.Order.of_counts", watched(Order.of_counts, held))
     for name, points in shapes(50_000, np.random.default_rng(3)).items():
         for factor in (1.0, 20.0):

@@ -137,6 +137,7 @@ class GoodCenter:
     target: int
     scales: CenterScales
     seed: int
+    growing: ClassVar[str] = "memory in proportion to the square of the number of distinct points"
     name: str = "good_center"
     floor: None = None
     purpose: ClassVar[str] = "a box that holds most rows of a ball of that radius, and the mean of its rows"

@@ -127,6 +127,7 @@ class GoodRadius:
 
     target: int
     scales: RadiusScales
+    growing: ClassVar[str] = "memory in proportion to the square of the number of distinct points"
     name: str = "good_radius"
     floor: None = None
     purpose: ClassVar[str] = "a radius at most 4 times that of the smallest ball that holds the target"

@@ -15,12 +15,14 @@ from core.mechanisms.exponential import Exponential
 from core.noise import Noise
 from core.one_cluster.found import NotFound
 from core.one_cluster.practical.regions import Regions
-from core.one_cluster.practical.tiles import crowded_of_all
+from core.one_cluster.practical.tiles import MOST_COUNTS, crowded_of_all
 from core.rounds import Block
 from core.sampling import poisson_sample
 from core.stored import Store, Stored
 
 Ints = NDArray[np.int64]
+
+_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,11 @@ class FindRadiusAndRegion:
     sections: ClassVar[int] = 64
     """Parts of the counts. A worker holds one part at a time."""
     purpose: ClassVar[str] = "how wide a region must be to hold the target, and which one holds the most"
+
+    @property
+    def most_counts(self) -> int:
+        """See `core.held`; in few columns the pairs of a tile take half."""
+        return MOST_COUNTS // 2 if self.radius.regions.grid.dimension <= _FEW else MOST_COUNTS
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

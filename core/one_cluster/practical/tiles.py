@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 PAIRS = 1 << 22
 """Pairs of a cell and a region that holds it which the cells of a tile should have at most."""
 
+MOST_COUNTS = PAIRS // 2
+"""What the pairs of a tile take at work, in counts; see `core.held`."""
+
 _SAMPLE = 1 << 17
 """Most cells by which space is cut."""
 

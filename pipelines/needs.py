@@ -1,0 +1,99 @@
+"""What a run needs of a machine, from public parameters alone: passes over the rows, and memory."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.held import AT_WORK, Held, held_by
+from core.questions import Planned
+from core.rounds import Strand, shared_passes
+from pipelines.answers.text import number
+from pipelines.grouped_plan import strands_of_job
+from pipelines.job.job import Job
+from pipelines.tasks import TASKS
+
+_PROGRAM, _COLUMN, _WORKER = 340, 40, 65
+"""MB of the program with two workers and its report, of a column that they read, and of a further worker.
+They were measured, as those below: see `make bench-memory`."""
+
+_UNITS, _COLUMN_OF_UNITS = 70, 25
+"""MB of bringing the rows of units together, and of each column that is brought with them."""
+
+_MANY = 1 << 17
+"""Counts from which on a plan names their part of the memory."""
+
+_WAITING = 0.55
+"""Part of the bytes of a count at work that it takes while other questions, or other groups, are at work."""
+
+
+def strands_of_questions(asked: Sequence[tuple[Job, Planned]]) -> list[Strand]:
+    """Return the strands of all questions, given each as a job of its own and its plan."""
+    return [strand for job, plan in asked for strand in strands_of_job(job, plan, _groups(job))]
+
+
+def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
+    """Return what a run needs, as JSON values.
+
+    - `passes`: over the rows.
+    - `memory_mb`: most memory of one machine that runs all steps with two workers, whatever the data.
+    - `for_each_group_mb`: most memory for each further group, where groups are answered one by one; else 0.
+    - `growing`: phrases for what takes memory besides, and grows with the data.
+    - `says`: all of that in words.
+
+    Args:
+        asked: each question as a job of its own, with its plan.
+    """
+    held = [_held(job, plan) for job, plan in asked]
+    most = max(each.bytes for each in held)
+    waiting = _WAITING * (sum(each.bytes for each in held) - most)
+    columns = {name for job, _ in asked for name in _columns(job)}
+    program = _PROGRAM + _COLUMN * len(columns)
+    if any(job.unit is not None for job, _ in asked):
+        program += _UNITS + _COLUMN_OF_UNITS * len(columns)
+    apart = [own for (job, plan), own in zip(asked, held, strict=True) if len(_strands(job, plan)) > 1]
+    growing = list(dict.fromkeys(phrase for own in held for phrase in own.growing))
+    functions = [job.task_params.memory_limit for job, _ in asked if TASKS[job.task].subsamples]
+    if functions:
+        growing.append(f"what a function takes, at most {max(functions):,} MB for each worker")
+    found: dict[str, Any] = {
+        "passes": shared_passes(strands_of_questions(asked)),
+        "memory_mb": round(program + (most + waiting) / 1e6),
+        "for_each_group_mb": round(_WAITING * max((own.bytes for own in apart), default=0) / 1e6, 1),
+        "growing": growing,
+    }
+    return {**found, "says": _says(found, max(each.counts for each in held))}
+
+
+def _says(found: Mapping[str, Any], counts: int) -> str:
+    passes = "once" if found["passes"] == 1 else f"{found['passes']} times"
+    besides = [*found["growing"]]
+    if found["for_each_group_mb"] >= 1:
+        besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group")
+    limit = f", and besides: {'; '.join(besides)}" if besides else ", whatever the data"
+    private = (
+        f" Of these {number(AT_WORK * counts / 1e6)} MB are for at most {counts:,} counts." if counts else ""
+    )
+    return (
+        f"The rows, or what was made of them, are read {passes}. One machine with two workers takes at most "
+        f"about {found['memory_mb']:,} MB of memory{limit}.{private} A further worker takes {_WORKER} MB."
+    )
+
+
+def _held(job: Job, plan: Planned) -> Held:
+    """Return what the private stage holds for a question, or for one of its groups."""
+    return held_by(_strands(job, plan)[0].rounds)
+
+
+def _columns(job: Job) -> tuple[str, ...]:
+    """Return the columns of values and keys."""
+    keys = job.group_keys
+    return (*job.input.columns, *(() if keys is None else keys.columns))
+
+
+def _strands(job: Job, plan: Planned) -> list[Strand]:
+    return strands_of_job(job, plan, _groups(job))
+
+
+def _groups(job: Job) -> int:
+    """Return how many groups a question is asked about one by one."""
+    keys = job.group_keys
+    return len(keys.labels or ()) if job.apart and keys is not None else 0
