@@ -32,7 +32,7 @@ def of(bench: Bench, changed: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", different())
 def test_every_plan_bounds_its_memory_or_names_what_grows(name: str) -> None:
-    """Counts take half a gigabyte at most, but where epsilon is so small that many records are near a rank."""
+    """Counts take half a gigabyte at most, but where epsilon is so small that many records are near."""
     setting = named(name)
     held, task = held_by(setting.plan.rounds), setting.job.task
     expected = GROWING.get((task, setting.plan.method))
