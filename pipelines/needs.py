@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.held import AT_WORK, Held, held_by
+from core.held import AT_WORK, held_by
 from core.questions import Planned
 from core.rounds import Strand, shared_passes
 from pipelines.answers.text import number
@@ -42,22 +42,23 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     Args:
         asked: each question as a job of its own, with its plan.
     """
-    held = [_held(job, plan) for job, plan in asked]
+    strands = [strands_of_job(job, plan, _groups(job)) for job, plan in asked]
+    held = [held_by(of_question[0].rounds) for of_question in strands]
+    apart = [own.bytes for own, of_question in zip(held, strands, strict=True) if len(of_question) > 1]
     most = max(each.bytes for each in held)
     waiting = _WAITING * (sum(each.bytes for each in held) - most)
     columns = {name for job, _ in asked for name in _columns(job)}
     program = _PROGRAM + _COLUMN * len(columns)
     if any(job.unit is not None for job, _ in asked):
         program += _UNITS + _COLUMN_OF_UNITS * len(columns)
-    apart = [own for (job, plan), own in zip(asked, held, strict=True) if len(_strands(job, plan)) > 1]
     growing = list(dict.fromkeys(phrase for own in held for phrase in own.growing))
     functions = [job.task_params.memory_limit for job, _ in asked if TASKS[job.task].subsamples]
     if functions:
         growing.append(f"what a function takes, at most {max(functions):,} MB for each worker")
     found: dict[str, Any] = {
-        "passes": shared_passes(strands_of_questions(asked)),
+        "passes": shared_passes([each for of_question in strands for each in of_question]),
         "memory_mb": round(program + (most + waiting) / 1e6),
-        "for_each_group_mb": round(_WAITING * max((own.bytes for own in apart), default=0) / 1e6, 1),
+        "for_each_group_mb": round(_WAITING * max(apart, default=0) / 1e6, 1),
         "growing": growing,
     }
     return {**found, "says": _says(found, max(each.counts for each in held))}
@@ -68,29 +69,18 @@ def _says(found: Mapping[str, Any], counts: int) -> str:
     besides = [*found["growing"]]
     if found["for_each_group_mb"] >= 1:
         besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group")
-    limit = f", and besides: {'; '.join(besides)}" if besides else ", whatever the data"
-    private = (
-        f" Of these {number(AT_WORK * counts / 1e6)} MB are for at most {counts:,} counts." if counts else ""
-    )
+    beside = f", and besides: {'; '.join(besides)}" if besides else ""
+    private = "" if counts < _MANY else f", {AT_WORK * counts // 10**6} of them for {counts:,} counts"
     return (
         f"The rows, or what was made of them, are read {passes}. One machine with two workers takes at most "
-        f"about {found['memory_mb']:,} MB of memory{limit}.{private} A further worker takes {_WORKER} MB."
+        f"about {found['memory_mb']:,} MB of memory for any data{private}{beside}. A further worker takes {_WORKER} MB."
     )
-
-
-def _held(job: Job, plan: Planned) -> Held:
-    """Return what the private stage holds for a question, or for one of its groups."""
-    return held_by(_strands(job, plan)[0].rounds)
 
 
 def _columns(job: Job) -> tuple[str, ...]:
     """Return the columns of values and keys."""
     keys = job.group_keys
     return (*job.input.columns, *(() if keys is None else keys.columns))
-
-
-def _strands(job: Job, plan: Planned) -> list[Strand]:
-    return strands_of_job(job, plan, _groups(job))
 
 
 def _groups(job: Job) -> int:
