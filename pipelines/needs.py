@@ -71,9 +71,10 @@ def _says(found: Mapping[str, Any], counts: int) -> str:
         besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group")
     beside = f", and besides: {'; '.join(besides)}" if besides else ""
     private = "" if counts < _MANY else f", {AT_WORK * counts // 10**6} of them for {counts:,} counts"
+    memory = f"{found['memory_mb']:,} MB of memory for any data{private}{beside}"
     return (
         f"The rows, or what was made of them, are read {passes}. One machine with two workers takes at most "
-        f"about {found['memory_mb']:,} MB of memory for any data{private}{beside}. A further worker takes {_WORKER} MB."
+        f"about {memory}. A further worker takes {_WORKER} MB."
     )
 
 

@@ -12,6 +12,8 @@ _WIDE = "core/quantiles/wide.py"
 _EACH = "core/each_group.py"
 _ALONE = Selection(("tests/pipelines/test_every_recount.py",), "median")
 _FEW = Selection(("tests/core/test_focus.py",), "few_cells")
+_COUNTED = "core/counted_points.py"
+_PARTS = Selection(("tests/core/test_counted_points.py",))
 _PASSED = Selection(("tests/core/test_focus.py",), "of_a_group")
 
 DIVIDED = (
@@ -123,8 +125,8 @@ DIVIDED = (
         11,
         _WIDE,
         "a cell of many values is searched in a part of them",
-        "counts = total_of_stored(SearchCell(self.whole), stored, state)",
-        "counts = next(iter(stored))",
+        "order = Order.of_counts(total_of_stored(SearchCell(self.whole), stored, state))",
+        "order = Order.of_counts(next(iter(stored)))",
         _FEW,
     ),
     Mutant(
@@ -190,5 +192,37 @@ DIVIDED = (
         "return self.size if self.size <= CELLS else 1 << (self.size - 1).bit_length()",
         "return self.size",
         _PASSED,
+    ),
+    Mutant(
+        11,
+        _COUNTED,
+        "records of parts below a point are not below it",
+        "ranks[points > high] += total",
+        "ranks[points > high + total] += total",
+        _PARTS,
+    ),
+    Mutant(
+        11,
+        _COUNTED,
+        "only the first part has the records about a point",
+        "            if within.any():",
+        "            if within.any() and not ranks.any():",
+        _PARTS,
+    ),
+    Mutant(
+        11,
+        _COUNTED,
+        "ranks of a column count the records of columns before it",
+        "return np.asarray(ranks[1:] - ranks[0])",
+        "return np.asarray(ranks[1:])",
+        _PARTS,
+    ),
+    Mutant(
+        11,
+        _COUNTED,
+        "all values of a wide group are held at once",
+        "if not self.sections or len(counts) <= CELLS:",
+        "if len(counts):",
+        _PARTS,
     ),
 )

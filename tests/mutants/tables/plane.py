@@ -22,8 +22,8 @@ COLUMNS = (
         1,
         _COLUMNS,
         "columns without records have no value",
-        "return FoundColumns(tuple(found), self.errors)",
-        "return FoundColumns(tuple(found) if len(aggregate) else (), self.errors)",
+        "noise))\n        return FoundColumns(tuple(found), self.errors)",
+        "noise))\n        return FoundColumns(tuple(found) if len(aggregate) else (), self.errors)",
         nothing_but_noise("median", "drawn and auto"),
     ),
     Mutant(
