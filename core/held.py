@@ -1,8 +1,9 @@
 """What the private stage of a plan holds at work, for who chooses a machine.
 
-A round says it by two properties, both made from public parameters:
+A round says it by properties, all made from public parameters:
 
 - `most_counts`: most counts that it holds at once, whatever the data; without it the round holds few.
+- `dense`: whether it holds as many where there are fewer records; otherwise no more than records.
 - `growing`: what it holds besides that nothing bounds, as a phrase; None or missing where there is nothing.
 """
 
@@ -19,10 +20,12 @@ class Held:
 
     Args:
         counts: most counts, whatever the data.
+        dense: whether there are as many where there are fewer records.
         growing: phrases for what it holds besides, which grows with the data.
     """
 
     counts: int
+    dense: bool
     growing: tuple[str, ...]
 
     @property
@@ -36,4 +39,5 @@ def held_by(rounds: Iterable[object]) -> Held:
     plain = [getattr(round_, "round_", round_) for round_ in rounds]  # without checks
     counts = (getattr(round_, "most_counts", None) or 0 for round_ in plain)
     growing = (getattr(round_, "growing", None) for round_ in plain)
-    return Held(max(counts, default=0), tuple(dict.fromkeys(phrase for phrase in growing if phrase)))
+    dense = any(getattr(round_, "dense", False) for round_ in plain)
+    return Held(max(counts, default=0), dense, tuple(dict.fromkeys(phrase for phrase in growing if phrase)))

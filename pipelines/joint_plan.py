@@ -195,7 +195,7 @@ def show_joint(plan: Mapping[str, Any], console: Console) -> None:
     if "ledger" in plan:
         console.print(plan["ledger"]["says"])
     if "needs" in plan:
-        console.print(plan["needs"]["says"])
+        console.print(Text("Needs", "bold"), plan["needs"]["says"])
     for name, described in questions.items():
         console.print()
         console.rule(Text(name, "bold"), align="left")

@@ -36,6 +36,7 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     - `passes`: over the rows.
     - `memory_mb`: most memory of one machine that runs all steps with two workers, whatever the data.
     - `for_each_group_mb`: most memory for each further group, where groups are answered one by one; else 0.
+    - `for_each_row_bytes`: most memory for each row of these groups, if that is less; None where it never is.
     - `growing`: phrases for what takes memory besides, and grows with the data.
     - `says`: all of that in words.
 
@@ -44,7 +45,7 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     """
     strands = [strands_of_job(job, plan, _groups(job)) for job, plan in asked]
     held = [held_by(of_question[0].rounds) for of_question in strands]
-    apart = [own.bytes for own, of_question in zip(held, strands, strict=True) if len(of_question) > 1]
+    apart = [own for own, of_question in zip(held, strands, strict=True) if len(of_question) > 1]
     most = max(each.bytes for each in held)
     waiting = _WAITING * (sum(each.bytes for each in held) - most)
     columns = {name for job, _ in asked for name in _columns(job)}
@@ -58,7 +59,8 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "passes": shared_passes([each for of_question in strands for each in of_question]),
         "memory_mb": round(program + (most + waiting) / 1e6),
-        "for_each_group_mb": round(_WAITING * max(apart, default=0) / 1e6, 1),
+        "for_each_group_mb": round(_WAITING * max((own.bytes for own in apart), default=0) / 1e6, 1),
+        "for_each_row_bytes": None if any(own.dense for own in apart) else round(_WAITING * AT_WORK),
         "growing": growing,
     }
     return {**found, "says": _says(found, max(each.counts for each in held))}
@@ -68,7 +70,9 @@ def _says(found: Mapping[str, Any], counts: int) -> str:
     passes = "once" if found["passes"] == 1 else f"{found['passes']} times"
     besides = [*found["growing"]]
     if found["for_each_group_mb"] >= 1:
-        besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group")
+        less = found["for_each_row_bytes"]
+        rows = "" if less is None else f", or {less} bytes for each of its rows if that is less"
+        besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group{rows}")
     beside = f", and besides: {'; '.join(besides)}" if besides else ""
     private = "" if counts < _MANY else f", {AT_WORK * counts // 10**6} of them for {counts:,} counts"
     memory = f"{found['memory_mb']:,} MB of memory for any data{private}{beside}"

@@ -73,6 +73,7 @@ class OrderedHierarchical:
     h: Laplace
     reading: Reading
     purpose: ClassVar[str] = "how many rows have at most each value"
+    dense: ClassVar[bool] = True
     floor: int = 0
     name: str = "cdf"
 

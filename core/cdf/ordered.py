@@ -46,6 +46,7 @@ class OrderedMechanism:
     count: Laplace
     reading: Reading
     purpose: ClassVar[str] = "how many rows have at most each value"
+    dense: ClassVar[bool] = True
     floor: int = 0
     name: str = "cdf"
 

@@ -51,6 +51,7 @@ class DenseHistogram:
     count: Laplace
     consistency: Consistency | None = None
     purpose: ClassVar[str] = "how many records lie in each cell"
+    dense: ClassVar[bool] = True
     floor: int = 0
     name: str = "histogram"
 

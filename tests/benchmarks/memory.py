@@ -67,10 +67,10 @@ def jobs(tasks: list[str]) -> Iterator[Measured]:
         for name, raw in jobs_of(task):
             if raw["params"].get("noise", "auto") != "auto" or "+counts" in name:
                 continue
-            for how, more in _MORE.items():
+            for how, changes in _MORE.items():
                 if TASKS[task].subsamples and how == "300-groups":  # a process for each block of each group
                     continue
-                found = _finest(_asked(raw, more))
+                found = _finest(_asked(raw, changes))
                 if found is None:
                     continue
                 job, plan, step = found
@@ -82,7 +82,9 @@ def jobs(tasks: list[str]) -> Iterator[Measured]:
                     seen.add(key)
                     own = needs([(job, plan)])
                     groups = len(keys or ()) if job.apart else 1
-                    most = own["memory_mb"] + own["for_each_group_mb"] * (groups - 1)
+                    more = own["for_each_group_mb"] * (groups - 1)
+                    by_row = own["for_each_row_bytes"]
+                    most = own["memory_mb"] + (more if by_row is None else min(more, by_row * ROWS[-1] / 1e6))
                     yield Measured(f"{name}-{how}", job, most, "; ".join(own["growing"]))
 
 

@@ -72,6 +72,9 @@ def test_groups_that_are_answered_one_by_one_take_more(bench: Bench) -> None:
     cdf = of(bench, {**changes("cdf"), **by, "domain.step": 2.0**-20})
     alone = of(bench, {**changes("cdf"), "domain.step": 2.0**-20})
     assert cdf["for_each_group_mb"] > 100 and "for each further group" in cdf["says"]
+    assert cdf["for_each_row_bytes"] is None and "of its rows" not in cdf["says"]
+    ranges = of(bench, {**changes("ranges"), **by, "domain.step": 2.0**-20})
+    assert ranges["for_each_row_bytes"] > 100 and "of its rows" in ranges["says"]
     assert cdf["memory_mb"] == pytest.approx(alone["memory_mb"] + 40, abs=2)  # of the column of keys
     together = of(bench, {**changes("median"), **by})
     assert together["for_each_group_mb"] == 0 and "besides" not in together["says"]
