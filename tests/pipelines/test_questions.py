@@ -695,7 +695,6 @@ def test_a_job_of_one_question_keeps_its_hash(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (("cost",), "shoal cost predicts the run of one question"),
         (("check-function",), "task is questions: only sample_and_aggregate has a function"),
         (
             ("ledger", "create", "books.json", "--epsilon", "1", "--delta", "0", "--policy"),

@@ -62,7 +62,8 @@ def test_no_machine_holds_more_records_than_are_used(method):
     assert isinstance(total, Sample)
     assert len(total.points) == min(most, 12 * 4096)
     assert 10**6 <= step.release(total, None, SeededNoise(0)).step <= 10**8
-    assert any(f"{most:,} records" in note and "one machine" in note for note in plan.notes)
+    assert any(f"{most:,} records, chosen at random" in note for note in plan.notes)
+    assert plan.held.counts == most and not plan.held.growing
 
 
 @pytest.mark.parametrize("method", METHODS[1:])

@@ -117,9 +117,9 @@ def test_auto_takes_the_smaller_error_and_shows_the_other():
     assert set(plan.alternatives) == {"recursive", "tree"} - {plan.method}
 
 
-def test_the_plan_says_how_many_bytes_the_counts_take():
+def test_the_plan_says_how_many_counts_are_held():
     few = plan_for(NINE, "auto")
-    assert "bytes" in few.notes[0]
+    assert few.held.counts == few.rounds[0].size
 
 
 def test_beam_sees_counts_and_the_result_is_in_data_units():
