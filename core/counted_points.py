@@ -156,7 +156,7 @@ class ReadsRanks(CountsPoints):
 
     @property
     def most_counts(self) -> int:
-        """Most counts at work; a section of them, which is only searched, takes less up to 10^9 values."""
+        """Most counts at work; a section, which is only searched, takes less up to 3 10^8 distinct values."""
         return min(self.points, CELLS)
 
     def recount(self, counts: Stored, state: State) -> Counts | StoredOrder:

@@ -103,7 +103,7 @@ class TotalsByGroup:
         if self.grouping.private:
             found.append(f"{AT_WORK} bytes for each group")
         if self._axes and self.parts > 1:
-            found.append(f"{AT_WORK} for each pair of a group and a distinct value")
+            found.append(f"{AT_WORK} bytes for each pair of a group and a distinct value")
         of_each = f" of each of {self.parts:,} parts in turn" if self.parts > 1 and found else ""
         return f"{' and '.join(found)}{of_each}" or None
 

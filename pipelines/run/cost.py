@@ -217,13 +217,16 @@ def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, NDAr
 
     For tasks of `CLUSTERED` every second row lies in a clump.
     A unit has ten rows, one after the other. A column that orders rows is their number. Keys of groups are
-    the public ones, or a thousand private ones. Of several questions, the first one that uses a column says
-    what is in it.
+    the public ones, or a thousand private ones. Of several questions, the first one that has a column for its
+    key says what is in it, or else the first one that uses it.
     """
     if isinstance(job, QuestionsJob):
         columns: dict[str, NDArray[Any]] = {}
+        keys = {name for each in job.jobs.values() for name in _key_columns(each)}
         for each in job.jobs.values():
-            columns = {**made_up(each, first, rows), **columns}
+            made = made_up(each, first, rows)
+            own = {name: made[name] for name in made if name not in keys or name in _key_columns(each)}
+            columns = {**own, **columns}
         return columns
     rng, names = np.random.default_rng(first), job.input.columns
     columns = {}
@@ -241,6 +244,10 @@ def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, NDAr
     if job.group_keys is not None:
         columns = _made_up_keys(job.group_keys, rows, rng) | columns
     return columns
+
+
+def _key_columns(job: Job) -> tuple[str, ...]:
+    return () if job.group_keys is None else job.group_keys.columns
 
 
 def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

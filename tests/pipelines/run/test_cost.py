@@ -231,6 +231,18 @@ def test_several_questions_share_their_passes(bench: Bench) -> None:
     assert cost.shuffled == 0 and cost.memory > 1e8 and not (bench.folder / "out").exists()
 
 
+def test_a_key_of_one_question_may_be_a_value_of_another(bench: Bench) -> None:
+    """Whichever comes first: keys are no floats."""
+    line = {"columns": ["c"], "domain": {"lower": [0], "upper": [10], "step": 1}}
+    values = {"task": "median", **line, "params": {}}
+    by = {**values, "columns": ["x"], "group_by": {"columns": ["c"], "keys": [1, 2, 3]}}
+    shared = {"input": {"path": str(bench.folder / "rows")}, "privacy": {"epsilon": 3.0, "delta": 0}}
+    for questions in ({"one": values, "by": by}, {"by": by, "one": values}):
+        job = check_several({**shared, "questions": questions, "output": str(bench.folder / "out")})
+        keys = made_up(job, 0, 200)["c"]
+        assert keys.dtype.kind == "i" and set(keys.tolist()) == {1, 2, 3}
+
+
 def test_groups_share_their_passes(bench: Bench) -> None:
     asked = {**changes("one_cluster"), "group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
     (cost,) = predict(check_job(bench.changed(asked)), (1000,), FEW)
