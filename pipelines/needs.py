@@ -34,7 +34,8 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     """Return what a run needs, as JSON values.
 
     - `passes`: over the rows.
-    - `memory_mb`: most memory of one machine that runs all steps with two workers, whatever the data.
+    - `memory_mb`: most memory of one machine that runs all steps with two workers, for any number of rows, in
+      row groups of up to a million, without texts of hundreds of bytes.
     - `for_each_group_mb`: most memory for each further group, where groups are answered one by one; else 0.
     - `for_each_row_bytes`: most memory for each row of these groups, if that is less; None where it never is.
     - `growing`: phrases for what takes memory besides, and grows with the data.
@@ -53,6 +54,8 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     if any(job.unit is not None for job, _ in asked):
         program += _UNITS + _COLUMN_OF_UNITS * len(columns)
     growing = list(dict.fromkeys(phrase for own in held for phrase in own.growing))
+    if any(job.input.join is not None for job, _ in asked):
+        growing.append("some ten times the used columns of the joined table")
     functions = [job.task_params.memory_limit for job, _ in asked if TASKS[job.task].subsamples]
     if functions:
         growing.append(f"what a function takes, at most {max(functions):,} MB for each worker")
@@ -75,7 +78,7 @@ def _says(found: Mapping[str, Any], counts: int) -> str:
         besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group{rows}")
     beside = f", and besides: {'; '.join(besides)}" if besides else ""
     private = "" if counts < _MANY else f", {AT_WORK * counts // 10**6} of them for {counts:,} counts"
-    memory = f"{found['memory_mb']:,} MB of memory for any data{private}{beside}"
+    memory = f"{found['memory_mb']:,} MB of memory for any number of rows{private}{beside}"
     return (
         f"The rows, or what was made of them, are read {passes}. One machine with two workers takes at most "
         f"about {memory}. A further worker takes {_WORKER} MB."
@@ -83,9 +86,11 @@ def _says(found: Mapping[str, Any], counts: int) -> str:
 
 
 def _columns(job: Job) -> tuple[str, ...]:
-    """Return the columns of values and keys."""
-    keys = job.group_keys
-    return (*job.input.columns, *(() if keys is None else keys.columns))
+    """Return the columns of values and keys, and those that prepare rows."""
+    keys, given = job.group_keys, job.input
+    prepares = [name for seen in given.uses().values() for name in seen]
+    joined = () if given.join is None else (given.join.on, *(given.join.columns or ()))
+    return (*given.columns, *(() if keys is None else keys.columns), *prepares, *joined)
 
 
 def _groups(job: Job) -> int:

@@ -209,14 +209,29 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
     if stored is None:
         listed = release.get("table")
         if listed is None:
+            if "groups" in release and _rows_of_groups(release):
+                raise _damaged(folder)
             return None
         with as_the_run_wrote_it(folder.locate(RELEASE)):
             return largest_rows(folder, listed)
-    keys = release["group_by"]["columns"] if "groups" in release else []
+    by_group = "groups" in release
     try:
-        return stored_columns(stored, keys) or None
+        rows = stored_columns(stored, release["group_by"]["columns"] if by_group else []) or None
     except (pa.ArrowException, OSError):
-        raise JobError(f"{folder.locate(TABLE)} is damaged: restore the file that the run wrote.") from None
+        raise _damaged(folder) from None
+    if by_group and _rows_of_groups(release) != len(next(iter((rows or {}).values()), ())):
+        raise _damaged(folder)
+    return rows
+
+
+def _damaged(folder: Folder) -> JobError:
+    return JobError(f"{folder.locate(TABLE)} is missing or damaged: restore the file that the run wrote.")
+
+
+def _rows_of_groups(release: Mapping[str, Any]) -> int:
+    """Return how many rows the tables of all groups have."""
+    with as_the_run_wrote_it(RELEASE):
+        return sum(int(group.get("table_rows", 0)) for group in release["groups"])
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:

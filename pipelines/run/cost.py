@@ -164,7 +164,13 @@ def try_rows(job: Job | QuestionsJob, rows: int) -> Usage:
     """
     with tempfile.TemporaryDirectory(prefix="shoal-cost-") as folder:
         place = Path(folder)
-        _write_rows(job, place / "rows.parquet", rows)
+        try:
+            _write_rows(job, place / "rows.parquet", rows)
+        except OSError as error:
+            raise JobError(
+                f"{rows:,} made-up rows could not be written to {folder}: {error}. Let TMPDIR be a folder "
+                "with room."
+            ) from None
         values = trial(job, place)
         (place / "job.json").write_text(json.dumps(values))
         usage = run_command([sys.executable, "-m", "shoal", "run", str(place / "job.json")])
@@ -212,42 +218,46 @@ def _write_rows(job: Job | QuestionsJob, path: Path, rows: int) -> None:
         writer.close()
 
 
-def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, NDArray[Any]]:
+def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, Any]:
     """Make rows from `first` on: uniform over the domain, or for a function within `input.bounds`.
 
     For tasks of `CLUSTERED` every second row lies in a clump.
     A unit has ten rows, one after the other. A column that orders rows is their number. Keys of groups are
-    the public ones, or a thousand private ones. Of several questions, the first one that has a column for its
-    key says what is in it, or else the first one that uses it.
+    the public ones, or a thousand private ones. Where a column has several uses, or is in several questions,
+    public keys say what is in it; else values, other keys, and last order and units; and of these the first
+    question that has it. Keys that are values are whole numbers.
     """
-    if isinstance(job, QuestionsJob):
-        columns: dict[str, NDArray[Any]] = {}
-        keys = {name for each in job.jobs.values() for name in _key_columns(each)}
-        for each in job.jobs.values():
-            made = made_up(each, first, rows)
-            own = {name: made[name] for name in made if name not in keys or name in _key_columns(each)}
+    asked = [*job.jobs.values()] if isinstance(job, QuestionsJob) else [job]
+    uses = [_columns_by_use(each, first, rows) for each in asked]
+    columns: dict[str, Any] = {}
+    for same_use in zip(*uses, strict=True):
+        for own in same_use:
             columns = {**own, **columns}
-        return columns
-    rng, names = np.random.default_rng(first), job.input.columns
-    columns = {}
-    if isinstance(job, SubsamplesJob):
-        bounds = job.input.bounds or ((0.0, 1.0),) * len(names)
-        columns = {name: rng.uniform(*ends, rows) for name, ends in zip(names, bounds, strict=True)}
-    else:
-        where = _places(job.task, len(names), rows, rng)
-        columns = {name: _on_axis(job.grid, axis, where[axis]) for axis, name in enumerate(names)}
-    numbers = np.arange(first, first + rows)
-    if job.order is not None:
-        columns.setdefault(job.order, numbers)
-    if job.unit is not None:
-        columns.setdefault(job.unit, numbers // PER_UNIT)
-    if job.group_keys is not None:
-        columns = _made_up_keys(job.group_keys, rows, rng) | columns
+    keys = [name for each in asked if each.group_keys is not None for name in each.group_keys.columns]
+    for name in keys:
+        if getattr(columns[name], "dtype", None) == np.float64:
+            columns[name] = columns[name].astype(np.int64)
     return columns
 
 
-def _key_columns(job: Job) -> tuple[str, ...]:
-    return () if job.group_keys is None else job.group_keys.columns
+def _columns_by_use(job: Job, first: int, rows: int) -> list[dict[str, Any]]:
+    """Return the made-up columns of one question by their use, the one that decides first; see `made_up`."""
+    rng, names = np.random.default_rng(first), job.input.columns
+    numbers = np.arange(first, first + rows)
+    if isinstance(job, SubsamplesJob):
+        bounds = job.input.bounds or ((0.0, 1.0),) * len(names)
+        values = {name: rng.uniform(*ends, rows) for name, ends in zip(names, bounds, strict=True)}
+    else:
+        where = _places(job.task, len(names), rows, rng)
+        values = {name: _on_axis(job.grid, axis, where[axis]) for axis, name in enumerate(names)}
+    others = {} if job.order is None else {job.order: numbers}
+    if job.unit is not None:
+        others.setdefault(job.unit, numbers // PER_UNIT)
+    keys = {} if job.group_keys is None else _made_up_keys(job.group_keys, rows, rng)
+    decide = (
+        job.group_keys is not None and job.group_keys.labels is not None and not any(job.group_keys.truncate)
+    )
+    return [keys if decide else {}, values, keys, others]
 
 
 def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -285,7 +295,8 @@ def _on_axis(grid: Grid, axis: int, where: NDArray[np.float64]) -> Any:
         return pa.array(instants, pa.timestamp(grid.times.tick, "UTC")) if grid.times.zoned else instants
     if not grid.wide:
         if float(grid.step).is_integer():
-            return np.asarray(steps * grid.step + grid.lower[axis])
+            values = np.asarray(steps * grid.step + grid.lower[axis])
+            return values.astype(np.int64) if float(grid.lower[axis]).is_integer() else values
         # multiples of a fraction would be smaller in a file than other numbers
         return np.asarray(grid.lower[axis] + where * (grid.upper[axis] - grid.lower[axis]))
     lowest = np.array(grid.lower[axis], dtype=np.int64 if grid.upper[axis] < 1 << 63 else np.uint64)

@@ -67,6 +67,15 @@ def test_units_columns_and_counts_take_memory(bench: Bench) -> None:
     assert of(bench, changes("threshold"))["memory_mb"] > narrow["memory_mb"] + 30
 
 
+def test_columns_that_prepare_rows_take_memory_and_so_does_a_joined_table(bench: Bench) -> None:
+    one = {**changes("median"), **LINE}
+    alone = of(bench, one)
+    made = of(bench, {**one, "input.where": "a > 1 and b > 2", "input.derive": {"x": "a + c"}})
+    assert made["memory_mb"] == alone["memory_mb"] + 3 * 40
+    joined = of(bench, {**one, "input.join": {"path": "t.parquet", "on": "z"}})
+    assert joined["memory_mb"] == alone["memory_mb"] + 40 and "joined table" in joined["says"]
+
+
 def test_groups_that_are_answered_one_by_one_take_more(bench: Bench) -> None:
     by = {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
     cdf = of(bench, {**changes("cdf"), **by, "domain.step": 2.0**-20})

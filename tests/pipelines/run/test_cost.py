@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.job.job import check_job, check_several
-from pipelines.run.cost import ROWS, Cost, _memory, made_up, predict, trial
+from pipelines.run.cost import ROWS, Cost, _memory, made_up, predict, trial, try_rows
 from pipelines.run.usage import run_command
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench, Refused
@@ -241,6 +241,27 @@ def test_a_key_of_one_question_may_be_a_value_of_another(bench: Bench) -> None:
         job = check_several({**shared, "questions": questions, "output": str(bench.folder / "out")})
         keys = made_up(job, 0, 200)["c"]
         assert keys.dtype.kind == "i" and set(keys.tolist()) == {1, 2, 3}
+
+
+SEVERAL_USES: dict[str, dict[str, Any]] = {
+    "value and key": {"group_by": {"columns": ["x"], "keys": [0, 1, 2]}},
+    "value and private key": {"group_by": {"columns": ["x"], "keys": "private"}},
+    "value and order": {"input.unit": "u", "input.keep": "last", "input.order": "x"},
+    "value and unit": {"input.unit": "x"},
+    "key and unit": {"input.unit": "c", "group_by": {"columns": ["c"], "keys": ["a", "b"]}},
+}
+
+
+@pytest.mark.parametrize("uses", SEVERAL_USES)
+def test_a_column_may_have_several_uses(bench: Bench, uses: str) -> None:
+    statistics = {**changes("statistics"), **LINE, "params": {"measures": ["count"]}}
+    line = {**statistics, "domain.upper": [10], "domain.step": 1, **SEVERAL_USES[uses]}
+    if "unit" in uses and "key" in uses:
+        line["contributions"] = {"groups": 1, "rows": 1}
+    if uses.endswith(("order", "unit")) and "key" not in uses:
+        line = {**line, **changes("median"), "params": {}}
+    used = try_rows(check_job(bench.changed(line)), 100)
+    assert used.code == 0
 
 
 def test_groups_share_their_passes(bench: Bench) -> None:
