@@ -210,7 +210,7 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
         listed = release.get("table")
         if listed is None:
             if "groups" in release and _rows_of_groups(release):
-                raise _damaged(folder)
+                raise _wrong_table(folder, "missing")
             return None
         with as_the_run_wrote_it(folder.locate(RELEASE)):
             return largest_rows(folder, listed)
@@ -218,14 +218,14 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
     try:
         rows = stored_columns(stored, release["group_by"]["columns"] if by_group else []) or None
     except (pa.ArrowException, OSError):
-        raise _damaged(folder) from None
+        raise _wrong_table(folder, "damaged") from None
     if by_group and _rows_of_groups(release) != len(next(iter((rows or {}).values()), ())):
-        raise _damaged(folder)
+        raise _wrong_table(folder, "damaged")
     return rows
 
 
-def _damaged(folder: Folder) -> JobError:
-    return JobError(f"{folder.locate(TABLE)} is missing or damaged: restore the file that the run wrote.")
+def _wrong_table(folder: Folder, what: str) -> JobError:
+    return JobError(f"{folder.locate(TABLE)} is {what}: restore the file that the run wrote.")
 
 
 def _rows_of_groups(release: Mapping[str, Any]) -> int:

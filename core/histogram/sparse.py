@@ -61,7 +61,7 @@ class SparseHistogram:
         """See `core.held`."""
         above = f"with more than {self.floor:,} records" if self.floor else "that has records"
         of_each = f", of each of {self.parts:,} parts in turn" if self.parts > 1 else ""
-        fewer = "" if self.parts > 1 else " (params.parts divides them, and params.floor leaves cells out)"
+        fewer = "" if self.parts > 1 else " (with parts one part at a time; a floor leaves cells out)"
         return f"{AT_WORK} bytes for each cell {above}{of_each}{fewer}"
 
     def draws(self) -> tuple[Draw, ...]:
