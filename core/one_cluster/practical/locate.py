@@ -23,6 +23,7 @@ from core.stored import Store, Stored
 Ints = NDArray[np.int64]
 
 _FEW = 3
+"""Columns up to which the pairs of a tile were seen to take half of what they may."""
 
 
 @dataclass(frozen=True)
