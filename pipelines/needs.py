@@ -78,9 +78,9 @@ def _says(found: Mapping[str, Any], counts: int) -> str:
         besides.append(f"at most {number(found['for_each_group_mb'])} MB for each further group{rows}")
     beside = f", and besides: {'; '.join(besides)}" if besides else ""
     private = "" if counts < _MANY else f", {AT_WORK * counts // 10**6} of them for {counts:,} counts"
-    memory = f"{found['memory_mb']:,} MB of memory for any number of rows{private}{beside}"
+    memory = f"{found['memory_mb']:,} MB of memory for an input of any size{private}{beside}"
     return (
-        f"The rows, or what was made of them, are read {passes}. One machine with two workers takes at most "
+        f"The input, or what was made of it, is read {passes}. One machine with two workers takes at most "
         f"about {memory}. A further worker takes {_WORKER} MB."
     )
 
