@@ -78,7 +78,9 @@ class StoredOrder:
         """Say whether both are the same records, however they are cut into parts."""
         if not isinstance(other, StoredOrder):
             return False
-        values = np.concatenate([np.zeros(0, np.int64), *(part.values for part in other._orders())])
+        values = np.concatenate(
+            [np.zeros(0, np.int64), *(other.store.get(kept).values for kept in other.parts)]
+        )
         points = np.append(values, values + 1)
         return self.total == other.total and np.array_equal(self.ranks_at(points), other.ranks_at(points))
 
@@ -96,9 +98,6 @@ class StoredOrder:
             if within.any():
                 ranks[within] += self.store.get(kept).ranks_at(points[within])
         return ranks
-
-    def _orders(self) -> Any:
-        return map(self.store.get, self.parts)
 
 
 @dataclass(frozen=True)

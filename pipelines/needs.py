@@ -5,7 +5,7 @@ from typing import Any
 
 from core.held import AT_WORK, held_by
 from core.questions import Planned
-from core.rounds import Strand, shared_passes
+from core.rounds import shared_passes
 from pipelines.answers.text import number
 from pipelines.grouped_plan import strands_of_job
 from pipelines.job.job import Job
@@ -23,11 +23,6 @@ _MANY = 1 << 17
 
 _WAITING = 0.55
 """Part of the bytes of a count at work that it takes while other questions, or other groups, are at work."""
-
-
-def strands_of_questions(asked: Sequence[tuple[Job, Planned]]) -> list[Strand]:
-    """Return the strands of all questions, given each as a job of its own and its plan."""
-    return [strand for job, plan in asked for strand in strands_of_job(job, plan, _groups(job))]
 
 
 def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:

@@ -118,12 +118,13 @@ def _shown_groups(
         question: name of the question, if it is one of several.
     """
     template, answers = _environment().get_template("found.html"), TASKS[release["task"]].answers
-    whole = _shown(*groups[0][1:])
+    whole: dict[str, Any] = {}
     parts: list[Markup] = []
     briefs = []
     for name, one, rows in groups:  # one after the other: all pictures would take much memory
         if len(parts) < _MOST_PARTS:
             shown = _shown(one, rows, f"Group {name}")
+            whole = whole or shown
             parts.append(Markup(template.render(shown)))  # it escapes what it shows
             briefs.append(shown["answer"].brief)
         else:

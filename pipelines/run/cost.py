@@ -32,16 +32,12 @@ from rich import box
 from rich.table import Table
 
 from core.domain import Grid
-from core.questions import Planned
-from core.rounds import shared_passes
 from pipelines.answers.text import number
 from pipelines.errors import JobError
-from pipelines.grouped_plan import plan_job
 from pipelines.job.job import Job, RowsJob
 from pipelines.job.questions import QuestionsJob, as_questions
 from pipelines.job.subsamples_job import SubsamplesJob
-from pipelines.joint_plan import make_joint_plan, questions_of
-from pipelines.needs import strands_of_questions
+from pipelines.joint_plan import planned_as
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import LONGEST
@@ -105,9 +101,8 @@ def predict(
         )
     if not rows or min(rows) < 1:
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
-    asked = _planned(job)
-    questions = [question for question, _ in asked]
-    passes = shared_passes(strands_of_questions(asked))
+    passes = planned_as(job)[1]["needs"]["passes"]
+    questions = _questions(job)
     meet = any(each.unit is not None or isinstance(each, SubsamplesJob) for each in questions)
     width = sum(_width(each) for each in questions)
     few, many = (try_rows(job, n) for n in trials)
@@ -134,15 +129,9 @@ def _memory(n: int, trials: tuple[int, int], peaks: tuple[float, float]) -> floa
     return line if n >= trials[0] else max(line, peaks[0] * n / trials[0], min(peaks[0], _START))
 
 
-def _planned(job: Job | QuestionsJob) -> list[tuple[Job, Planned]]:
-    """Return each question as a job of its own, with its plan.
-
-    Raises:
-        JobError: see `pipelines.plan.make_plan`.
-    """
-    if isinstance(job, QuestionsJob):
-        return [*questions_of(job, make_joint_plan(job, dict.fromkeys(job.jobs, bytes(16)))).values()]
-    return [(job, plan_job(job, bytes(16)))]
+def _questions(job: Job | QuestionsJob) -> list[Job]:
+    """Return each question as a job of its own."""
+    return [*job.jobs.values()] if isinstance(job, QuestionsJob) else [job]
 
 
 def _width(job: Job) -> int:
@@ -227,7 +216,7 @@ def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, Any]
     public keys say what is in it; else values, other keys, and last order and units; and of these the first
     question that has it. Keys that are values are whole numbers.
     """
-    asked = [*job.jobs.values()] if isinstance(job, QuestionsJob) else [job]
+    asked = _questions(job)
     uses = [_columns_by_use(each, first, rows) for each in asked]
     columns: dict[str, Any] = {}
     for same_use in zip(*uses, strict=True):
@@ -254,10 +243,9 @@ def _columns_by_use(job: Job, first: int, rows: int) -> list[dict[str, Any]]:
     if job.unit is not None:
         others.setdefault(job.unit, numbers // PER_UNIT)
     keys = {} if job.group_keys is None else _made_up_keys(job.group_keys, rows, rng)
-    decide = (
-        job.group_keys is not None and job.group_keys.labels is not None and not any(job.group_keys.truncate)
-    )
-    return [keys if decide else {}, values, keys, others]
+    given = job.group_keys
+    public = given is not None and given.labels is not None and not any(given.truncate)
+    return [keys if public else {}, values, keys, others]
 
 
 def _made_up_keys(keys: GroupKeys, rows: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
