@@ -5,7 +5,9 @@ is charged, and nothing is written but temporary files.
 
 The model, for n rows:
 
-- Processor seconds are start + n * each: two constants, which the two runs measure.
+- Processor seconds are start + n * each: two constants, which the two runs measure. The same run takes up to
+  a tenth more or less from one time to the next, so there is a range: what the constants would be then.
+- Temporary files are on the line through both runs, too.
 - Memory is the peak of all processes together. Where it did not grow with n, or by no more than counts of a
   bounded number of cells take, it is that of the larger run. Where it did, it is on the line through both
   runs. Below the smaller run it is at least proportional to n, because memory may grow faster than the line
@@ -16,6 +18,7 @@ The model, for n rows:
   aggregates go through the runner.
 """
 
+import itertools
 import json
 import sys
 import tempfile
@@ -58,6 +61,7 @@ CLUSTERED = ("one_cluster", "k_cover", "k_means", "k_median", "ranges")
 _CLUMPS, _WIDTH = 10, 0.02  # clumps, and their standard deviation as a part of the domain
 _ROW_GROUP = 1 << 20
 _SMALLEST_GROWTH = 150e6  # bytes between the two runs; what noisy counts take grows so much, and then stops
+_VARIES = (0.9, 1.1)  # what a run takes from one time to the next, in parts of what it takes
 _START = 250e6  # bytes of a run on a few rows
 _VALUE, _KEY = 8, 16  # bytes of a value, and of the key of a unit, as they go through the runner at most
 
@@ -71,14 +75,20 @@ class Cost:
         rows_read: rows that all passes together read, from storage or from what the first one kept.
         shuffled: bytes of rows that go through the runner, at most. Aggregates are not included.
         processor: seconds of the processor, of all processes.
+        processor_low: the same, at least, where the two runs took as long as they usually do.
+        processor_high: the same, at most.
         memory: peak bytes of all processes together.
+        disk: peak bytes of temporary files.
     """
 
     rows: int
     rows_read: int
     shuffled: int
     processor: float
+    processor_low: float
+    processor_high: float
     memory: float
+    disk: float
 
 
 def predict(
@@ -106,18 +116,31 @@ def predict(
     meet = any(each.unit is not None or isinstance(each, SubsamplesJob) for each in questions)
     width = sum(_width(each) for each in questions)
     few, many = (try_rows(job, n) for n in trials)
-    more = trials[1] - trials[0]
-    each = max(0.0, many.processor - few.processor) / more
-    return [
-        Cost(
-            n,
-            n * (1 if meet else passes),
-            n * width if meet else 0,
-            max(0.0, many.processor - each * trials[1]) + each * n,
-            _memory(n, trials, (few.memory, many.memory)),
+    costs = []
+    for n in rows:
+        seconds = [
+            _line(n, trials, (few.processor * less, many.processor * more))
+            for less, more in itertools.product(_VARIES, _VARIES)
+        ]
+        costs.append(
+            Cost(
+                n,
+                n * (1 if meet else passes),
+                n * width if meet else 0,
+                _line(n, trials, (few.processor, many.processor)),
+                min(seconds),
+                max(seconds),
+                _memory(n, trials, (few.memory, many.memory)),
+                _line(n, trials, (few.disk, many.disk)),
+            )
         )
-        for n in rows
-    ]
+    return costs
+
+
+def _line(n: int, trials: tuple[int, int], figures: tuple[float, float]) -> float:
+    """Return start + n * each, neither below 0, from the rows and the figures of two runs."""
+    each = max(0.0, figures[1] - figures[0]) / (trials[1] - trials[0])
+    return max(0.0, figures[1] - each * trials[1]) + each * n
 
 
 def _memory(n: int, trials: tuple[int, int], peaks: tuple[float, float]) -> float:
@@ -299,14 +322,16 @@ def as_values(costs: Sequence[Cost]) -> list[dict[str, float]]:
 def table(costs: Sequence[Cost]) -> Table:
     """Return the costs as a table."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("rows", "rows read", "rows through the runner", "CPU seconds", "peak memory"):
+    for header in ("rows", "rows read", "rows through the runner", "CPU seconds", "peak memory", "TMPDIR"):
         shown.add_column(header, justify="right")
     for cost in costs:
+        low, high = number(cost.processor_low, 2), number(cost.processor_high, 2)
         shown.add_row(
             f"{cost.rows:,}",
             f"{cost.rows_read:,}",
             f"{number(cost.shuffled / 1e6)} MB" if cost.shuffled else "none",
-            number(cost.processor, 3),
+            f"{number(cost.processor, 3)} ({low} to {high})",
             f"{number(cost.memory / 1e6, 3)} MB",
+            f"{number(cost.disk / 1e6, 3)} MB" if cost.disk >= 1e6 else "none",
         )
     return shown

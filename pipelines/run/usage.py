@@ -1,14 +1,16 @@
-"""Run a command, and measure what it and all of its children take: processor time and peak memory."""
+"""Run a command, and measure what it and all of its children take: processor time, peak memory and disk."""
 
 import os
+import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_EVERY = 0.05  # seconds between two looks at the memory
+_EVERY = 0.05  # seconds between two looks at memory and disk
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Usage:
         processor: seconds of the processor, of all processes.
         seconds: from start to end.
         memory: peak bytes of all processes together, each shared page counted once.
+        disk: peak bytes of their temporary files without a name, see `transforms.spill`.
         code: its exit code.
         error: what it wrote to its standard error.
     """
@@ -26,18 +29,21 @@ class Usage:
     processor: float
     seconds: float
     memory: int
+    disk: int
     code: int
     error: str
 
 
 def run_command(command: Sequence[str]) -> Usage:
-    """Run a command to its end, without its output. Memory is read from the system, which must be Linux."""
-    peak, start = 0, time.perf_counter()
+    """Run a command to its end, without its output. Its use is read from the system, which must be Linux."""
+    memory, disk, start = 0, 0, time.perf_counter()
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:
         while True:
-            peak = max(peak, sum(memory_of(each) for each in descendants(process.pid)))
+            processes = descendants(process.pid)
+            memory = max(memory, sum(map(memory_of, processes)))
+            disk = max(disk, disk_of(processes))
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if ended:
                 break
@@ -45,7 +51,7 @@ def run_command(command: Sequence[str]) -> Usage:
         process.returncode = os.waitstatus_to_exitcode(status)
         error = process.stderr.read() if process.stderr else ""
     processor = usage.ru_utime + usage.ru_stime
-    return Usage(processor, time.perf_counter() - start, peak, process.returncode, error)
+    return Usage(processor, time.perf_counter() - start, memory, disk, process.returncode, error)
 
 
 def descendants(process: int) -> list[int]:
@@ -65,3 +71,17 @@ def memory_of(process: int) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+
+
+def disk_of(processes: Sequence[int]) -> int:
+    """Return the bytes of files without a name that processes have open, on the disk for temporary files."""
+    found: dict[int, int] = {}
+    device = os.stat(tempfile.gettempdir()).st_dev
+    for process in processes:
+        with suppress(OSError):  # it has ended
+            for opened in Path(f"/proc/{process}/fd").iterdir():
+                with suppress(OSError):  # it was closed
+                    file = opened.stat()
+                    if stat.S_ISREG(file.st_mode) and not file.st_nlink and file.st_dev == device:
+                        found[file.st_ino] = 512 * file.st_blocks
+    return sum(found.values())

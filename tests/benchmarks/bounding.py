@@ -3,7 +3,8 @@
 A plain pass reads two columns and quantizes them. Bounding also reads the units, splits the rows by shard,
 and makes the record of each unit. Reading the column of units is shown by itself, since no way of bounding
 can do without it: the last column is the ratio to a pass that reads them, too. The best of several
-repetitions is shown. Run by `make bench-pass`.
+repetitions is shown. A second table has rows a second of processor time, beside those of peers that keep one
+row of each unit; see `tests.benchmarks.bounding_peers`. Run by `make bench-pass`.
 """
 
 import os
@@ -25,6 +26,8 @@ from rich.table import Table
 
 from core.domain import Grid
 from core.rounds import Block
+from tests.benchmarks.bounding_peers import BOUNDING, DUCKDB
+from tests.benchmarks.peer_process import NotThere
 from transforms.bound_units import Bounding, bound_in_memory
 from transforms.open_source import Source, open_source
 from transforms.read_batches import read_batches
@@ -67,8 +70,23 @@ def units(source: Source) -> int:
     return sum(1 for batches in read for _ in batches)
 
 
+def peers(path: str, rows: int, repetitions: int) -> list[str]:
+    """Return thousands of rows a second: DuckDB in two ways, and PipelineDP."""
+    table = pq.read_table(path)
+    columns = {name: table.column(name) for name in table.column_names}
+    figures = []
+    for peer, ways in ((DUCKDB, 2), (BOUNDING, 1)):
+        try:
+            figures += [
+                f"{rows / run['seconds'] / 1e3:,.0f}" for run in peer.run(columns, {"runs": repetitions})
+            ]
+        except NotThere as error:
+            figures += [str(error)] * ways
+    return figures
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--repetitions", type=int, default=5)
@@ -78,6 +96,9 @@ def main() -> None:
     steps = ("plain pass", "reading units", "bounding")
     for header in ("unit", "rows of a unit", *steps, "to plain", "to both"):
         table.add_column(header, justify="right")
+    beside = Table(title="Thousands of rows a second of the processor")
+    for header in ("unit", "rows of a unit", "Shoal", "DuckDB, any row", "DuckDB, least hash", "PipelineDP"):
+        beside.add_column(header, justify="right")
     with tempfile.TemporaryDirectory() as folder:
         for text in (False, True):
             for per_unit in (1, 10, 1000):
@@ -93,7 +114,9 @@ def main() -> None:
                 figures = [f"{each:.0f}" for each in (plain, reading, bound)]
                 ratios = f"{bound / plain:.1f}", f"{bound / (plain + reading):.1f}"
                 table.add_row(kind, str(per_unit), *figures, *ratios)
-    Console(width=100).print(table)
+                others = peers(path, args.rows, args.repetitions)
+                beside.add_row(kind, str(per_unit), f"{1e6 / bound:,.0f}", *others)
+    Console(width=100).print(table, beside)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 The jobs are those of the generic tests, each task with every method and policy, on the finest domain that it
 takes; asked alone, with units, by three and by 300 public groups, and by private ones. Each runs on one and
 on six million made-up rows, in a process of its own, as `shoal cost` runs them. `--check` fails where a run
-takes over a tenth more than its plan says, unless the plan names something that grows. Run by
-`make bench-memory`: about two hours.
+takes over a tenth more than its plan says, unless the plan names something that grows. What waited in
+temporary files is shown, too. Run by `make bench-memory`: about two hours.
 """
 
 import argparse
@@ -124,10 +124,12 @@ def measure(found: list[Measured], sizes: list[int], console: Console) -> list[s
         sizes: two numbers of rows, or none for the usual ones.
         console: where to print.
     """
-    table = Table("job", "MB, fewer rows", "more rows", "plan says at most", "and besides", title="Memory")
+    headers = "job", "MB, fewer rows", "more rows", "plan says at most", "and besides", "on disk, bytes a row"
+    table = Table(*headers, title="Memory")
     over = []
     for each in found:
         used: list[float] = []
+        disk = 0.0
         usual = EDGES if each.job.task in ("triangles", "mst_cost") else ROWS
         for rows in sizes or usual:
             try:
@@ -136,13 +138,15 @@ def measure(found: list[Measured], sizes: list[int], console: Console) -> list[s
                 console.print(f"{each.name}: {error}")
                 break
             used.append(usage.memory / 1e6)
-            console.print(f"{each.name}: {rows:,} rows, {usage.processor:.1f} s, {used[-1]:.0f} MB")
+            disk = usage.disk / rows
+            said = f"{usage.processor:.1f} s, {used[-1]:.0f} MB, {disk:.1f} bytes a row on disk"
+            console.print(f"{each.name}: {rows:,} rows, {said}")
             if usage.processor > SLOW:
                 break
         if used and max(used) > TOLERANCE * each.most and not each.growing:
             over.append(each.name)
         shown = [f"{mb:.0f}" for mb in used] + ["not run"] * (2 - len(used))
-        table.add_row(each.name, *shown, f"{each.most:.0f}", each.growing)
+        table.add_row(each.name, *shown, f"{each.most:.0f}", each.growing, f"{disk:.1f}")
     console.print(table)
     return over
 

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.job.job import check_job, check_several
 from pipelines.run.cost import ROWS, Cost, _memory, made_up, predict, trial, try_rows
-from pipelines.run.usage import run_command
+from pipelines.run.usage import Usage, run_command
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import Bench, Refused
 from tests.pipelines.every_plan import joint_plans
@@ -132,11 +132,12 @@ def test_the_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def predicted(job: object, rows: tuple[int, ...]) -> list[Cost]:
         asked.append(tuple(rows))
-        return [Cost(n, 3 * n, 0, 4.5, 2e8) for n in rows]
+        return [Cost(n, 3 * n, 0, 4.5, 3.9, 5.6, 2e8, 7e9) for n in rows]
 
     monkeypatch.setattr("pipelines.run.cost.predict", predicted)
     shown = bench.shoal("cost", bench.write(bench.job))
     assert shown.exit_code == 0 and "100,000,000" in shown.stdout and "200 MB" in shown.stdout
+    assert "4.5 (3.9 to 5.6)" in shown.stdout and "7,000 MB" in shown.stdout
     as_json = bench.shoal("cost", bench.write(bench.job), "--rows", "5", "--rows", "7", "--json")
     assert [each["rows_read"] for each in json.loads(as_json.stdout)] == [15, 21]
     assert asked == [ROWS, (5, 7)]
@@ -160,7 +161,41 @@ def test_usage_counts_children() -> None:
     child = f"import time\nx = bytearray(50 << 20)\n{busy}"
     used = run_command(["sh", "-c", f"python3 -c '{child}'; true"])
     assert used.code == 0 and used.processor >= 0.2 and used.memory > 50 << 20 and used.seconds >= 0.2
+    assert used.disk == 0
     assert run_command(["sh", "-c", "echo wrong >&2; exit 3"]).error == "wrong\n"
+
+
+def test_usage_counts_temporary_files() -> None:
+    """Those without a name, of all processes, each once."""
+    write = "import os, tempfile, time\nf = tempfile.TemporaryFile()\nf.write(bytes(20 << 20)); f.flush()"
+    fork = "os.fork()\ntime.sleep(.3)"
+    used = run_command(["sh", "-c", f"python3 -c '{write}\n{fork}'; true"])
+    assert used.code == 0 and 20 << 20 <= used.disk < 21 << 20
+
+
+def test_what_may_be_predicted_where_two_runs_differ_little(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that cost nothing beside noise have a wide range, those that cost much a narrow one."""
+
+    def used(processor: float, disk: int) -> Usage:
+        return Usage(processor, 9.0, 300_000_000, disk, 0, "")
+
+    runs = {2_000_000: used(2.0, 16_000_000), 8_000_000: used(2.1, 64_000_000)}
+    monkeypatch.setattr("pipelines.run.cost.try_rows", lambda job, n: runs[n])
+    (cost,) = predict(check_job(bench.job), (98_000_000,), (2_000_000, 8_000_000))
+    assert cost.processor == pytest.approx(2.1 + 15 * 0.1) and cost.disk == pytest.approx(98 * 8e6)
+    assert cost.processor_low == pytest.approx(2.1 * 0.9)  # rows may cost nothing
+    assert cost.processor_high == pytest.approx(2.1 * 1.1 + 15 * (2.1 * 1.1 - 2.0 * 0.9))
+    runs[8_000_000] = used(20.0, 64_000_000)
+    (cost,) = predict(check_job(bench.job), (98_000_000,), (2_000_000, 8_000_000))
+    assert 0.85 * cost.processor < cost.processor_low < cost.processor_high < 1.15 * cost.processor
+
+
+def test_rows_of_units_wait_on_disk(bench: Bench) -> None:
+    """Points and keys of 8 bytes, of two million rows."""
+    asked = {**changes("median"), "input.unit": "who"}
+    assert 2e6 * 16 <= try_rows(check_job(bench.changed(asked)), 2_000_000).disk <= 2e6 * 24
 
 
 @pytest.mark.parametrize(
