@@ -24,7 +24,14 @@ from pipelines.answers.answer import Rows
 from pipelines.answers.text import key_text
 from pipelines.grouped_plan import of_all_groups
 from pipelines.job.groups import GroupBy, GroupsJob
-from pipelines.release import answered, draft_release, made_table, store_release, with_checks
+from pipelines.release import (
+    answered,
+    draft_release,
+    length_of_table,
+    made_table,
+    store_release,
+    with_checks,
+)
 from pipelines.storage.folder import Folder
 from pipelines.table import encode_release
 
@@ -83,7 +90,7 @@ def gathered_groups(
             group["checks"] = own["checks"]
         table = made_table(finding, draft.grid)
         if table is not None:
-            group["table_rows"] = len(next(iter(table.values()), ()))
+            group["table_rows"] = length_of_table(table)
             tables = [*(tables or []), dict(table)]
         groups.append(group)
     found = any(group["result"] is not None for group in groups)

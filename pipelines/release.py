@@ -112,8 +112,9 @@ def write_release(folder: Folder, draft: Mapping[str, Any], finding: Finding | C
     - All other published files, release.json of a table and the report, are made from that file.
     """
     draft, finding = with_checks(draft, finding)
-    release = complete_release(draft, finding, grid)
-    store_release(folder, release, made_table(finding, grid))
+    table = made_table(finding, grid)
+    counted = {} if table is None else {"table_rows": length_of_table(table)}
+    store_release(folder, complete_release({**draft, **counted}, finding, grid), table)
 
 
 def made_table(finding: Finding, grid: Grid) -> Mapping[str, Any] | None:
@@ -121,6 +122,11 @@ def made_table(finding: Finding, grid: Grid) -> Mapping[str, Any] | None:
     if not isinstance(finding, Tabular):
         return None
     return table_of(finding, finding.table(grid) or {}, grid)
+
+
+def length_of_table(table: Mapping[str, Any]) -> int:
+    """Return how many rows a table has: none where it has no columns."""
+    return len(next(iter(table.values()), ()))
 
 
 def store_release(folder: Folder, release: bytes, table: Mapping[str, Any] | None) -> None:
@@ -204,34 +210,42 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
     Args:
         folder: of the release.
         release: a value as in its release.json.
+
+    Raises:
+        JobError: the file is missing, or it is not that of this release.
     """
     stored = folder.read(TABLE)
     if stored is None:
         listed = release.get("table")
         if listed is None:
-            if "groups" in release and _rows_of_groups(release):
+            if _table_rows(release) is not None:
                 raise _wrong_table(folder, "missing")
             return None
         with as_the_run_wrote_it(folder.locate(RELEASE)):
             return largest_rows(folder, listed)
-    by_group = "groups" in release
     try:
-        rows = stored_columns(stored, release["group_by"]["columns"] if by_group else []) or None
-    except (pa.ArrowException, OSError):
+        inside = release_inside(stored, folder.locate(TABLE))
+        rows = stored_columns(stored, release["group_by"]["columns"] if "groups" in release else [])
+    except (pa.ArrowException, OSError, JobError):
         raise _wrong_table(folder, "damaged") from None
-    if by_group and _rows_of_groups(release) != len(next(iter((rows or {}).values()), ())):
+    if folder.read(RELEASE) != inside:
+        raise JobError(
+            f"{folder.locate(TABLE)} and {RELEASE} are not of one run: restore the files that the run wrote."
+        )
+    if length_of_table(rows) != _table_rows(release):
         raise _wrong_table(folder, "damaged")
-    return rows
+    return rows or None
 
 
 def _wrong_table(folder: Folder, what: str) -> JobError:
     return JobError(f"{folder.locate(TABLE)} is {what}: restore the file that the run wrote.")
 
 
-def _rows_of_groups(release: Mapping[str, Any]) -> int:
-    """Return how many rows the tables of all groups have."""
+def _table_rows(release: Mapping[str, Any]) -> int | None:
+    """Return how many rows the table of one answer, or of all groups, has; None where there is no table."""
     with as_the_run_wrote_it(RELEASE):
-        return sum(int(group.get("table_rows", 0)) for group in release["groups"])
+        answers = release.get("groups", [release])
+        return sum(answer["table_rows"] for answer in answers) if "table_rows" in answers[0] else None
 
 
 def complete_release(draft: Mapping[str, Any], finding: Finding, grid: Grid) -> bytes:

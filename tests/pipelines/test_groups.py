@@ -213,23 +213,6 @@ def test_one_release_has_an_answer_for_each_group(cities: Bench, task: str) -> N
         assert not (cities.folder / "out" / "result.parquet").exists()
 
 
-def test_a_report_without_its_table_is_refused(cities: Bench) -> None:
-    """The table is gone, or has other rows; the report that is there stays."""
-    run_job(job_of(cities, "histogram", {"params": {"cells": [4, 4], "method": "dense"}}))
-    out = cities.folder / "out"
-    page, table = (out / "report.html").read_bytes(), pq.read_table(out / "result.parquet")
-    for rows in (None, table.slice(1), pa.concat_tables([table, table])):
-        (out / "result.parquet").unlink()
-        if rows is not None:
-            pq.write_table(rows, out / "result.parquet")
-        said = cities.shoal("report", str(out))
-        assert said.exit_code == 2
-        what = "missing" if rows is None else "damaged"
-        assert f"result.parquet is {what}: restore the file that the run wrote." in said.stderr
-        assert (out / "report.html").read_bytes() == page
-        (out / "result.parquet").touch()
-
-
 def test_an_empty_group_is_answered_with_noise_alone(cities: Bench) -> None:
     job = job_of(cities, "histogram", {"params": {"cells": [4, 4], "method": "dense"}})
     release = run_job(job)

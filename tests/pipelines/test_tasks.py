@@ -51,6 +51,40 @@ def test_a_task_runs_from_its_job_to_its_report(bench, task):
     assert (again.exit_code, again.stdout) == (0, result.stdout)
 
 
+@pytest.mark.parametrize("task", ["histogram", "cdf", "ranges", "statistics"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_report_needs_the_table_of_its_run(bench, task, grouped):
+    """It is gone, has other rows, or is of another run; the report that is there stays."""
+    grouped = grouped or task == "statistics"  # which alone has no table
+    groups = {"group_by": {"columns": ["city"], "keys": ["a", "b"]}} if grouped else {}
+    rows = pq.read_table(bench.rows)
+    pq.write_table(rows.append_column("city", pa.array(["a", "b"] * (len(rows) // 2))), bench.rows)
+    tables = []
+    for output in ("other", "out"):  # the same job twice draws other noise
+        asked = {**changes(task), **groups, "output": str(bench.folder / output)}
+        assert bench.run(asked).exit_code == 0
+        tables.append((bench.folder / output / "result.parquet").read_bytes())
+    other, own = tables
+    out = bench.folder / "out"
+    page, table = (out / "report.html").read_bytes(), pq.read_table(out / "result.parquet")
+    assert bench.shoal("report", str(out)).exit_code == 0 and (out / "report.html").read_bytes() == page
+
+    def said() -> str:
+        shown = bench.shoal("report", str(out))
+        assert shown.exit_code == 2 and (out / "report.html").read_bytes() == page
+        return shown.stderr.splitlines()[0]
+
+    (out / "result.parquet").unlink()
+    assert said().endswith("result.parquet is missing: restore the file that the run wrote.")
+    for rows in (table.slice(1), pa.concat_tables([table, table])):
+        pq.write_table(rows, out / "result.parquet")
+        assert said().endswith("result.parquet is damaged: restore the file that the run wrote.")
+    (out / "result.parquet").write_bytes(other)
+    assert "not of one run: restore the files" in said()
+    (out / "result.parquet").write_bytes(own)
+    assert bench.shoal("report", str(out)).exit_code == 0
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_an_empty_table_is_no_error(bench, task):
     empty = {name: np.empty(0) for name in "xyw"}
