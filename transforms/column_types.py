@@ -6,7 +6,8 @@ They follow from the job alone, never from rows, in this order:
 2. How the column is used. An axis has numbers, or integers where its domain is too large for float64, or the
    dates or timestamps that its domain has. A unit is text, a count integers, and a key of a group what the
    listed keys are, or a timestamp where it is cut, or text.
-3. An order, and a column in an expression or of a join, must have a type in the job.
+3. An order, a unit that is also an axis, and a column in an expression or of a join must have a type in the
+   job.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,8 @@ def used_types(
     Raises:
         InputError: a column is used in two ways, which need two types.
     """
-    uses = [(name, _of_axis(axis, name in exact, times)) for axis, name in enumerate(columns)]
+    axes = [(name, _of_axis(axis, name in exact, times)) for axis, name in enumerate(columns)]
+    uses = [(name, None if name == unit else kind) for name, kind in axes]
     uses += [(order, None)] if order is not None else []
     uses += [(unit, TEXT)] if unit is not None and unit not in columns else []
     uses += [(count, INTEGER)] if count is not None else []

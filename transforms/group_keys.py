@@ -19,6 +19,9 @@ from transforms.text_as_times import convert_text
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _HOUR = 24
+_YEARS = np.array(["0001", "10000"], "datetime64[Y]")
+_ENDS = {unit: _YEARS.astype(f"datetime64[{code}]").astype(np.int64).tolist() for unit, code in UNITS.items()}
+"""The first time that is a key, and the first one that is too late, in whole units since 1970."""
 
 _ESCAPED = np.array([code < 0x20 or code in b'"\\' for code in range(256)])
 """Which bytes JSON escapes."""
@@ -35,7 +38,8 @@ class GroupKeys:
     """How rows become members of groups.
 
     The key of a row follows from its own values alone. A row with a null in a key column has no group, and
-    neither has a row whose key is not among the public ones.
+    neither has a row whose key is not among the public ones, or is a time outside the years 1 to 9999: files
+    of results cannot hold each of those, and to fail where noise released one would tell that it did.
 
     Args:
         columns: the key columns.
@@ -181,7 +185,9 @@ def _kind_of_keys(kind: pa.DataType, unit: Truncate | None) -> tuple[Callable[[o
 
 def _is_time_of(text: str, unit: Truncate) -> bool:
     try:
-        return str(np.array(text, dtype=f"datetime64[{UNITS[unit]}]")) == text != "NaT"
+        time = np.array(text, dtype=f"datetime64[{UNITS[unit]}]")
+        first, last = _ENDS[unit]
+        return str(time) == text != "NaT" and first <= int(time.astype(np.int64)) < last
     except (ValueError, TypeError):
         return False
 
@@ -238,8 +244,9 @@ def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, pa.Array]:
     """Return the number of each row's value, -1 for a null, and the JSON of each distinct value."""
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        held = pc.is_valid(column).to_numpy(zero_copy_only=False)
-        times, place = np.unique(_times(column, unit or "day")[held], return_inverse=True)
+        all_times, (first, last) = _times(column, unit or "day"), _ENDS[unit or "day"]
+        held = pc.is_valid(column).to_numpy(zero_copy_only=False) & (first <= all_times) & (all_times < last)
+        times, place = np.unique(all_times[held], return_inverse=True)
         numbers = np.full(len(column), -1, dtype=np.int64)
         numbers[held] = place
         named = np.datetime_as_string(times.view(f"datetime64[{UNITS[unit or 'day']}]"))

@@ -79,6 +79,13 @@ def why_not(
             f"promises to hide {theirs}, but the job hides {ours}: charge it to a ledger for {ours}, or set "
             "input.unit as in the ledger."
         )
+    kind = "text" if unit is None else (job.input.types or {}).get(unit, "text")
+    if kind != "text":
+        return (
+            f"promises to hide {_whose(unit)} as they are in the files, but input.types makes it {kind}, "
+            "so that several of its texts may be one unit: leave that type out, or run the job without a "
+            "ledger."
+        )
     if job.count != count:
         theirs, ours = _records(count), _records(job.count)
         return (

@@ -1,7 +1,8 @@
 """Measure the memory of every kind of job, and compare it with what its plan says (`pipelines.needs`).
 
 The jobs are those of the generic tests, each task with every method and policy, on the finest domain that it
-takes; asked alone, with units, by three and by 300 public groups, and by private ones. Each runs on one and
+takes; asked alone, with units, by three and by 300 public groups, and by private ones; and several questions
+together. Each runs on one and
 on six million made-up rows, in a process of its own, as `shoal cost` runs them. `--check` fails where a run
 takes over a tenth more than its plan says, unless the plan names something that grows. What waited in
 temporary files is shown, too. Run by `make bench-memory`: about two hours.
@@ -9,6 +10,7 @@ temporary files is shown, too. Run by `make bench-memory`: about two hours.
 
 import argparse
 import copy
+import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,11 +22,20 @@ from rich.table import Table
 from core.errors import InvalidValue
 from pipelines.errors import JobError
 from pipelines.grouped_plan import plan_job
-from pipelines.job.job import Job, check_job
+from pipelines.job.job import Job, check_job, check_several
+from pipelines.job.questions import QuestionsJob
+from pipelines.joint_plan import planned_as
 from pipelines.needs import needs
 from pipelines.run.cost import try_rows
 from pipelines.tasks import TASKS
-from tests.pipelines.every_plan import jobs_of, shared_drafts
+from tests.pipelines.every_plan import (
+    JOINT,
+    JOINT_MORE,
+    JOINT_POLICIES,
+    jobs_of,
+    joint_job,
+    shared_drafts,
+)
 
 ROWS = (1_000_000, 6_000_000)
 EDGES = (500_000, 3_000_000)
@@ -55,7 +66,7 @@ class Measured:
     """
 
     name: str
-    job: Job
+    job: Job | QuestionsJob
     most: float
     growing: str
 
@@ -86,6 +97,35 @@ def jobs(tasks: list[str]) -> Iterator[Measured]:
                     by_row = own["for_each_row_bytes"]
                     most = own["memory_mb"] + (more if by_row is None else min(more, by_row * ROWS[-1] / 1e6))
                     yield Measured(f"{name}-{how}", job, most, "; ".join(own["growing"]))
+
+
+def several() -> Iterator[Measured]:
+    """Yield the jobs of several questions, alone and with units, each question on its finest domain."""
+    for (name, tasks), unit in itertools.product(JOINT.items(), ({}, {"unit": "u"})):
+        relation = "replace_one" if name in JOINT_POLICIES else "add_or_remove_one"
+        raw = joint_job(tasks, relation, JOINT_MORE.get(name, {}))
+        if unit.items() <= raw["input"].items() and unit:
+            continue  # it has units anyway
+        raw["input"] |= unit
+        raw["privacy"]["policy"] = JOINT_POLICIES.get(name)
+        for question in raw["questions"].values():
+            question["checks"], domain, coarse = 0.0, question["domain"], question["domain"]["step"]
+            for domain["step"] in (*_STEPS[:-1], coarse):
+                if _needs_of(raw) is not None:
+                    break
+        own = _needs_of(raw)
+        if own is not None:
+            named = f"questions-{name}{'-units' if unit else ''}"
+            yield Measured(named, check_several(raw), own["memory_mb"], "; ".join(own["growing"]))
+
+
+def _needs_of(raw: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what a job of several questions needs; None where it is refused."""
+    try:
+        found: dict[str, Any] = planned_as(check_several(raw))[1]["needs"]
+    except (JobError, InvalidValue):
+        return None
+    return found
 
 
 def _asked(raw: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +170,8 @@ def measure(found: list[Measured], sizes: list[int], console: Console) -> list[s
     for each in found:
         used: list[float] = []
         disk = 0.0
-        usual = EDGES if each.job.task in ("triangles", "mst_cost") else ROWS
+        edges = isinstance(each.job, Job) and each.job.task in ("triangles", "mst_cost")
+        usual = EDGES if edges else ROWS
         for rows in sizes or usual:
             try:
                 usage = try_rows(each.job, rows)
@@ -154,13 +195,14 @@ def measure(found: list[Measured], sizes: list[int], console: Console) -> list[s
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tasks", nargs="*", default=[], help="by default all")
+    parser.add_argument("tasks", nargs="*", default=[], help="by default all, and several questions")
     parser.add_argument("--rows", nargs=2, type=int, default=[], help="by default 1 and 6 million")
     parser.add_argument("--only", default="", help="a part of the names of jobs")
     parser.add_argument("--check", action="store_true", help="fail where a run takes more than its plan says")
     given = parser.parse_args()
     with shared_drafts():
-        found = [each for each in jobs(given.tasks or list(TASKS)) if given.only in each.name]
+        kinds = itertools.chain(jobs(given.tasks or list(TASKS)), () if given.tasks else several())
+        found = [each for each in kinds if given.only in each.name]
     over = measure(found, given.rows, Console(width=150))
     if given.check and over:
         sys.exit(f"More memory than their plans say: {'; '.join(over)}.")

@@ -274,6 +274,7 @@ def test_types_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         allowed = "give it one in input.types: integer, number, text, boolean, date or timestamp"
         assert f"n has no type in {path.name} or in the job; {allowed}" in refusal(path, preparation=where)
         assert allowed in refusal(path, unit="name", order="time")
+        assert f"n has no type in {path.name} or in the job" in refusal(path, "n", unit="n")
         assert open_source(str(path), ["x"], preparation=where, types={"n": "integer"}).columns == ("x",)
         opened, uses = open_files(str(path)), [used_types(["x"], "n"), used_types(["n"])]
         with pytest.raises(

@@ -53,6 +53,16 @@ def test_runs_of_one_policy_add_up(books):
         books.charge("wednesday", **NEAR)
 
 
+def test_a_unit_has_one_type_in_all_runs(books):
+    """Else texts such as `7` and `07` would be two units of one run, and one of a run that reads integers."""
+    assert books.create(None, "--unit", "who").exit_code == 0
+    books.charge("monday", **{"input.unit": "who"})
+    books.charge("tuesday", **{"input.unit": "who", "input.types": {"who": "text", "y": "integer"}})
+    for kind in ("integer", "number", "boolean", "date", "timestamp"):
+        with pytest.raises(LedgerRefusal, match=f"makes it {kind}, so that several of its texts"):
+            books.charge("wednesday", **{"input.unit": "who", "input.types": {"who": kind}})
+
+
 OTHERS = [
     ({"privacy.policy": {"distance": 2.0**-9}}, r"another privacy\.policy"),
     ({"domain.step": 2.0**-11}, "another domain"),
