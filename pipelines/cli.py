@@ -175,7 +175,7 @@ def plan(
 ) -> None:
     """Show the plan of a job: its rounds, its noise, its promises and what is left of its ledger.
 
-    Reads no rows. What would keep a run from starting here is told on standard error.
+    Opens no file of rows and no output. What else would keep a run from starting is told on standard error.
     """
     with exit_codes():
         import logging

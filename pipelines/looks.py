@@ -11,6 +11,7 @@ from pipelines.console.printable import error_text
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.joint_plan import planned_as
+from pipelines.run.temporary import check_temporary
 from pipelines.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def look_at_plan(job: Job | QuestionsJob) -> tuple[dict[str, Any], Show, list[st
     with _told(refusals):
         described |= look_at_ledger(job, planned)
         check_left(job, planned)
-    with _told(refusals):
-        check_function(job)
+    for check in (lambda: check_function(job), check_temporary):
+        with _told(refusals):
+            check()
     return described, show, refusals
 
 

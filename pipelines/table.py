@@ -292,7 +292,8 @@ def read_listed(folder: Folder, part: Mapping[str, Any]) -> pa.Table:
     name = str(part["name"])
     stored = folder.read(name)
     if stored is None or hashlib.sha256(stored).hexdigest() != part["sha256"]:
-        raise JobError(f"{folder.locate(name)} is damaged: restore the file that the run wrote.")
+        what = "missing" if stored is None else "damaged"
+        raise JobError(f"{folder.locate(name)} is {what}: restore the file that the run wrote.")
     return pq.read_table(pa.BufferReader(stored))
 
 

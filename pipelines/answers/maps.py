@@ -292,10 +292,13 @@ def heat(
         plane: of the two columns.
         edges: ends of the cells on the axis of each column, shapes (m + 1,) and (n + 1,).
         counts: shape (m, n). Neighboring cells are merged if there are too many.
-        says: what is counted.
+        says: what is counted in a cell. Where cells are merged, it is followed by their number.
         over: see above.
     """
     kept = [_starts(size) for size in counts.shape]
+    merged = [int(np.diff([*starts, size]).max()) for starts, size in zip(kept, counts.shape, strict=True)]
+    if max(merged) > 1:
+        says = f"{says}, of up to {merged[0]} x {merged[1]}"
     sums = np.add.reduceat(np.add.reduceat(counts, kept[0], axis=0), kept[1], axis=1)
     axes = (plane.y, plane.x) if plane.across else (plane.x, plane.y)
     low, high = [], []

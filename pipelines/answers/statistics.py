@@ -59,8 +59,11 @@ def promises(release: Release) -> list[str]:
     whose = " of each group" if promised.found_from is None else " of any one group"
     each, sentences = whose if groups else "", []
     truth, quantile = "the truth", "the true quantile"
-    if release.get("contributions") is not None:
+    bounds = release.get("contributions")
+    if bounds is not None:
         truth = quantile = "that of the rows that contributions keeps"
+    whole = bounds is not None and bounds.get("clamp") == "unit"
+    moved = f", with values{' and sums of units' if whole else ''} moved to the bounds"
     if promised.count_error is not None:
         sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
@@ -72,11 +75,14 @@ def promises(release: Release) -> list[str]:
     for axis, (column, low, high) in enumerate(columns):
         if promised.sum_error is not None:
             most = promised.sum_error * max(abs(low), abs(high))
-            sentences.append(f"The sum of {column}{each} is within {number(most)}{after(column)} of {truth}.")
+            sentences.append(
+                f"The sum of {column}{each} is within {number(most)}{after(column)} of {truth}{moved}."
+            )
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
-                f"The mean of {column}{each} is within {number(most)} divided by {noisy}, if that is above 0."
+                f"The mean of {column}{each} differs from {truth}{moved}, by at most {number(most)} divided "
+                f"by {noisy}, if that is above 0."
             )
     if promised.rank_error is not None:
         sentences.append(

@@ -18,7 +18,7 @@ Overrides = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the job, such as privacy.epsilon=2."),
 ]
 
-_AGAIN = "Run the same command with the same run id to finish the run."
+_AGAIN = "Run the same command again; a run is finished with the same run id."
 
 
 def print_lines(*lines: str) -> None:

@@ -84,7 +84,8 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
         for fact in facts
     ]
     for table in answer.tables:
-        lines += ["", *table_lines(table)]
+        shown = table_lines(table)
+        lines += ["", *shown, *(["± is one standard error."] if any("±" in line for line in shown) else [])]
     return [*lines, *_promised(release)]
 
 

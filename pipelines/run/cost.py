@@ -7,7 +7,8 @@ The model, for n rows:
 
 - Processor seconds are start + n * each: two constants, which the two runs measure. The same run takes up to
   a tenth more or less from one time to the next, so there is a range: what the constants would be then.
-- Temporary files are on the line through both runs, too.
+- Temporary files are on the line through both runs, too. Where rows must meet, as many bytes go through the
+  shuffle of an engine.
 - Memory is the peak of all processes together. Where it did not grow with n, or by no more than counts of a
   bounded number of cells take, it is that of the larger run. Where it did, it is on the line through both
   runs. Below the smaller run it is at least proportional to n, because memory may grow faster than the line
@@ -20,10 +21,13 @@ The model, for n rows:
 
 import itertools
 import json
+import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +45,11 @@ from pipelines.job.job import Job, RowsJob
 from pipelines.job.questions import QuestionsJob, as_questions
 from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.joint_plan import planned_as
+from pipelines.run.temporary import check_temporary
 from pipelines.run.usage import Usage, run_command
 from transforms.group_keys import GroupKeys
-from transforms.key_labels import LONGEST
+from transforms.list_files import InputError
+from transforms.open_source import open_files
 
 ROWS = (1_000_000, 10_000_000, 100_000_000)
 TRIALS = (1 << 21, 1 << 23)
@@ -63,7 +69,6 @@ _ROW_GROUP = 1 << 20
 _SMALLEST_GROWTH = 150e6  # bytes between the two runs; what noisy counts take grows so much, and then stops
 _VARIES = (0.9, 1.1)  # what a run takes from one time to the next, in parts of what it takes
 _START = 250e6  # bytes of a run on a few rows
-_VALUE, _KEY = 8, 16  # bytes of a value, and of the key of a unit, as they go through the runner at most
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Cost:
     Args:
         rows: number of rows.
         rows_read: rows that all passes together read, from storage or from what the first one kept.
-        shuffled: bytes of rows that go through the runner, at most. Aggregates are not included.
+        shuffled: bytes of rows that go through the shuffle of an engine. Aggregates are not included.
         processor: seconds of the processor, of all processes.
         processor_low: the same, at least, where the two runs took as long as they usually do.
         processor_high: the same, at most.
@@ -83,7 +88,7 @@ class Cost:
 
     rows: int
     rows_read: int
-    shuffled: int
+    shuffled: float
     processor: float
     processor_low: float
     processor_high: float
@@ -109,15 +114,16 @@ def predict(
             f"shoal cost measures memory in /proc of Linux, and this machine is {sys.platform}: predict the "
             "cost on a machine or in a container with Linux."
         )
+    check_temporary()
     if not rows or min(rows) < 1:
         raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
     passes = planned_as(job)[1]["needs"]["passes"]
     questions = _questions(job)
     meet = any(each.unit is not None or isinstance(each, SubsamplesJob) for each in questions)
-    width = sum(_width(each) for each in questions)
     few, many = (try_rows(job, n) for n in trials)
     costs = []
     for n in rows:
+        disk = _line(n, trials, (few.disk, many.disk))
         seconds = [
             _line(n, trials, (few.processor * less, many.processor * more))
             for less, more in itertools.product(_VARIES, _VARIES)
@@ -126,12 +132,12 @@ def predict(
             Cost(
                 n,
                 n * (1 if meet else passes),
-                n * width if meet else 0,
+                disk if meet else 0,
                 _line(n, trials, (few.processor, many.processor)),
                 min(seconds),
                 max(seconds),
                 _memory(n, trials, (few.memory, many.memory)),
-                _line(n, trials, (few.disk, many.disk)),
+                disk,
             )
         )
     return costs
@@ -157,17 +163,6 @@ def _questions(job: Job | QuestionsJob) -> list[Job]:
     return [*job.jobs.values()] if isinstance(job, QuestionsJob) else [job]
 
 
-def _width(job: Job) -> int:
-    """Return the bytes of a row that go through the runner for a question, if rows do."""
-    return _VALUE * len(job.input.columns) + (0 if job.unit is None else _KEY) + _label_bytes(job)
-
-
-def _label_bytes(job: Job) -> int:
-    """Return the most bytes of a row's group that go through the runner: a number, or a whole label."""
-    keys = job.group_keys
-    return 0 if keys is None else LONGEST if keys.labels is None else _VALUE
-
-
 def try_rows(job: Job | QuestionsJob, rows: int) -> Usage:
     """Run the job on so many made-up rows, in a process of its own.
 
@@ -180,8 +175,8 @@ def try_rows(job: Job | QuestionsJob, rows: int) -> Usage:
             _write_rows(job, place / "rows.parquet", rows)
         except OSError as error:
             raise JobError(
-                f"{rows:,} made-up rows could not be written to {folder}: {error}. Let TMPDIR be a folder "
-                "with room."
+                f"{rows:,} made-up rows could not be written to {tempfile.gettempdir()} "
+                f"({os.strerror(error.errno or 0)}): let TMPDIR be a folder with room."
             ) from None
         values = trial(job, place)
         (place / "job.json").write_text(json.dumps(values))
@@ -234,7 +229,8 @@ def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, Any]
     """Make rows from `first` on: uniform over the domain, or for a function within `input.bounds`.
 
     For tasks of `CLUSTERED` every second row lies in a clump.
-    A unit has ten rows, one after the other. A column that orders rows is their number. Keys of groups are
+    A unit has ten rows, one after the other; it is a text, unless the input is on this machine and has other
+    values there. A column that orders rows is their number. Keys of groups are
     the public ones, or a thousand private ones. Where a column has several uses, or is in several questions,
     public keys say what is in it; else values, other keys, and last order and units; and of these the first
     question that has it. Keys that are values are whole numbers.
@@ -249,7 +245,36 @@ def made_up(job: Job | QuestionsJob, first: int, rows: int) -> Mapping[str, Any]
     for name in keys:
         if getattr(columns[name], "dtype", None) == np.float64:
             columns[name] = columns[name].astype(np.int64)
+        kinds = {pa.array(own[name]).type for use in uses for own in use if name in own}
+        if any(map(pa.types.is_string, kinds)) and any(map(pa.types.is_temporal, kinds)):
+            columns[name] = _as_times(columns[name], kinds)
     return columns
+
+
+def _as_times(values: Any, kinds: Collection[pa.DataType]) -> pa.Array:
+    """Return times, or dates as text, as the type of an axis, or else as dates, which are keys cut or not."""
+    axes = [kind for kind in kinds if pa.types.is_temporal(kind) and kind != pa.timestamp("s")]
+    days = np.asarray(values).astype("datetime64[D]")
+    return pa.array(days).cast(axes[0] if axes else pa.date32())
+
+
+@cache
+def _has_text(path: str, column: str) -> bool:
+    """Return whether a column is text in the files at a path, as far as they are on this machine."""
+    if "://" not in path:
+        with suppress(InputError):
+            found = [schema for schema in open_files(path)[1] if schema.get_field_index(column) >= 0]
+            kinds = [schema.field(column).type for schema in found]
+            return all(pa.types.is_large_string(kind) or pa.types.is_string(kind) for kind in kinds)
+    return True
+
+
+def _units(job: Job, numbers: NDArray[np.int64]) -> Any:
+    """Return units of these numbers, as texts or as they are."""
+    if not _has_text(job.input.path, str(job.unit)):
+        return numbers
+    names, places = np.unique(numbers, return_inverse=True)
+    return pa.array(np.char.mod("unit %010d", names)).take(pa.array(places))
 
 
 def _columns_by_use(job: Job, first: int, rows: int) -> list[dict[str, Any]]:
@@ -264,7 +289,7 @@ def _columns_by_use(job: Job, first: int, rows: int) -> list[dict[str, Any]]:
         values = {name: _on_axis(job.grid, axis, where[axis]) for axis, name in enumerate(names)}
     others = {} if job.order is None else {job.order: numbers}
     if job.unit is not None:
-        others.setdefault(job.unit, numbers // PER_UNIT)
+        others.setdefault(job.unit, _units(job, numbers // PER_UNIT))
     keys = {} if job.group_keys is None else _made_up_keys(job.group_keys, rows, rng)
     given = job.group_keys
     public = given is not None and given.labels is not None and not any(given.truncate)
@@ -322,14 +347,13 @@ def as_values(costs: Sequence[Cost]) -> list[dict[str, float]]:
 def table(costs: Sequence[Cost]) -> Table:
     """Return the costs as a table."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("rows", "rows read", "rows through the runner", "CPU seconds", "peak memory", "TMPDIR"):
+    for header in ("rows", "rows read", "CPU seconds", "peak memory", "TMPDIR"):
         shown.add_column(header, justify="right")
     for cost in costs:
         low, high = number(cost.processor_low, 2), number(cost.processor_high, 2)
         shown.add_row(
             f"{cost.rows:,}",
             f"{cost.rows_read:,}",
-            f"{number(cost.shuffled / 1e6)} MB" if cost.shuffled else "none",
             f"{number(cost.processor, 3)} ({low} to {high})",
             f"{number(cost.memory / 1e6, 3)} MB",
             f"{number(cost.disk / 1e6, 3)} MB" if cost.disk >= 1e6 else "none",

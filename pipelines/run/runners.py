@@ -28,6 +28,7 @@ from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.run.known_options import check_known
 from pipelines.run.reach_runner import check_credentials, check_workers, reach_runner
+from pipelines.run.temporary import check_temporary
 from transforms.embedded_runner import EmbeddedRunner
 
 EMBEDDED = "FnApiRunner"
@@ -157,7 +158,7 @@ def check_options(options: PipelineOptions, extra: Sequence[str]) -> None:
         JobError: an option is missing or wrong, or TMPDIR is.
         RunError: a cluster or a job server does not respond, or there are no credentials for Dataflow.
     """
-    _check_temporary()
+    check_temporary()
     if not extra and options.view_as(StandardOptions).runner == EMBEDDED:
         return
     if options.view_as(TestOptions).dry_run:
@@ -175,16 +176,6 @@ def check_options(options: PipelineOptions, extra: Sequence[str]) -> None:
     check_workers(options)
     with quiet():
         reach_runner(options)
-
-
-def _check_temporary() -> None:
-    """Check that rows wait where the user wants them: Python takes another folder without a word."""
-    folder = os.environ.get("TMPDIR")
-    if folder and not (os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
-        raise JobError(
-            f"TMPDIR is {folder}, where rows wait during a run: it is no folder that can be written to. Give "
-            "one, or unset TMPDIR."
-        )
 
 
 def _check_embedded(options: PipelineOptions) -> None:

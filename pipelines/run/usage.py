@@ -40,14 +40,18 @@ def run_command(command: Sequence[str]) -> Usage:
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:
-        while True:
-            processes = descendants(process.pid)
-            memory = max(memory, sum(map(memory_of, processes)))
-            disk = max(disk, disk_of(processes))
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if ended:
-                break
-            time.sleep(_EVERY)
+        try:
+            while True:
+                processes = descendants(process.pid)
+                memory = max(memory, sum(map(memory_of, processes)))
+                disk = max(disk, disk_of(processes))
+                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if ended:
+                    break
+                time.sleep(_EVERY)
+        except BaseException:  # a signal, which may have come to this process alone
+            process.terminate()
+            raise
         process.returncode = os.waitstatus_to_exitcode(status)
         error = process.stderr.read() if process.stderr else ""
     processor = usage.ru_utime + usage.ru_stime

@@ -53,7 +53,7 @@ class LocalFolder:
         path = self.locate(name)
         with _explained(path, "read"):
             try:
-                with open(path, "rb") as file:
+                with open(path, "rb", opener=_at_once) as file:
                     return file.read()
             except (FileNotFoundError, NotADirectoryError):
                 return None
@@ -191,3 +191,8 @@ def _explained(path: str, what: str) -> Iterator[None]:
 
 def _why(error: OSError) -> str:
     return error.strerror or "the system gives no reason"
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; one that is a pipe is empty where nobody writes to it, instead of waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)

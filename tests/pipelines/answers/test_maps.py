@@ -52,7 +52,9 @@ def test_a_heat_map_has_the_counts_where_they_are():
     }
     assert found == {(-180.0, -90.0): 5.0, (60.0, 0.0): 7.0}
     fine = [np.linspace(-90, 90, 301), np.linspace(-180, 180, 201)]
-    merged = rows_of(heat("", Plane.of(EARTH), fine, np.ones((300, 200)), ""), "rect")
+    drawn = heat("", Plane.of(EARTH), fine, np.ones((300, 200)), "rows in a cell")
+    assert "rows in a cell, of up to 6 x 4" in str(drawn)
+    merged = rows_of(drawn, "rect")
     assert len(merged) < 60**2 and sum(row["count"] for row in merged) == 300 * 200
 
 

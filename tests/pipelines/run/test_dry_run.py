@@ -219,7 +219,7 @@ def test_an_interruption_is_an_event(bench, monkeypatch):
         ended = bench.run({}, "--json-logs")
         [event] = [json.loads(line) for line in ended.stderr.splitlines()]
         assert (ended.exit_code, event["event"], event["exit_code"]) == (code, "failed", code)
-        assert event["message"].endswith("with the same run id to finish the run.")
+        assert event["message"].endswith("a run is finished with the same run id.")
         plain = bench.run()
         assert (plain.exit_code, plain.stderr) == (code, f"shoal: {event['message']}\n")
 
@@ -241,5 +241,6 @@ def test_a_signal_whose_exception_is_lost_ends_a_run_before_its_charge(books, mo
     before = read_ledger(books.job["privacy"]["ledger"])
     ended = books.run()
     assert ended.exit_code == 143
-    assert ended.stderr == "shoal: Terminated. Run the same command with the same run id to finish the run.\n"
+    again = "Run the same command again; a run is finished with the same run id."
+    assert ended.stderr == f"shoal: Terminated. {again}\n"
     assert read_ledger(books.job["privacy"]["ledger"]) == before
