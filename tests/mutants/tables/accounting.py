@@ -176,4 +176,12 @@ CHECKS = (
         'Laplace.of("values left out or moved, by column", epsilon, l1 / columns)',
         spent("histogram"),
     ),
+    Mutant(
+        12,
+        _POLICY,
+        "runs of one ledger read its units as texts and as numbers",
+        'if kind != "text":',
+        "if False:",
+        _POLICIES,
+    ),
 )

@@ -13,6 +13,7 @@ _CHARGED = Selection(("tests/pipelines/test_groups.py",), "plan_of_its_rows or p
 _READ = Selection(("tests/transforms/test_split_groups.py",))
 _FUNCTIONS = Selection(("tests/pipelines/test_functions_by_group.py",))
 _GOLDEN = Selection(("tests/pipelines/test_groups.py",), "aggregates_of_its and (median or histogram)")
+_TIMES = Selection(("tests/pipelines/test_keys_of_time.py",))
 _SHOWN = Selection(("tests/pipelines/test_groups.py",), "first_release_stays")
 
 COSTS = (
@@ -180,5 +181,21 @@ RECORDS = (
         "folder.create(TABLE, encode_table(release, table))",
         "folder.replace(TABLE, encode_table(release, table))",
         _SHOWN,
+    ),
+    Mutant(
+        12,
+        "transforms/group_keys.py",
+        "a key that no file can hold ends the run where noise releases it",
+        "& (first <= all_times) & (all_times < last)",
+        "",
+        _TIMES,
+    ),
+    Mutant(
+        12,
+        "transforms/group_keys.py",
+        "a key of the year 10000 is one",
+        "(all_times < last)",
+        "(all_times <= last)",
+        _TIMES,
     ),
 )
