@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from core.budget import Budget
-from core.groups import AnyPlan
+from core.groups import AnyPlan, GroupedPlan
+from core.plan import Plan
 from core.privacy_filter import Charge, filter_delta, filter_spend, rounded_up
+from core.questions import JointPlan
 from pipelines.answers.text import number
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -28,6 +30,8 @@ class Left:
             None for any number.
         charged: whether the planned run is charged already.
         renyi: whether the ledger has a Rényi filter, which leaves half of its delta to draws.
+        gaussian: whether it has one, and a question has Laplace noise that could be Gaussian, which such a
+            filter often counts for less.
     """
 
     path: str
@@ -36,6 +40,7 @@ class Left:
     runs: int | None
     charged: bool
     renyi: bool = False
+    gaussian: bool = False
 
     def sentence(self) -> str:
         """Return it in words."""
@@ -44,7 +49,8 @@ class Left:
         fit = fit_like(self.runs, "like this one")
         left = f"epsilon {number(self.left, 6)} and delta {number(self.left_delta, 6)} left"
         charged = " This run is charged already, and costs nothing more." if self.charged else ""
-        return f"privacy.ledger {self.path} has {left}{HALF * self.renyi}: {fit}.{charged}"
+        more = " More may fit with method gaussian in place of laplace." if self.gaussian else ""
+        return f"privacy.ledger {self.path} has {left}{HALF * self.renyi}: {fit}.{charged}{more}"
 
 
 def fit_like(runs: int | None, like: str) -> str:
@@ -99,7 +105,15 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
         _fitting(ledger, planned, spent, delta),
         charged,
         ledger.order is not None,
+        ledger.order is not None and _may_be_gaussian(plan),
     )
+
+
+def _may_be_gaussian(plan: AnyPlan) -> bool:
+    if isinstance(plan, JointPlan):
+        return any(_may_be_gaussian(cast(Plan | GroupedPlan, own)) for own in plan.plans.values())
+    each = plan.each if isinstance(plan, GroupedPlan) else plan
+    return each.method == "laplace" and "gaussian" in each.alternatives
 
 
 def _spent(ledger: Ledger) -> tuple[float, float, float]:

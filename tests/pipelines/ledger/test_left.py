@@ -56,6 +56,26 @@ def test_it_is_said_by_the_plan_and_the_dry_run(bench, path):
     assert "This run is charged already, and costs nothing more." in again
 
 
+def test_a_plan_says_where_gaussian_noise_may_let_more_runs_fit(bench, path):
+    """Many more do, with a filter that composes draws; the ledger then admits them."""
+    create_ledger(path, new_ledger({**TOTAL, "epsilon": 6.0}, "renyi"))
+    groups = {"group_by": {"columns": ["c"], "keys": "private"}, "params": {"measures": ["count", "mean"]}}
+    given = {**changes("statistics"), **LINE, **groups, "privacy.delta": 1e-8, "privacy.ledger": path}
+    runs = {}
+    for method, hinted in (("auto", True), ("gaussian", False)):
+        asked = {
+            **given,
+            "privacy.epsilon": 0.3,
+            "run_id": "a",
+            "params": groups["params"] | {"method": method},
+        }
+        job = check_job(bench.changed(asked))
+        left = left_for(path, job, make_plan(job, bytes(16)))
+        assert ("More may fit with method gaussian" in left.sentence()) == hinted
+        runs[method] = left.runs
+    assert runs["gaussian"] > 2 * runs["auto"]
+
+
 def test_a_plan_is_shown_where_its_ledger_refuses(bench, path):
     job = bench.write(bench.changed({**SMALL, "privacy.ledger": path}))
     missing = bench.shoal("plan", job)
