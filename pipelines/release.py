@@ -232,7 +232,7 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
         raise JobError(
             f"{folder.locate(TABLE)} and {RELEASE} are not of one run: restore the files that the run wrote."
         )
-    if length_of_table(rows) != _table_rows(release):
+    if _table_rows(release) not in (None, length_of_table(rows)):
         raise _wrong_table(folder, "damaged")
     return rows or None
 
@@ -242,7 +242,10 @@ def _wrong_table(folder: Folder, what: str) -> JobError:
 
 
 def _table_rows(release: Mapping[str, Any]) -> int | None:
-    """Return how many rows the table of one answer, or of all groups, has; None where there is no table."""
+    """Return how many rows the table of one answer, or of all groups, has; None where a release does not say.
+
+    Releases of one answer that are older than this key have a table without it.
+    """
     with as_the_run_wrote_it(RELEASE):
         answers = release.get("groups", [release])
         return sum(answer["table_rows"] for answer in answers) if "table_rows" in answers[0] else None
