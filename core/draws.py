@@ -80,6 +80,10 @@ class Draw(ABC):
         return (one,) * (1 if self.disjoint else self.times)
 
 
+LARGEST_SCALE = 2.0**56
+"""Scales that plans refuse: noise of a smaller one is in int64 but for a probability of e^-128."""
+
+
 @runtime_checkable
 class Charged(Round, Protocol):
     """A round that lists its draws."""

@@ -9,8 +9,8 @@ import numpy as np
 from core.discrete_noise import Power, Words, draw_noise
 from core.noise import Ints, Lengths, Noise, log_weights
 
-_LARGEST_SCALE = 2.0**56
-"""Noise exceeds 128 times its scale with probability e^-128 at most."""
+_UNIFORM_FROM = 2.0**62
+"""Scales from which on noise modulo 2^64 is replaced by a uniform number."""
 
 
 class SecureNoise(Noise):
@@ -63,17 +63,20 @@ class SecureNoise(Noise):
 
 
 def _noisy(values: Ints, scale: float, power: Power) -> Ints:
-    """Add noise that fits into int64. Noise that wraps around would leave nothing of the values to read.
+    """Add noise modulo 2^64, of any scale.
+
+    No large scale is an error here: which draws are made, and in which unit, may depend on records and on
+    what was drawn before, so an error would tell. Plans refuse scales of `core.draws.LARGEST_SCALE` or more,
+    which leave nothing of the values to read. From `_UNIFORM_FROM` on the sum is a uniform number, which does
+    not depend on the values at all.
 
     Raises:
-        ValueError: the scale is not above 0, or the budget is too small for the domain. The scale is public.
+        ValueError: the scale is not above 0. It is made from public parameters.
     """
     if not scale > 0:
         raise ValueError(f"A noise scale of {scale:.3g} is not above 0.")
-    if scale >= _LARGEST_SCALE:
-        raise ValueError(
-            f"A noise scale of {scale:.3g} does not fit into int64: use a larger epsilon or step."
-        )
+    if scale >= _UNIFORM_FROM:
+        return random_bits(64, values.size).astype(np.uint64).view(np.int64).reshape(values.shape)
     return values + draw_noise(values.size, scale, power, random_bits).reshape(values.shape)
 
 

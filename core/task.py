@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from core.budget import Budget, Mechanism, calibrate, spend
 from core.domain import Grid
-from core.draws import Charged, charged
+from core.draws import LARGEST_SCALE, Additive, Charged, charged
 from core.errors import InvalidValue
+from core.mechanisms.partition_selection import CountThreshold
 from core.neighbors import Neighbors
 from core.plan import Chosen, Plan
 from core.policy import Policy
@@ -263,6 +264,23 @@ def planned(method: Method[Any]) -> Plan:
     return _plan(*_calibrated(method))
 
 
+def _check_scales(budget: Budget, rounds: Sequence[Charged]) -> None:
+    """Check that noise leaves something of what it is added to.
+
+    Raises:
+        InvalidValue: it does not fit into 64 bits.
+    """
+    draws = [draw for step in rounds for draw in step.draws() if isinstance(draw, Additive | CountThreshold)]
+    largest = max((draw.noise_scale for draw in draws), default=0.0)
+    if largest >= LARGEST_SCALE:
+        raise InvalidValue(
+            "epsilon",
+            budget.epsilon,
+            f"noise of a scale of {largest:.3g} hides everything; a larger epsilon or step, or smaller "
+            "contributions, make it smaller",
+        )
+
+
 def _alternative(accuracy: Accuracy) -> Mapping[str, Any]:
     """Return what a plan reports of a method that was not chosen."""
     promises: Mapping[str, Any] = asdict(accuracy.promises)
@@ -295,6 +313,7 @@ def _policy_of(method: Method[Any], share: float, rounds: tuple[Charged, ...]) -
 
 def _plan(method: Method[Any], share: float, accuracy: Accuracy) -> Plan:
     rounds = method.rounds(share)
+    _check_scales(method.setting.budget, rounds)
     promises: Mapping[str, Any] = asdict(accuracy.promises)
     return Plan(
         method=method.name,

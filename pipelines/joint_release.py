@@ -20,9 +20,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from core.domain import Grid
 from core.grouping import Grouping
 from core.groups import GroupedPlan
@@ -46,7 +43,14 @@ from pipelines.release import (
     with_checks,
 )
 from pipelines.storage.folder import Folder
-from pipelines.table import columns_of, encode_release, encode_table, read_listed, release_inside
+from pipelines.table import (
+    columns_of,
+    encode_release,
+    encode_table,
+    open_table,
+    read_listed,
+    release_inside,
+)
 
 _OF_THE_WHOLE = ("schema", "run_id", "job", "software")
 """Keys of a release that all answers of a job share."""
@@ -114,7 +118,7 @@ def write_answer(folder: Folder, draft: JointDraft, name: str, ended: Ended) -> 
     made = encode_table(encode_release(inside), table)
     stored = made if folder.create(file, made) else folder.read(file) or b""
     held = _held_in(folder, draft, name, stored)
-    rows = pq.read_metadata(pa.BufferReader(stored)).num_rows
+    rows = open_table(stored).metadata.num_rows
     listed = [{"name": file, "rows": rows, "sha256": hashlib.sha256(stored).hexdigest()}]
     return {**held, "table": listed}
 

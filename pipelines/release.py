@@ -218,21 +218,23 @@ def read_rows(folder: Folder, release: Mapping[str, Any]) -> Rows:
     if stored is None:
         listed = release.get("table")
         if listed is None:
-            if _table_rows(release) is not None:
+            if _table_rows(folder, release) is not None:
                 raise _wrong_table(folder, "missing")
             return None
         with as_the_run_wrote_it(folder.locate(RELEASE)):
             return largest_rows(folder, listed)
+    with as_the_run_wrote_it(folder.locate(RELEASE)):
+        keys = release["group_by"]["columns"] if "groups" in release else []
     try:
         inside = release_inside(stored, folder.locate(TABLE))
-        rows = stored_columns(stored, release["group_by"]["columns"] if "groups" in release else [])
+        rows = stored_columns(stored, keys)
     except (pa.ArrowException, OSError, JobError):
         raise _wrong_table(folder, "damaged") from None
     if folder.read(RELEASE) != inside:
         raise JobError(
             f"{folder.locate(TABLE)} and {RELEASE} are not of one run: restore the files that the run wrote."
         )
-    if _table_rows(release) not in (None, length_of_table(rows)):
+    if _table_rows(folder, release) not in (None, length_of_table(rows)):
         raise _wrong_table(folder, "damaged")
     return rows or None
 
@@ -241,12 +243,12 @@ def _wrong_table(folder: Folder, what: str) -> JobError:
     return JobError(f"{folder.locate(TABLE)} is {what}: restore the file that the run wrote.")
 
 
-def _table_rows(release: Mapping[str, Any]) -> int | None:
+def _table_rows(folder: Folder, release: Mapping[str, Any]) -> int | None:
     """Return how many rows the table of one answer, or of all groups, has; None where a release does not say.
 
     Releases of one answer that are older than this key have a table without it.
     """
-    with as_the_run_wrote_it(RELEASE):
+    with as_the_run_wrote_it(folder.locate(RELEASE)):
         answers = release.get("groups", [release])
         return sum(answer["table_rows"] for answer in answers) if "table_rows" in answers[0] else None
 

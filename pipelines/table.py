@@ -6,7 +6,7 @@ files alone, so it is always of the draws that are visible.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,13 +60,40 @@ def columns_of(table: pa.Table) -> dict[str, NDArray[Any]]:
     return {name: _numpy(table.column(name)) for name in table.column_names}
 
 
+def open_table(stored: bytes) -> pq.ParquetFile:
+    """Open a Parquet file that a run wrote; the release in its metadata may be larger than Arrow expects.
+
+    Raises:
+        pyarrow.ArrowException, OSError: the file is damaged.
+    """
+    most = max(1, len(stored))
+    return pq.ParquetFile(
+        pa.BufferReader(stored), thrift_string_size_limit=most, thrift_container_size_limit=most
+    )
+
+
+def stacked(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return the rows of parts of a table; the types of key columns follow from the keys of each part.
+
+    A part without keys has columns of nulls. One whose integers are all small has them as int64 where
+    another one has uint64, and then none is below 0.
+    """
+    parts = list(tables)
+    fields = []
+    for column in parts[0].schema.names:
+        kinds = {part.schema.field(column).type for part in parts} - {pa.null()}
+        wide = kinds == {pa.int64(), pa.uint64()}
+        fields.append(pa.field(column, pa.uint64() if wide else next(iter(kinds), pa.null())))
+    return pa.concat_tables(part.cast(pa.schema(fields, part.schema.metadata)) for part in parts)
+
+
 def stored_columns(stored: bytes, without: Collection[str] = ()) -> dict[str, NDArray[Any]]:
     """Return the columns of a Parquet file that a run wrote, but for some, without a copy of all of them.
 
     Raises:
         pyarrow.ArrowException, OSError: the file is damaged.
     """
-    file = pq.ParquetFile(pa.BufferReader(stored))
+    file = open_table(stored)
     names = [name for name in file.schema_arrow.names if name not in without]
     return {name: _numpy(file.read(columns=[name]).column(name)) for name in names}
 
@@ -111,8 +138,8 @@ def release_inside(stored: bytes, where: str) -> bytes:
         JobError: there is none.
     """
     try:
-        return bytes(pq.read_schema(pa.BufferReader(stored)).metadata[_INSIDE])
-    except (pa.ArrowException, TypeError, KeyError):
+        return bytes(open_table(stored).schema_arrow.metadata[_INSIDE])
+    except (pa.ArrowException, OSError, TypeError, KeyError):
         raise JobError(f"output: {where} exists, but no run wrote it: give another folder.") from None
 
 
@@ -211,7 +238,7 @@ class Part:
         inside = release_inside(stored, where)
         if json.loads(inside).get("job") != job:
             raise JobError(f"output: {where} is of another job: give another run_id or folder.")
-        rows = pq.read_metadata(pa.BufferReader(stored)).num_rows
+        rows = open_table(stored).metadata.num_rows
         return cls(name, rows, hashlib.sha256(stored).hexdigest(), inside)
 
 
@@ -279,7 +306,7 @@ def largest_rows(folder: Folder, table: Sequence[Mapping[str, Any]]) -> dict[str
     tops = [top for top in _tops(folder, table) if len(top)]
     if not tops:
         return None
-    shown = pa.concat_tables(tops)
+    shown = stacked(tops)
     return columns_of(shown)
 
 
@@ -294,7 +321,7 @@ def read_listed(folder: Folder, part: Mapping[str, Any]) -> pa.Table:
     if stored is None or hashlib.sha256(stored).hexdigest() != part["sha256"]:
         what = "missing" if stored is None else "damaged"
         raise JobError(f"{folder.locate(name)} is {what}: restore the file that the run wrote.")
-    return pq.read_table(pa.BufferReader(stored))
+    return open_table(stored).read()
 
 
 def _tops(folder: Folder, table: Sequence[Mapping[str, Any]]) -> Iterator[pa.Table]:

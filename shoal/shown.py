@@ -6,7 +6,6 @@ from html import escape
 from typing import Any, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.errors import ShoalError
 from pipelines.console.printable import finite, printable, terminal
@@ -18,7 +17,7 @@ from pipelines.release import REPORT, TABLE
 from pipelines.report.report import render, render_groups
 from pipelines.report.summary import summary, summary_of
 from pipelines.storage.folder import Folder
-from pipelines.table import columns_of, read_listed
+from pipelines.table import columns_of, open_table, read_listed, stacked
 from pipelines.tasks import TASKS
 
 __all__ = ["Plan", "Release", "ShoalError"]
@@ -180,7 +179,7 @@ def _printed(described: Mapping[str, Any], show: Show) -> list[str]:
 def _whole(folder: Folder) -> pa.Table | None:
     """Return the table of a release that is one file, or None without that file."""
     stored = folder.read(TABLE)
-    return None if stored is None else _plain(pq.read_table(pa.BufferReader(stored)))
+    return None if stored is None else _plain(open_table(stored).read())
 
 
 def _by_group(values: Mapping[str, Any], table: pa.Table | None) -> dict[str, Release]:
@@ -197,7 +196,7 @@ def _by_group(values: Mapping[str, Any], table: pa.Table | None) -> dict[str, Re
 def _listed(folder: Folder, values: Mapping[str, Any]) -> pa.Table | None:
     """Return the table whose files a release lists, or None where it lists none."""
     parts = values.get("table")
-    return _plain(pa.concat_tables(read_listed(folder, part) for part in parts)) if parts else None
+    return _plain(stacked(read_listed(folder, part) for part in parts)) if parts else None
 
 
 def _plain(table: pa.Table) -> pa.Table | None:

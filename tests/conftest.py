@@ -83,6 +83,7 @@ SLOW = (
     "pipelines/report/test_draw.py::test_every_variant_has_pictures_too*",
     "pipelines/report/test_summary.py*",
     "pipelines/run/test_cost.py::test_looks_are_passes*",
+    "pipelines/test_large_noise.py::test_a_plan_has_noise_that_fits_or_is_refused*",
     "pipelines/run/test_cost.py::test_rows_of_units_go_through_the_runner*",
     "pipelines/run/test_cost.py::test_rows_of_units_wait_on_disk*",
     "pipelines/run/test_cost.py::test_what_is_predicted*",

@@ -242,6 +242,8 @@ def _renumbered(numbers: Ints, below: int) -> tuple[Ints, Ints]:
 
 def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, pa.Array]:
     """Return the number of each row's value, -1 for a null, and the JSON of each distinct value."""
+    if pa.types.is_dictionary(column.type) and pa.types.is_date(column.type.value_type):
+        column = column.dictionary_decode()
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         all_times, (first, last) = _times(column, unit or "day"), _ENDS[unit or "day"]

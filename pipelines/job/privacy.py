@@ -9,7 +9,7 @@ from core.neighbors import Name
 from pipelines.job.policy import JobPart, JobPolicy
 from pipelines.storage.locate import absolute, open_file
 
-LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise overflows int64; above, there is hardly any noise
+LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0  # below, noise hides everything; above, there is hardly any noise
 LEAST_DELTA = 1e-100  # below it, parts of delta may underflow to 0
 
 

@@ -2,6 +2,7 @@
 
 from typing import Self, cast
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from core.groups import AnyPlan
@@ -11,6 +12,7 @@ from pipelines.job.domain import Domain
 from pipelines.job.job import Job, RowsJob
 from pipelines.job.policy import JobPolicy
 from pipelines.job.questions import QuestionsJob
+from transforms.column_types import KINDS, exact_axes, used_types
 
 _PLACES = {"columns": "input.columns", "domain": "domain", "policy": "privacy.policy", "path": "input.path"}
 
@@ -86,6 +88,15 @@ def why_not(
             "so that several of its texts may be one unit: leave that type out, or run the job without a "
             "ledger."
         )
+    if neighbors == "replace_one":
+        jobs = job.jobs.values() if isinstance(job, QuestionsJob) else [job]
+        other = next((name for own in jobs for name in _retyped(own)), None)
+        if other is not None:
+            return (
+                "promises replace_one, under which the rows that have all values are public, but input.types "
+                f"gives {other} another type than its use does, with which other rows have them: leave that "
+                "type out, or charge the job to a ledger of add_or_remove_one."
+            )
     if job.count != count:
         theirs, ours = _records(count), _records(job.count)
         return (
@@ -116,6 +127,21 @@ def why_not(
             "made with --policy for this policy, or run it without a policy."
         )
     return _difference(policy, LedgerPolicy.of(cast(Job, job)))
+
+
+def _retyped(job: Job) -> list[str]:
+    """Return the axes to which a job gives another type than files without types have for them."""
+    if not isinstance(job, RowsJob):
+        return []  # a function gets rows with missing values, too
+    grid = job.grid
+    uses = used_types(job.input.columns, times=grid.times, exact=exact_axes(job.input.columns, grid))
+    given = {name: KINDS[kind] for name, kind in (job.input.types or {}).items() if name in uses}
+    times = {name for name, kind in uses.items() if kind is not None and pa.types.is_timestamp(kind)}
+    return [
+        name
+        for name, kind in given.items()
+        if kind != uses[name] and not (name in times and pa.types.is_timestamp(kind))
+    ]
 
 
 def _difference(theirs: LedgerPolicy, ours: LedgerPolicy) -> str | None:

@@ -133,10 +133,28 @@ def test_noise_hides_sums_that_wrapped():
 
 
 @pytest.mark.parametrize("draw", ["laplace", "gaussian"])
-def test_noise_that_would_saturate_is_refused(draw):
-    """Clamped to int64 and added modulo 2^64, it would give the value away."""
-    with pytest.raises(ValueError, match="does not fit into int64"):
-        getattr(SecureNoise(), draw)(np.array([0]), 2.0**57)
+@pytest.mark.parametrize("scale", [2.0**57, 2.0**61, 2.0**62, 2.0**80, 1e300, np.inf])
+@pytest.mark.parametrize("shape", [(0,), (4000,), (2000, 2)])
+def test_noise_of_any_scale_is_no_error(draw, scale, shape):
+    """An error would tell whether a number was there. Modulo 2^64, the noise is about even over int64."""
+    noise = getattr(SecureNoise(), draw)(np.full(shape, 2**62), scale)
+    assert noise.shape == shape and noise.dtype == np.int64
+    if noise.size and scale >= 2.0**62:
+        counts = np.bincount((noise.ravel().view(np.uint64) >> np.uint64(61)).astype(int), minlength=8)
+        assert stats.chisquare(counts).pvalue > FLAKE / 10
+
+
+@pytest.mark.parametrize("draw", ["laplace", "gaussian"])
+def test_large_noise_that_wraps_is_the_same_modulo_2_to_the_64(draw):
+    """At 2^61 the sum is noise alone but for what wraps: a shift by 2^61 is as likely as the density says."""
+    noise = getattr(SecureNoise(), draw)(np.zeros(20_000, np.int64), 2.0**61)
+    reach = np.arange(-40, 41) * 8.0
+    density = (lambda x: np.exp(-np.abs(x))) if draw == "laplace" else (lambda x: np.exp(-(x**2) / 2))
+    ends = np.linspace(-4, 4, 9)  # in scales; the range of int64 is 8 of them
+    fine = (np.arange(8000) + 0.5) / 1000 - 4
+    weight = sum(density(fine + shift) for shift in reach).reshape(8, 1000).sum(axis=1)
+    counts = np.histogram(noise / 2.0**61, ends)[0]
+    assert stats.chisquare(counts, weight / weight.sum() * counts.sum()).pvalue > FLAKE / 10
 
 
 @pytest.mark.parametrize("bits", [1, 7, 8, 15, 16, 32, 33, 47, 64])

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.grouping import Grouping, key_columns
-from pipelines.table import encode_table
+from pipelines.table import encode_table, open_table, release_inside, stacked, stored_columns
 from tests.pipelines.jobs import LINE
 from transforms.group_keys import GroupKeys
 from transforms.key_labels import UNITS
@@ -46,6 +46,49 @@ def test_a_table_holds_every_key_as_the_time_that_it_is(kind: pa.DataType, cut: 
     assert len(again) == len(labels) > 0
     for label, shown in zip(labels.tolist(), again, strict=True):
         assert shown.isoformat().startswith(json.loads(label)[0])
+
+
+def test_dates_in_a_dictionary_are_keys() -> None:
+    dates = pa.array([1, 2, 1, None], pa.int32()).cast(pa.date32())
+    batch = pa.record_batch({"c": dates.dictionary_encode()})
+    groups, labels = GroupKeys(("c",), (None,)).read(batch)
+    assert [None if group < 0 else labels[group] for group in groups] == [
+        b'["1970-01-02"]',
+        b'["1970-01-03"]',
+        b'["1970-01-02"]',
+        None,
+    ]
+
+
+KEYS = [
+    pa.array(["a", "b"]),
+    pa.array([1, 2**64 - 1], pa.uint64()),
+    pa.array([-1, 1], pa.int64()),
+    pa.array([0, 1], pa.int32()).cast(pa.date32()),
+    pa.array([True, False]),
+]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=lambda keys: str(keys.type))
+def test_parts_of_a_table_have_keys_of_one_type(keys: pa.Array) -> None:
+    """Also one that released no key, and one whose integers are all small."""
+    _, labels = GroupKeys(("c",), (None,)).read(pa.record_batch({"c": keys}))
+    grouping = Grouping(("c",), None, ("D" if pa.types.is_date(keys.type) else None,))
+
+    def part(own) -> pa.Table:
+        columns = key_columns(own.tolist(), grouping) | {"count": np.arange(len(own))}
+        return open_table(encode_table(b"{}", columns)).read()
+
+    parts = [part(own) for own in (labels[:0], labels[:1], labels[1:], labels)]
+    for some in (parts, parts[::-1], parts[:1], parts[1:3]):
+        assert len(stacked(some)) == sum(map(len, some))
+    assert stacked(parts).column("c").to_pylist() == 2 * parts[-1].column("c").to_pylist()
+
+
+def test_a_table_holds_a_long_release() -> None:
+    release = b" " * 120_000_000
+    stored = encode_table(release, {"count": np.arange(3)})
+    assert release_inside(stored, "here") == release and len(stored_columns(stored)["count"]) == 3
 
 
 def test_a_run_with_times_of_no_year_gives_a_release(bench) -> None:

@@ -8,6 +8,8 @@ _FILTER = "core/privacy_filter.py"
 _LEDGER = "pipelines/ledger/ledger.py"
 _POLICY = "pipelines/ledger/policy.py"
 _POLICIES = Selection(("tests/pipelines/ledger/test_policy.py",))
+_LARGE = Selection(("tests/pipelines/test_large_noise.py",), "one_row")
+_SAMPLER = Selection(("tests/core/test_secure_noise.py",), "any_scale")
 _COMPOSED = Selection(("tests/core/test_budget.py",))
 _CHECKS = "core/input_checks.py"
 _CONTENT = "pipelines/ledger/content.py"
@@ -181,6 +183,30 @@ CHECKS = (
         _POLICY,
         "runs of one ledger read its units as texts and as numbers",
         'if kind != "text":',
+        "if False:",
+        _POLICIES,
+    ),
+    Mutant(
+        12,
+        "core/task.py",
+        "a plan has noise that hides everything",
+        "if largest >= LARGEST_SCALE:",
+        "if False:",
+        _LARGE,
+    ),
+    Mutant(
+        12,
+        "core/secure_noise.py",
+        "noise that does not fit is an error where there is a number",
+        "if scale >= _UNIFORM_FROM:",
+        "if scale >= 2.0**80 and values.size / 0:",
+        _SAMPLER,
+    ),
+    Mutant(
+        12,
+        _POLICY,
+        "a ledger of replace_one has runs that read other rows",
+        "if other is not None:",
         "if False:",
         _POLICIES,
     ),

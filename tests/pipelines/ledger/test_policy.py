@@ -63,6 +63,19 @@ def test_a_unit_has_one_type_in_all_runs(books):
             books.charge("wednesday", **{"input.unit": "who", "input.types": {"who": kind}})
 
 
+def test_runs_of_a_ledger_of_replace_one_read_the_same_rows(books):
+    """The number of rows that have all values is exact there; it must not be that of those with 0 or 1."""
+    assert books.create(None, "--neighbors", "replace_one").exit_code == 0
+    same = {"privacy.neighbors": "replace_one"}
+    books.charge("monday", **same, **{"input.types": {"x": "number", "other": "integer"}})
+    for kind in ("integer", "boolean"):
+        with pytest.raises(LedgerRefusal, match=r"input\.types gives x another type"):
+            books.charge("tuesday", **same, **{"input.types": {"x": kind}})
+    days = {"domain.lower": ["2020-01-01T00:00:00"] * 2, "domain.upper": ["2021-01-01T00:00:00"] * 2}
+    days["domain.step"] = "1 hour"
+    books.charge("tuesday", **same, **days, **{"input.types": {"x": "timestamp"}})
+
+
 OTHERS = [
     ({"privacy.policy": {"distance": 2.0**-9}}, r"another privacy\.policy"),
     ({"domain.step": 2.0**-11}, "another domain"),
