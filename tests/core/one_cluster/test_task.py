@@ -41,7 +41,7 @@ def test_the_paper_is_no_alternative_where_it_does_not_serve(budget, neighbors):
     assert plan_for(budget, neighbors).alternatives == {}
 
 
-@pytest.mark.parametrize("epsilon", [1e-14, 1e-300])
+@pytest.mark.parametrize("epsilon", [1e-17, 1e-300])
 def test_noise_that_hides_everything_is_refused(epsilon):
     with pytest.raises(ValueError, match="hides everything; a larger epsilon or step"):
         plan_for(Budget(epsilon, 1e-6))
