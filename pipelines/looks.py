@@ -30,9 +30,10 @@ def look_at_plan(job: Job | QuestionsJob) -> tuple[dict[str, Any], Show, list[st
     with _told(refusals):
         described |= look_at_ledger(job, planned)
         check_left(job, planned)
-    for check in (lambda: check_function(job), check_temporary):
-        with _told(refusals):
-            check()
+    with _told(refusals):
+        check_function(job)
+    with _told(refusals):
+        check_temporary()
     return described, show, refusals
 
 

@@ -4,6 +4,7 @@ Noise of a scale that is large beside int64 wraps, and then a noisy number may b
 tell what was drawn.
 """
 
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,8 @@ def test_no_round_fails_by_its_noise(name: str) -> None:
         state = released(step, aggregate(step, data, state), state, noise)
     for part in state if parts_of(rounds[-1]) > 1 else (state,):
         found = getattr(part, "state", part)
-        found.result(setting.job.grid)
+        result = found.result(setting.job.grid)
+        assert result is None or is_dataclass(result)
         if hasattr(found, "table"):
             table = found.table(setting.job.grid)
             assert table is None or len({len(column) for column in table.values()}) <= 1
-    assert len(rounds) > 0
