@@ -1,6 +1,7 @@
 """Run a command, and measure what it and all of its children take: processor time, peak memory and disk."""
 
 import os
+import signal
 import stat
 import subprocess
 import tempfile
@@ -37,25 +38,31 @@ class Usage:
 def run_command(command: Sequence[str]) -> Usage:
     """Run a command to its end, without its output. Its use is read from the system, which must be Linux."""
     memory, disk, start = 0, 0, time.perf_counter()
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as process:
-        try:
-            while True:
-                processes = descendants(process.pid)
-                memory = max(memory, sum(map(memory_of, processes)))
-                disk = max(disk, disk_of(processes))
-                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-                if ended:
-                    break
-                time.sleep(_EVERY)
-        except BaseException:  # a signal, which may have come to this process alone
-            process.terminate()
-            raise
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+        )
+        while True:
+            processes = descendants(process.pid)
+            memory = max(memory, sum(map(memory_of, processes)))
+            disk = max(disk, disk_of(processes))
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            time.sleep(_EVERY)
         process.returncode = os.waitstatus_to_exitcode(status)
-        error = process.stderr.read() if process.stderr else ""
+        error = process.communicate()[1]
+    except BaseException:  # a signal, which may have come to this process alone, and while the command began
+        _end_children()
+        raise
     processor = usage.ru_utime + usage.ru_stime
     return Usage(processor, time.perf_counter() - start, memory, disk, process.returncode, error)
+
+
+def _end_children() -> None:
+    for child in descendants(os.getpid())[1:]:
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(child, signal.SIGTERM)
 
 
 def descendants(process: int) -> list[int]:
