@@ -1,19 +1,31 @@
-"""Every release is total: whatever integers the noise makes of its numbers, no round fails.
+"""Every release is total: whatever integers the noise makes of its numbers, no round fails,
+nor the writing of what it released, nor its report.
 
 Noise of a scale that is large beside int64 wraps, and then a noisy number may be any one. A failure would
-tell what was drawn.
+tell what was drawn, and a run that failed between a draw and its release could draw again.
 """
 
-from dataclasses import is_dataclass
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from core.rounds import parts_of
+from pipelines.grouped_release import draft_grouped_release, write_grouped_release
+from pipelines.release import RELEASE, draft_release, encode_part, find_release, write_release
+from pipelines.report.page import report_page
+from pipelines.report.summary import summary_of
+from pipelines.storage.folder import Folder
+from pipelines.storage.locate import open_folder
+from pipelines.table import Attempt, join_parts, write_part
 from tests.core.seeded import SeededNoise
-from tests.pipelines.every_plan import blocks
+from tests.pipelines.every_plan import GroupSetting, Setting, blocks, grouped_plans
 from tests.pipelines.test_every_plan import aggregate, covered, released
+
+REPORTED = sorted(setting.name for setting in covered().values())[::6]
+"""Every sixth setting: a report takes half a second."""
 
 ENDS = np.array([-(2**63), 2**63 - 1, 0])
 
@@ -34,16 +46,41 @@ class AnyNumber(SeededNoise):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", covered())
-def test_no_round_fails_by_its_noise(name: str) -> None:
-    setting = covered()[name]
-    rounds, state, noise = setting.plan.rounds, setting.plan.start, AnyNumber(1)
+def test_no_round_and_no_file_fails_by_its_noise(name: str, tmp_path: Path) -> None:
+    setting, noise = covered()[name], AnyNumber(1)
+    rounds, state = setting.plan.rounds, setting.plan.start
     data = blocks(setting, "even")
     for step in rounds:
         state = released(step, aggregate(step, data, state), state, noise)
-    for part in state if parts_of(rounds[-1]) > 1 else (state,):
-        found = getattr(part, "state", part)
-        result = found.result(setting.job.grid)
-        assert result is None or is_dataclass(result)
-        if hasattr(found, "table"):
-            table = found.table(setting.job.grid)
-            assert table is None or len({len(column) for column in table.values()}) <= 1
+    folder = open_folder(str(tmp_path))
+    release = written(folder, setting, state)
+    assert release["outcome"] in ("released", "not_found")
+    assert summary_of(folder, release)
+    if setting.name in REPORTED:
+        assert b"</html>" in report_page(folder, release)
+
+
+def written(folder: Folder, setting: Setting, state: Any) -> Mapping[str, Any]:
+    """Write what a run writes of its last state, or states; return the release."""
+    job, plan = setting.job, setting.plan
+    if isinstance(setting, GroupSetting):
+        grouped = next(job for job, its in grouped_plans().values() if its is setting.grouped)
+        draft = draft_grouped_release(grouped, setting.grouped)
+        groups = range(len(draft.grouping.labels or ()))
+        write_grouped_release(folder, draft, [(number, state) for number in groups])
+        job = grouped
+    elif parts_of(plan.rounds[-1]) > 1:
+        attempt = Attempt.of(len(state), b"records")
+        attempt.claim(folder)
+        parts = [
+            write_part(
+                folder, attempt, number, encode_part(draft_release(job, plan), job.grid, part), job.hash()
+            )
+            for number, part in enumerate(state)
+        ]
+        folder.create(RELEASE, join_parts(parts))
+    else:
+        write_release(folder, draft_release(job, plan), state, job.grid)
+    found = find_release(folder, job.hash(), str(job.run_id))
+    assert found is not None
+    return found
