@@ -91,7 +91,8 @@ class Plan:
         start: state before the first round.
         spend: what all draws of the rounds spend together.
         promises: name to value, each true with probability 1 - failure; see the task's `Promises`.
-        failure: probability that any promise fails.
+        failure: probability that any promise fails. What a release itself bounds, such as the counts of
+            rectangles, may fail with as much once more.
         smallest_target: smallest `target` that this budget serves, or None.
         alternatives: the other methods and what they promise.
         chosen: why the plan has this method.

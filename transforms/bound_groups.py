@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.sampling import siphash
+from transforms.joined_batches import joined_batches
 from transforms.read_blocks import Descriptor
 from transforms.split_units import Shard, Splitting, bare, read_split, split_batch, stream
 from transforms.unit_groups import GroupNames, UnitGroups
@@ -76,7 +77,7 @@ def split_kept(
     batches = [pa.ipc.open_stream(each.rows).read_next_batch() for each in sorted(pieces) if each.rows]
     if not batches:
         return  # `GatherParts` hands on every part, also without pieces
-    rows = pa.concat_batches(batches)
+    rows = joined_batches(batches)
     units, groups = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1).to_numpy()
     told = units.dictionary_encode()
     names = GroupNames.of(pa.array(np.arange(splitting.total // splitting.subsamples)), splitting.salt)

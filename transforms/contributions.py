@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
+from core.sampling import U64
 from transforms.bound_units import Bounding, add_outside, count_units, of_someone
 from transforms.group_keys import GroupKeys, Ints
 from transforms.heap import BLOCK_VALUES
@@ -42,7 +43,7 @@ class Contributing:
     one unit, their records differ in the records of this unit, which are at most `rows` in each of at most
     `groups` groups.
 
-    Units are told apart as by `transforms.bound_units.Bounding`.
+    Units are told apart by their keys. Of these, records have an identity of 64 bits; see `apart`.
 
     Args:
         bounding: columns, grid, unit, salt and shards; `keep` has no meaning here.
@@ -115,7 +116,8 @@ class Contributing:
         kept = list(reduce_units(pieces, _ChosenRows(self, labels if named else None), bounding.salt))
         if not kept:
             return b"", b"", b"", b"", b""
-        points, ids, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
+        points, ids, more, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
+        ids = apart(ids, more)
         return (
             points.astype("<i8").tobytes(order="F"),
             ids.tobytes(),
@@ -168,7 +170,8 @@ class _ChosenRows:
         points, groups = self._read(rows.words)
         of_unit, first = renumbered(rows)
         kept = chosen(self.contributing, points, of_unit, rows.ids[first], groups, self._names)
-        return points[kept], rows.ids[kept], groups[kept]
+        more = rows.ids if rows.more is None else rows.more
+        return points[kept], rows.ids[kept], more[kept], groups[kept]
 
     @property
     def apart(self) -> Callable[[Sequence[NDArray[np.uint64]]], NDArray[np.uint64]]:
@@ -197,8 +200,9 @@ class _ChosenRows:
         return state.rows(kept, [np.take(word, kept) for word in state.words])
 
     def finished(self, merged: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[Any], ...]:
-        group, _, *points = merged[len(merged) - self.state_words :]
-        return np.stack(points, axis=1).astype(stored(self._grid)), merged[0], group.astype(np.int64)
+        *keys, group, _ = merged[: len(merged) - self._grid.dimension]
+        points = merged[len(merged) - self._grid.dimension :]
+        return np.stack(points, axis=1).astype(stored(self._grid)), keys[0], keys[-1], group.astype(np.int64)
 
     @property
     def _salt(self) -> bytes:
@@ -254,6 +258,22 @@ class ContributedReader:
                 None if groups is None else groups[start:end],
                 labels,
             )
+
+
+def apart(ids: U64, more: U64) -> U64:
+    """Return identities of records, which differ for units whose keys do.
+
+    A key of two words is told by its first one, but where another unit has the same: of n others one has with
+    probability n / 2^64. Then both have the first word with the bits of the second turned over.
+
+    Args:
+        ids: shape (n,), the first words of the keys of the records' units, of which records are together.
+        more: shape (n,), the last words.
+    """
+    new = np.append(True, (ids[1:] != ids[:-1]) | (more[1:] != more[:-1]))
+    units = np.sort(ids[new])
+    twice = units[1:][units[1:] == units[:-1]]
+    return np.where(np.isin(ids, twice), ids ^ more, ids) if len(twice) else ids
 
 
 def chosen(

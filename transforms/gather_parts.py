@@ -57,15 +57,17 @@ class Pieces:
         spill: of the pipeline.
     """
 
-    kept: list[Any]
+    kept: list[Any] | None
     spill: Spill
 
     def __iter__(self) -> Iterator[Any]:
+        if self.kept is None:
+            raise RuntimeError("The pieces of a part were let go.")
         return map(self.spill.get, self.kept)
 
     def clear(self) -> None:
-        """Hold the pieces no longer, once the step has ended as it should."""
-        self.kept.clear()
+        """Hold the pieces no longer, once the step has ended as it should. Then they cannot be read again."""
+        self.kept = None
 
 
 @no_annotations

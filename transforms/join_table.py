@@ -41,8 +41,8 @@ class Join:
         """Return the type of each column that rows get."""
         return {name: column.type for name, column in _table(self)[1].items()}
 
-    def look_up(self, keys: pa.Array) -> dict[str, pa.Array]:
-        """Return the columns of the table at keys of `column_values`, each of shape (n,).
+    def look_up(self, keys: pa.Array) -> "LookedUp":
+        """Find keys of `column_values`, shape (n,).
 
         Raises:
             ExpressionError: the keys are not of the kind of the table's keys.
@@ -55,7 +55,24 @@ class Join:
         places = pc.index_in(wanted, value_set=known)
         if wanted is not keys:
             places = places.take(keys.indices)
-        return {name: column.take(places) for name, column in columns.items()}
+        return LookedUp(columns, places)
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """The places of rows in a public table.
+
+    Args:
+        columns: of the table.
+        places: shape (n,), null where a row has none.
+    """
+
+    columns: Mapping[str, pa.Array]
+    places: pa.Array
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column of the rows, shape (n,), alone: rows may have long texts in others."""
+        return self.columns[name].take(self.places)
 
 
 def open_join(path: str, on: str, columns: tuple[str, ...] | None) -> Join:

@@ -8,7 +8,7 @@ identity, which is its place in its file.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import cast
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from transforms.evaluate_expression import evaluate
 from transforms.expression_values import KINDS, TRUTH, column_values, with_zone
-from transforms.join_table import Join
+from transforms.join_table import Join, LookedUp
 from transforms.list_files import File, InputError, short
 from transforms.parse_expression import Call, ExpressionError, Node, columns_of, near
 from transforms.parse_texts import parse_texts
@@ -101,7 +101,7 @@ class Preparation:
                 )
         if self.join is not None:
             with _of_field("input.join.on", file):
-                added |= {name: column.type for name, column in rows.joined().items()}
+                added |= {name: rows.joined.column(name).type for name in self.joined}
         for name, node in self.derive:
             with _of_field(f"input.derive.{name}", file):
                 added[name] = rows.evaluated(node, derived=False).type
@@ -166,15 +166,17 @@ class _Rows:
     def known(self, name: str) -> pa.Array:
         """Return a column as an expression of a derived column sees it."""
         if name not in self.held:
-            self.held |= self.joined() if name in self.preparation.joined else {name: self.zoned(name)}
+            joins = name in self.preparation.joined
+            self.held[name] = self.joined.column(name) if joins else self.zoned(name)
         return self.held[name]
 
     def evaluated(self, node: Node, derived: bool = True) -> pa.Array:
         """Evaluate an expression, which may see `derived` columns."""
         return evaluate(node, self.value if derived else self.known, self.batch.num_rows)
 
-    def joined(self) -> dict[str, pa.Array]:
-        """Return the columns that rows get from the joined table."""
+    @cached_property
+    def joined(self) -> LookedUp:
+        """The places of the rows in the joined table."""
         join = cast(Join, self.preparation.join)
         return join.look_up(self.read(join.on))
 

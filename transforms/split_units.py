@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.sampling import siphash
 from transforms.group_keys import GroupKeys, without_long
+from transforms.joined_batches import decoded, joined_batches
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, row_ids
 from transforms.read_prepared import read_prepared
@@ -171,7 +172,7 @@ def split_batch(
     cell = part * most + place
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell, minlength=splitting.shards * most).reshape(splitting.shards, most)
-    rows = bare(batch.select(list(splitting.columns))).take(pa.array(kept[order]))
+    rows = decoded(bare(batch.select(list(splitting.columns))).take(pa.array(kept[order])))
     start = 0
     for number, held in enumerate(counts.tolist()):
         size = sum(held)
@@ -261,11 +262,11 @@ def read_keyed(
             arrays.append(kept)
         pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, "", ""][: len(arrays)]))
         if sum(map(len, pieces)) >= most:
-            joined = pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+            joined = joined_batches(pieces)
             yield _apart(joined.slice(0, most), len(names))
             pieces = [joined.slice(most)] if len(joined) > most else []
     if pieces:
-        yield _apart(pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces), len(names))
+        yield _apart(joined_batches(pieces), len(names))
 
 
 def _apart(keyed: pa.RecordBatch, columns: int) -> tuple[pa.RecordBatch, pa.Array]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import Tally
+from core.centers.exponential import falling
 from core.centers.found import Centers
 from core.centers.solver import Solver, squared_distances
 from core.centers.space import Space, nearest
@@ -125,7 +126,7 @@ class Assignment:
             return np.asarray(np.eye(len(self.centers))[nearest(records, self.centers)])
         # whole numbers below 2^47: exact
         distance = np.sqrt(squared_distances(records, self.centers.astype(np.float64)))
-        shares = np.exp((distance.min(axis=1, keepdims=True) - distance) / self.softness)
+        shares = falling((distance - distance.min(axis=1, keepdims=True)) / self.softness)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def pull(self, records: Floats, j: int) -> tuple[Floats, Floats]:

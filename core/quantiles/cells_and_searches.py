@@ -216,7 +216,8 @@ class CellsAndSearches(CountsPoints):
             return Searched(same, *unknown, math.inf)
         tree = tree_within(width, len(ranks))
         if tree is not None:
-            off = tree.largest_error(inside.scale * tree.levels, self.failure / 2 / many)
+            # four searches of each quantile, each of which may err to one side
+            off = tree.largest_error(inside.scale * tree.levels, self.failure / 4 / many)
             far = error + off
             wanted = np.concatenate([ranks, ranks - far, ranks + far])
             root, levels = (float(ends[0]), float(ends[1] - ends[0])), tree.levels

@@ -23,6 +23,7 @@ from core.task import Accuracy, Method
 from core.tightness import Tightness
 
 _MOST_GROUPS = 1 << 40
+_WHOLE = 1 - 2**-50  # so that parts of delta never add up to more than delta
 """Groups of private keys, at most: draws of disjoint groups are charged once, however many there are."""
 
 
@@ -181,7 +182,7 @@ class ReleaseTotals(Method[Statistics]):
         self, count: Additive | None, share: float, parts: dict[str, Any]
     ) -> CountThreshold | OptimalSelection:
         """Return what finds private groups, given the noise of their number of units."""
-        delta, groups = self.setting.budget.delta, self.change.groups
+        delta, groups = _WHOLE * self.setting.budget.delta, self.change.groups
         if self._coin:
             changed = groups * self.change.changes
             epsilon = share * self.setting.budget.epsilon / changed

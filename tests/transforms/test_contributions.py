@@ -195,3 +195,33 @@ def test_long_keys_are_not_put_together(tmp_path):
         if not dictionaries:
             assert batch.nbytes < 1000
         assert [city for _, city, _ in kept(path)] == [b'["c1"]']
+
+
+def test_two_units_of_one_identity_remain_two(tmp_path):
+    """Keys of texts have two words, and units are in the shard of the first."""
+    _, how = contributing_of_two_words()
+    keys = pa.array([first + second for first, second in PAIRS], pa.binary(16))
+    batch = pa.record_batch({"x": [1.0, 2.0, 3.0, 4.0], "city": ["c1"] * 4})
+    pieces: dict[int, list[bytes]] = {}
+    for number, piece in how.split(batch, keys):
+        pieces.setdefault(number, []).append(piece)
+    blocks = [block for number, own in pieces.items() for block in how.reader.blocks(how.bound(number, own))]
+    ids = [identity for block in blocks for identity in block.ids.tolist()]
+    points = [point for block in blocks for point in block.points[:, 0].tolist()]
+    assert sorted(points) == [1, 2, 3, 4]
+    owners = dict(zip(points, ids, strict=True))
+    assert owners[1] == owners[3] and len({owners[1], owners[2], owners[4]}) == 3
+    assert owners[4] == int.from_bytes(b"another ", "little")  # nobody has the same
+
+
+PAIRS = [
+    (b"the same", b"person a"),
+    (b"the same", b"person b"),
+    (b"the same", b"person a"),
+    (b"another ", b"person a"),
+]
+
+
+def contributing_of_two_words():
+    bounding = Bounding(("x",), GRID, "u", "one", SALT)
+    return None, Contributing(bounding, PRIVATE, 2, 3)

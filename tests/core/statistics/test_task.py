@@ -655,3 +655,15 @@ def test_a_mean_is_not_known_without_rows():
     values = run_in_memory(plan(("mean",)).rounds, [empty], None, SeededNoise(0, 0.0)).result(GRID).values
     assert [v.value for v in values] == [None, None]
     assert all(math.isfinite(v.error or 0) for v in values)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 0.3 * 1e-6])
+def test_parts_of_delta_are_never_more_than_it(delta):
+    """A tenth of 1e-5, ten times, is more than 1e-5 by its last bit."""
+    for groups in (1, 5, 10, 13, 20, 33, 53):
+        for neighbors, method in ((ONE, "laplace"), (REPLACE, "laplace"), (ONE, "gaussian")):
+            bounds = Contributions(groups, 1)
+            grouped = {"grouping": PRIVATE, "contributions": bounds, "method": method}
+            for measure in ("units", {"quantiles": (0.5,)}):
+                found = plan([measure], Budget(1.0, delta), neighbors, Grid((0.0,), (100.0,), 1.0), **grouped)
+                assert 0 < found.spend.delta <= delta
