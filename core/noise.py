@@ -55,11 +55,13 @@ def log_weights(scores: Ints, lengths: Lengths, scale: float) -> NDArray[np.floa
     Raises:
         TypeError: scores are not integers that fit into int64.
     """
-    signed = np.asarray(scores).astype(np.int64, casting="safe")
-    behind = signed.max().astype(np.uint64) - signed.astype(np.uint64)  # exact, also beyond int64
+    signed = np.asarray(scores).astype(np.int64, casting="safe", copy=False)
+    behind = signed.max().astype(np.uint64) - signed.view(np.uint64)  # exact, also beyond int64
     whole: Any = np.asarray(lengths)
     if whole.dtype == object:
         logs = np.array([math.log(length) for length in whole])
     else:
-        logs = np.log(whole.astype(np.float64))
-    return np.asarray(logs - behind / scale)
+        logs = whole.astype(np.float64)
+        np.log(logs, out=logs)
+    logs -= behind / scale
+    return logs

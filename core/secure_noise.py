@@ -48,8 +48,12 @@ class SecureNoise(Noise):
         scores, weights = np.asarray(scores), log_weights(scores, lengths, scale)
         anchor = int(np.argmax(weights))
         unit = 1 << (61 - len(weights).bit_length())
-        over = np.exp(weights - weights[anchor]) * (unit * (1 + 2.0**-20))
-        bounds = np.cumsum(over.astype(np.int64) + 1)
+        weights -= weights[anchor]  # in place: there may be millions of runs
+        np.exp(weights, out=weights)
+        weights *= unit * (1 + 2.0**-20)
+        bounds = weights.astype(np.int64)
+        bounds += 1
+        np.cumsum(bounds, out=bounds)
         while True:
             run = int(np.searchsorted(bounds, secrets.randbelow(int(bounds[-1])), side="right"))
             proposal = int(bounds[run]) - (int(bounds[run - 1]) if run else 0)

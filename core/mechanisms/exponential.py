@@ -172,10 +172,13 @@ class Both:
         before = np.concatenate([np.zeros(1, dtype=kind), np.cumsum(lengths)])
         with_run = np.searchsorted(-others, -scores, side="right")
         with_candidate = before[np.searchsorted(-scores, -others, side="left")]
-        sizes = np.concatenate([lengths * with_run.astype(kind), with_candidate])
+        lengths *= with_run.astype(kind)
+        sizes = np.concatenate([lengths, with_candidate])
+        del lengths  # there may be millions of runs
         some = np.flatnonzero(sizes > 0)
-        run = int(some[noise.select_run(np.concatenate([scores, others])[some], sizes[some], scale)])
-        at = noise.below(int(sizes[run]))
+        sizes = sizes[some]
+        chosen = noise.select_run(np.concatenate([scores, others])[some], sizes, scale)
+        run, at = int(some[chosen]), noise.below(int(sizes[chosen]))
         if run < len(scores):
             at, other = divmod(at, int(with_run[run]))
         else:
