@@ -396,8 +396,8 @@ NOISE = (
         7,
         _EXPONENTIAL,
         "a pair has half the noise, whatever scale it is given",
-        "sizes[some], scale)",
-        "sizes[some], scale / 2)",
+        "[some], sizes, scale)",
+        "[some], sizes, scale / 2)",
         _PAIRS,
     ),
     Mutant(
