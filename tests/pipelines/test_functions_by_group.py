@@ -215,9 +215,8 @@ def test_one_release_has_an_answer_for_each_group(cities: Bench, whose: str) -> 
     first, second, third = release["groups"]
     assert [group["outcome"] for group in release["groups"][:2]] == ["released", "released"]
     assert first["result"]["value"][0] > 0.9 and second["result"]["value"][0] < -0.9
-    assert (third["result"] is None) == (
-        third["outcome"] == "not_found"
-    )  # 30 of 3,000 empty groups were released
+    # an empty group may be released by noise, see test_how_often_nothing_is_released_by_noise
+    assert (third["result"] is None) == (third["outcome"] == "not_found")
     assert run_job(job) == release
     (charge,) = read_ledger(ledger).charges
     assert charge.epsilon == 8.0

@@ -228,6 +228,29 @@ def test_releases_are_total(name, blocks):
             assert result.radius is None or (result.radius >= 0 and blocks == 50)
 
 
+@pytest.mark.parametrize("blocks", [40, 300])
+def test_how_often_nothing_is_released_by_noise(blocks):
+    """Without any answer, the noisy number of failures may be small enough by noise alone.
+
+    The count of 5,000 seeds is within five standard deviations of what it should be: a flake rate of 6e-7 if
+    the seeds were others. With noise of half or twice the scale it is off by more than six.
+    """
+    plan = plan_for("smooth_median", blocks, budget=Budget(8.0 * 40 / blocks, 4e-6), grid=LINE)
+    failures, runs = plan.rounds[0].failures, 5000
+    a = math.exp(-1 / failures.count.scale)
+    share = a ** (blocks - failures.most) / (
+        1 + a
+    )  # of discrete Laplace noise that is as far below 0, or more
+    empty = Block(np.zeros((0, 1), np.int64), np.zeros(0, np.uint64))
+    found = [run_in_memory(plan.rounds, [empty], None, SeededNoise(seed)) for seed in range(runs)]
+    released = sum(isinstance(each, Stable) for each in found)
+    assert 0.005 < share < 0.05
+    assert abs(released - runs * share) < 5 * math.sqrt(runs * share)
+
+
+LINE = Grid((-10.0,), (10.0,), 1e-3)
+
+
 @pytest.mark.parametrize(
     ("make", "field"),
     [
