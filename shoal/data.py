@@ -67,13 +67,13 @@ def to_table(data: Data, job: Mapping[str, Any]) -> pa.Table:
     """
     module, name = type(data).__module__, type(data).__qualname__
     if isinstance(data, pa.Table):
-        return _without_views(data)
+        return _plain_dictionaries(data)
     if module.partition(".")[0] == "pandas" and name == "DataFrame":
         return _of_pandas(data, job)
     try:
         # A reader can be read once, so that a second run would find no rows.
         if hasattr(data, "__arrow_c_stream__") and not isinstance(data, pa.RecordBatchReader):
-            return _without_views(pa.table(data))
+            return _plain_dictionaries(pa.table(data))
     except _FAILURES:  # the stream is of an array, and not of a table
         pass
     raise JobError(f"data is a {module}.{name}: {_ALLOWED}.")
@@ -136,17 +136,34 @@ def _plain(values: Any) -> pa.Array | None:
         return None
 
 
-def _without_views(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries have no views of text, as categories of polars do.
+def _plain_dictionaries(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries have no views of text, as categories of polars do, and no nulls.
 
-    Arrow writes such views to Parquet, but no dictionaries of them.
+    Arrow writes such views to Parquet, but no dictionaries of them, and no dictionaries with a null. Whether
+    one has a null depends on rows.
     """
     for number, field in enumerate(table.schema):
         kind = field.type
-        if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-            plain = pa.dictionary(kind.index_type, pa.string(), kind.ordered)
-            table = table.set_column(number, field.name, table.column(number).cast(plain))
+        if not pa.types.is_dictionary(kind):
+            continue
+        if pa.types.is_string_view(kind.value_type):
+            kind = pa.dictionary(kind.index_type, pa.string(), kind.ordered)
+        column = table.column(number).cast(kind)
+        chunks = [_without_null(chunk) for chunk in column.chunks]
+        table = table.set_column(number, field.name, pa.chunked_array(chunks, kind))
     return table
+
+
+def _without_null(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a column whose dictionary has no null: such rows have none of its values."""
+    there = column.dictionary.is_valid()
+    if not column.dictionary.null_count:
+        return column
+    places = pc.if_else(there, pc.subtract(pc.cumulative_sum(there.cast(pa.int64())), 1), None)
+    indices = places.take(column.indices).cast(column.indices.type)
+    return pa.DictionaryArray.from_arrays(
+        indices, column.dictionary.filter(there), ordered=column.type.ordered
+    )
 
 
 def _is_written(table: pa.Table, where: str | pa.NativeFile) -> bool:

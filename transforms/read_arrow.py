@@ -43,14 +43,20 @@ def read_arrow(
     if not columns:
         yield batch
         return
-    arrays = [_plain(batch.column(name)) for name in columns]
+    arrays = [without_views(batch.column(name)) for name in columns]
     for array in arrays:
         _validate(array)
     yield pa.RecordBatch.from_arrays(list(map(_fitting, arrays)), names=list(columns))
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Return a column without views of texts, of which Arrow has few functions."""
+def without_views(column: pa.Array) -> pa.Array:
+    """Return a column without views of texts, of which Arrow has few functions.
+
+    Raises:
+        pa.ArrowException: the file is damaged.
+    """
+    if pa.types.is_dictionary(column.type) and column.type.value_type in _VIEWS:
+        return pa.DictionaryArray.from_arrays(column.indices, without_views(column.dictionary))
     if column.type not in _VIEWS:
         return column
     stored = column.view(pa.binary_view())

@@ -135,7 +135,11 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(kind):
         return pa.array(_each(lambda stored: _decimal(stored, kind), values), kind)
     if pa.types.is_temporal(kind):
-        return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+        short = kind.bit_width == 32  # and what is stored may be longer: then it is no date and no time
+        held = (
+            _each(lambda stored: stored if -(2**31) <= stored < 2**31 else None, values) if short else values
+        )
+        return pa.array(held, pa.int32() if short else pa.int64()).view(kind)
     return pa.array(values, kind)
 
 

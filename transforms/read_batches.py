@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from transforms.list_files import File, Held, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
+from transforms.read_arrow import without_views
 from transforms.read_formats import READINGS
 
 _AT_ONCE = 1 << 26
@@ -208,6 +209,8 @@ def _read(
             if not all(_is_sound(column) for column in batch.columns):
                 raise _damaged(file)
             rows += batch.num_rows
+            for number, name in enumerate(batch.schema.names):
+                batch = batch.set_column(number, name, without_views(batch.column(number)))
             yield batch
         if rows != group.num_rows:
             raise _damaged(file)

@@ -188,3 +188,14 @@ def test_a_frame_of_polars(tmp_path: Path) -> None:
     frame = frame.with_columns(kind=polars.col("who").cast(polars.Categorical))
     expected = {"x": [1.5, None], "who": ["a", "b"], "kind": ["a", "b"]}
     assert stored(frame, tmp_path).to_pydict() == expected
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a"], ["a", None, "b"], [None, None, None]])
+def test_a_dictionary_may_hold_a_null(tmp_path: Path, values: list[str | None]) -> None:
+    """Parquet stores none that does, and whether one does depends on rows."""
+    column = pa.array(values, pa.string()).dictionary_encode(null_encoding="encode")
+    sliced = pa.chunked_array([column.slice(0, 1), column.slice(1)])
+    table = pa.table({"x": [1, 2, 3], "unused": column, "parts": sliced})
+    stored = pq.read_table(place_data(table, str(tmp_path / "data"), {"input": {"columns": ["x"]}}))
+    for name in ("unused", "parts"):
+        assert stored.column(name).to_pylist() == values

@@ -35,6 +35,7 @@ from transforms.open_source import open_files, open_source
 from transforms.parse_expression import parse_expression
 from transforms.parse_texts import DATE, INTEGER, NUMBER, TEXT, TRUTH, parse_texts
 from transforms.preparation import AS_THEY_ARE, Preparation
+from transforms.read_avro import read_avro
 from transforms.read_batches import read_batches
 from transforms.read_blocks import list_row_groups, read_in_memory
 from transforms.read_csv import split_lines
@@ -707,3 +708,15 @@ def long(value: int) -> bytes:
     stored = io.BytesIO()
     fastavro.schemaless_writer(stored, "long", value)
     return stored.getvalue()
+
+
+@pytest.mark.parametrize("day", [15_000, 2**31, -(2**40)])
+def test_an_avro_date_beyond_32_bits_is_null(tmp_path, day):
+    """Writers of Avro store such a number in a field of 32 bits; one row must not be an error."""
+    fields = [{"name": "d", "type": {"type": "int", "logicalType": "date"}}, {"name": "x", "type": "double"}]
+    schema = fastavro.parse_schema({"type": "record", "name": "R", "fields": fields})
+    with open(tmp_path / "rows.avro", "wb") as file:
+        fastavro.writer(file, schema, [{"d": each, "x": 1.0} for each in (14_000, day)])
+    with pa.OSFile(str(tmp_path / "rows.avro")) as opened:
+        (batch,) = read_avro(None, opened, 0, ["d", "x"])
+    assert batch.column("d").is_valid().to_pylist() == [True, day == 15_000]

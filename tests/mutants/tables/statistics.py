@@ -306,6 +306,14 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         12,
+        "transforms/read_batches.py",
+        "a long key is an error among views",
+        "name, without_views(batch.column(number))",
+        "name, batch.column(number)",
+        Selection(("tests/transforms/test_joined_batches.py",), "among_views"),
+    ),
+    Mutant(
+        12,
         "transforms/contributions.py",
         "two units whose keys have one first word are one",
         "ids = apart(ids, more)",
