@@ -270,7 +270,8 @@ def apart(ids: U64, more: U64) -> U64:
         ids: shape (n,), the first words of the keys of the records' units, of which records are together.
         more: shape (n,), the last words.
     """
-    new = np.append(True, (ids[1:] != ids[:-1]) | (more[1:] != more[:-1]))
+    new = np.ones(len(ids), dtype=np.bool_)
+    new[1:] = (ids[1:] != ids[:-1]) | (more[1:] != more[:-1])
     units = np.sort(ids[new])
     twice = units[1:][units[1:] == units[:-1]]
     return np.where(np.isin(ids, twice), ids ^ more, ids) if len(twice) else ids
