@@ -33,10 +33,17 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
         return pa.concat_arrays(parts)
     values, indices, first = [parts[0].dictionary], [], 0
     for part in parts:
-        if not part.dictionary.equals(values[-1]):
-            first += len(values[-1])
-            values.append(part.dictionary)
+        own, last = part.dictionary, values[-1]
+        if _begins_with(own, last):  # a reader adds to a dictionary as it goes on
+            values[-1] = own
+        elif not _begins_with(last, own):
+            first += len(last)
+            values.append(own)
         known = part.indices.is_valid().to_numpy(zero_copy_only=False)
         places = part.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         indices.append(pa.array(places + first, mask=~known))
     return pa.DictionaryArray.from_arrays(pa.concat_arrays(indices), pa.concat_arrays(values))
+
+
+def _begins_with(values: pa.Array, first: pa.Array) -> bool:
+    return len(values) >= len(first) and bool(values.slice(0, len(first)).equals(first))

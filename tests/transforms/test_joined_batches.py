@@ -33,6 +33,10 @@ def test_dictionaries_that_differ_are_joined():
     assert joined.column("n").to_pylist() == [place for each in columns for place in range(len(each))]
     assert joined_batches(batches[:2]).column("t").dictionary.to_pylist() == ["a", None]
     assert joined_batches(batches[:1]) is batches[0]
+    growing = [indexed([0, size - 1], many[:size]) for size in (1, 5, 5, 9, 3, 9)]
+    joined = joined_batches([pa.record_batch({"t": each}) for each in growing])
+    assert joined.column("t").to_pylist() == [value for each in growing for value in each.to_pylist()]
+    assert joined.column("t").dictionary.to_pylist() == many[:9]
 
 
 def test_rows_without_dictionaries_are_the_same_for_any():
