@@ -43,7 +43,7 @@ class Contributing:
     one unit, their records differ in the records of this unit, which are at most `rows` in each of at most
     `groups` groups.
 
-    Units are told apart by their keys. Of these, records have an identity of 64 bits; see `apart`.
+    Units are told apart by their keys. Of these, records have an identity of 64 bits; see `identities`.
 
     Args:
         bounding: columns, grid, unit, salt and shards; `keep` has no meaning here.
@@ -117,7 +117,7 @@ class Contributing:
         if not kept:
             return b"", b"", b"", b"", b""
         points, ids, more, groups = (np.concatenate(each) for each in zip(*kept, strict=True))
-        ids = apart(ids, more)
+        ids = identities(ids, more)
         return (
             points.astype("<i8").tobytes(order="F"),
             ids.tobytes(),
@@ -260,11 +260,11 @@ class ContributedReader:
             )
 
 
-def apart(ids: U64, more: U64) -> U64:
+def identities(ids: U64, more: U64) -> U64:
     """Return identities of records, which differ for units whose keys do.
 
     A key of two words is told by its first one, but where another unit has the same: of n others one has with
-    probability n / 2^64. Then both have the first word with the bits of the second turned over.
+    probability n / 2^64. Then the identity of both is the exclusive or of their two words.
 
     Args:
         ids: shape (n,), the first words of the keys of the records' units, of which records are together.

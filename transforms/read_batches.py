@@ -209,8 +209,10 @@ def _read(
             if not all(_is_sound(column) for column in batch.columns):
                 raise _damaged(file)
             rows += batch.num_rows
-            for number, name in enumerate(batch.schema.names):
-                batch = batch.set_column(number, name, without_views(batch.column(number)))
+            for number, column in enumerate(batch.columns):
+                plain = without_views(column)
+                if plain is not column:
+                    batch = batch.set_column(number, batch.schema.names[number], plain)
             yield batch
         if rows != group.num_rows:
             raise _damaged(file)

@@ -23,8 +23,9 @@ from core.task import Accuracy, Method
 from core.tightness import Tightness
 
 _MOST_GROUPS = 1 << 40
-_WHOLE = 1 - 2**-50  # so that parts of delta never add up to more than delta
 """Groups of private keys, at most: draws of disjoint groups are charged once, however many there are."""
+
+_WHOLE = 1 - 2**-50  # so that parts of delta never add up to more than delta
 
 
 class ReleaseTotals(Method[Statistics]):

@@ -199,7 +199,7 @@ def test_long_keys_are_not_put_together(tmp_path):
 
 def test_two_units_of_one_identity_remain_two(tmp_path):
     """Keys of texts have two words, and units are in the shard of the first."""
-    _, how = contributing_of_two_words()
+    how = Contributing(Bounding(("x",), GRID, "u", "one", SALT), PRIVATE, 2, 3)
     keys = pa.array([first + second for first, second in PAIRS], pa.binary(16))
     batch = pa.record_batch({"x": [1.0, 2.0, 3.0, 4.0], "city": ["c1"] * 4})
     pieces: dict[int, list[bytes]] = {}
@@ -220,8 +220,3 @@ PAIRS = [
     (b"the same", b"person a"),
     (b"another ", b"person a"),
 ]
-
-
-def contributing_of_two_words():
-    bounding = Bounding(("x",), GRID, "u", "one", SALT)
-    return None, Contributing(bounding, PRIVATE, 2, 3)
