@@ -50,6 +50,9 @@ Hot = Callable[[Runs, int], Bools]
 CELLS = 1 << 20
 """Most points of a domain that are all counted, and cells of the first look at a wider one."""
 
+HELD = CELLS >> 2
+"""Most values that are held at once if they wait in a store: a draw takes far more memory than a value."""
+
 
 @dataclass(frozen=True, eq=False)
 class Focus:

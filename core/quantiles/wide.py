@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from core.aggregate import Counts, Tally
 from core.counted_points import StoredOrder
 from core.draws import Charged, Draw
-from core.focus import CELLS, Bools, Focus, Focused
+from core.focus import CELLS, HELD, Bools, Focus, Focused
 from core.gaps import Order, Runs
 from core.noise import Noise
 from core.quantiles.cell_choices import Cut, Ranked
@@ -279,7 +279,7 @@ class SearchInSections:
 
     All values of the searched cells are counted, in sections that wait in a store; see
     `core.rounds.RoundInSections`. The release reads them, and holds the values of a few cells at a time. A
-    cell with more than `CELLS` values is looked at by itself.
+    cell with more than `HELD` values is looked at by itself.
 
     Args:
         whole: all stages.
@@ -298,7 +298,7 @@ class SearchInSections:
     @property
     def most_counts(self) -> int:
         """Most counts that the private stage holds; see `SearchCells.most_counts`."""
-        return max(CELLS, SearchCell(self.whole).most_counts)
+        return max(HELD, SearchCell(self.whole).most_counts)
 
     def summarize(self, block: Block, state: Ranked) -> Counts:
         """Count the records at every point of the cells that are searched."""
@@ -320,7 +320,7 @@ class SearchInSections:
     def _orders(self, values: Stored, state: Ranked) -> Iterator[Order | StoredOrder]:
         """Yield for each searched cell records that have the same ranks within it as all records.
 
-        Cells that together hold at most `CELLS` values are held together. A larger one stays in parts where
+        Cells that together hold at most `HELD` values are held together. A larger one stays in parts where
         it is searched by a tree. Where it is searched by choices, the values near the wanted ranks are held
         alone; see `core.focus`.
 
@@ -333,7 +333,7 @@ class SearchInSections:
         for part in values:
             cell = _window_of(windows, part.keys)
             sizes += np.bincount(cell[cell >= 0], minlength=len(windows))
-        ends, store = batches(sizes, CELLS), values.store.another()
+        ends, store = batches(sizes, HELD), values.store.another()
         pieces: list[list[Any]] = [[] for _ in ends[1:]]
         for part in values:
             cell = _window_of(windows, part.keys)
@@ -346,7 +346,7 @@ class SearchInSections:
         for first, last, kept in zip(ends[:-1].tolist(), ends[1:].tolist(), pieces, strict=True):
             stored = Stored(tuple(place for place, _ in kept), tuple(size for _, size in kept), store)
             order: Order | StoredOrder
-            if len(stored) <= CELLS:
+            if len(stored) <= HELD:
                 order = Order.of_counts(stored.whole())
             elif tree_within(*searched[first]) is not None:
                 order = StoredOrder.of_stored(stored)

@@ -10,7 +10,7 @@ from core.aggregate import Ints
 from core.budget import Budget
 from core.domain import Grid
 from core.draws import Draw
-from core.focus import CELLS
+from core.focus import HELD
 from core.neighbors import Neighbors
 from core.noise import Lengths, Noise
 from core.quantiles.exponential import ExponentialByRank, typical_distance
@@ -180,7 +180,7 @@ class Ranks:
         """
         own = _OfGroups(self, noise)
         found: Any
-        if len(counts) <= CELLS:
+        if len(counts) <= HELD:
             found = self.step.release(counts.whole(), None, own)
         else:
             found = run_on_stored(self.rounds, counts, None, own)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.aggregate import FACTOR, Keys, shard_of
-from core.focus import CELLS
+from core.focus import HELD
 from core.statistics.totals import GroupTotals
 from core.statistics.values import ValueCounts
 from core.stored import InMemory, Store, Stored, batches
@@ -96,7 +96,7 @@ class StoredTotals:
     def values(self, keys: Keys) -> Iterator[tuple[Stored, ...]]:
         """Yield the values of each group by axis, in the order of some keys.
 
-        Groups that together have at most `CELLS` distinct values are held together. A larger one stays in
+        Groups that together have at most `HELD` distinct values are held together. A larger one stays in
         parts.
 
         Args:
@@ -105,7 +105,7 @@ class StoredTotals:
         if not len(keys):
             return
         sizes = self.distinct.at(keys).sum(axis=1)
-        ends = batches(sizes, CELLS)
+        ends = batches(sizes, HELD)
         store, dealt = self.store.another(), list[list[Any]]([] for _ in ends[1:])
         order = np.argsort(keys, kind="stable")
         ordered = keys[order]
@@ -119,7 +119,7 @@ class StoredTotals:
                 span = slice(number, number + 2)
                 pieces.append(store.put([of.part(*cut[span]) for of, cut in zip(named, cuts, strict=True)]))
         for first, last, pieces in zip(ends[:-1].tolist(), ends[1:].tolist(), dealt, strict=True):
-            if int(sizes[first:last].sum()) > CELLS:
+            if int(sizes[first:last].sum()) > HELD:
                 yield tuple(_parts(pieces, axis, store) for axis in range(self.distinct.totals.shape[1]))
                 continue
             of_axes = zip(*map(store.get, pieces), strict=True)

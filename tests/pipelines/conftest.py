@@ -104,4 +104,5 @@ def few_values_are_held(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     """In tests of all settings, values of larger groups are passed over, as those of millions of rows are."""
     if request.module.__name__.rpartition(".")[2].startswith("test_every_"):
         for module in ("ranks", "stored_totals"):
-            monkeypatch.setattr(f"core.statistics.{module}.CELLS", 32)
+            monkeypatch.setattr(f"core.statistics.{module}.HELD", 32)
+        monkeypatch.setattr("core.quantiles.wide.HELD", 32)

@@ -70,6 +70,17 @@ def test_noise_of_searches_is_as_charged(neighbors, probabilities):
     assert kinds == {"select_run", "laplace"}
 
 
+@pytest.mark.parametrize("many", [20, 99])
+def test_the_searches_of_all_intervals_fail_with_half_of_the_failure(many):
+    """By a tree a value may err to both sides, and each end of its interval to one: four failures each."""
+    plan = plan_for(tuple((i + 1) / (many + 1) for i in range(many)), grid=Grid((0.0,), (1e6,), 1.0))
+    step, tree = plan.rounds[0], tree_within(10**6, many)
+    order, ends = Order.of_counts(Counts.of(np.arange(5000) * 200)), np.array([0.0, 5000.0])
+    found = step._search(order, (0, 10**6), ends, np.linspace(10, 4990, many), 20.0, SeededNoise(0))
+    one_side = tree.errors_exceed(step.inside.scale * tree.levels, np.array([found.error]), 1, 1)[0] / 2
+    assert 0.49 * step.failure < 4 * many * one_side <= 0.5 * step.failure
+
+
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 def test_splits_and_the_number_of_records_are_as_charged(neighbors):
     plan = plan_for(neighbors=neighbors)

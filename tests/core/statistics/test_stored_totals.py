@@ -67,7 +67,7 @@ def totals(labeled: bool, groups: np.ndarray, points: np.ndarray) -> GroupTotals
 def test_values_are_those_of_all_rows(
     monkeypatch: pytest.MonkeyPatch, labeled: bool, sections: int, most: int
 ) -> None:
-    monkeypatch.setattr(stored_totals, "CELLS", most)
+    monkeypatch.setattr(stored_totals, "HELD", most)
     groups, points = rows(0)
     whole, parts = totals(labeled, groups, points), [slice(0, 100), slice(100, 101), slice(101, 600)]
     pieces = [totals(labeled, groups[part], points[part]).split(sections) for part in parts]
@@ -121,7 +121,7 @@ def test_a_release_does_not_depend_on_sections(how: str, monkeypatch: pytest.Mon
 
     first = released()
     assert first.steps.shape == (1 if how == "whole" else 4, 3, 3)
-    monkeypatch.setattr(stored_totals, "CELLS", 100)
+    monkeypatch.setattr(stored_totals, "HELD", 100)
     second = released()
     assert np.array_equal(first.steps, second.steps) and np.array_equal(first.totals, second.totals)
 
