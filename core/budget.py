@@ -10,6 +10,8 @@ import numpy as np
 
 from core.errors import InvalidValue
 
+WHOLE = 1 - 1e-12  # times delta: its parts, rounded one by one, never add up to more than delta
+
 _ORDERS = [1 + 10 ** (i / 40) for i in range(-80, 241)]  # Rényi orders; the best one grows as rho falls
 _USABLE = np.array([order for order in _ORDERS if order > 1.01])  # nearer to 1 the conversion is not stable
 _LEAST, _MOST = 1e-9, 700.0  # epsilon of one mechanism: less counts as this much, more has no such accountant

@@ -45,7 +45,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from core.budget import Accountant, Budget, Mechanism, Spend, spend
+from core.budget import WHOLE, Accountant, Budget, Mechanism, Spend, spend
 from core.draws import Charged
 from core.errors import InvalidValue
 from core.policy import Policy
@@ -57,7 +57,6 @@ _WORTH = 1.01  # what planning again must be able to gain
 _SAFE = 1 - 1e-3  # of an estimated factor: plans do not scale exactly, as with samples
 _EXACT = 1e-3  # relative precision of an estimated factor
 _TRIES = 6  # most plans of each question
-_WHOLE = 1 - 1e-12  # so that parts of delta never add up to more than delta
 
 
 class Planned(Protocol):
@@ -157,7 +156,7 @@ def plan_together(questions: Mapping[str, tuple[float, PlanOne]], budget: Budget
 
     def planned(factor: float) -> JointPlan:
         budgets = {
-            name: Budget(factor * part * budget.epsilon, _WHOLE * part * budget.delta)
+            name: Budget(factor * part * budget.epsilon, WHOLE * part * budget.delta)
             for name, part in parts.items()
         }
         plans = {name: plan(budgets[name]) for name, (_, plan) in questions.items()}

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from core.budget import Mechanism
+from core.budget import WHOLE, Mechanism
 from core.draws import Additive, Charged, Gaussian, Laplace, charged
 from core.errors import InvalidValue
 from core.grouping import Contributions
@@ -24,8 +24,6 @@ from core.tightness import Tightness
 
 _MOST_GROUPS = 1 << 40
 """Groups of private keys, at most: draws of disjoint groups are charged once, however many there are."""
-
-_WHOLE = 1 - 2**-50  # so that parts of delta never add up to more than delta
 
 
 class ReleaseTotals(Method[Statistics]):
@@ -183,7 +181,7 @@ class ReleaseTotals(Method[Statistics]):
         self, count: Additive | None, share: float, parts: dict[str, Any]
     ) -> CountThreshold | OptimalSelection:
         """Return what finds private groups, given the noise of their number of units."""
-        delta, groups = _WHOLE * self.setting.budget.delta, self.change.groups
+        delta, groups = WHOLE * self.setting.budget.delta, self.change.groups
         if self._coin:
             changed = groups * self.change.changes
             epsilon = share * self.setting.budget.epsilon / changed

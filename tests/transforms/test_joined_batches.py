@@ -3,12 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from transforms.group_keys import GroupKeys
 from transforms.joined_batches import decoded, joined_batches
 from transforms.open_source import open_source
-from transforms.read_batches import read_batches
 from transforms.read_blocks import list_row_groups
 from transforms.split_units import read_keyed
 
@@ -67,18 +64,3 @@ def test_one_row_with_a_long_key_is_no_error(tmp_path):
         ((batch, _),) = read_keyed(descriptor, ["x"], "u", bytes(16), rows, groups=["g"])
         assert len(batch) == rows
         assert sum(key is None for key in batch.column("g").to_pylist()) == nulls
-
-
-@pytest.mark.parametrize("length", [2, 300, 5000])
-def test_one_row_with_a_long_key_is_no_error_among_views(tmp_path, length):
-    """Whether texts come as a dictionary depends on the length of one, and Arrow encodes no views."""
-    keys = [f"k{number % 3}" for number in range(60)]
-    keys[7] = "k" * length
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"g": pa.array(keys, pa.string_view()), "x": np.zeros(60)}), path)
-    by_city = GroupKeys(("g",), (None,))
-    source = open_source(str(path), ["x"], groups=by_city)
-    (descriptor,) = list_row_groups(source.files[0])
-    (batch,) = read_batches(descriptor.file, descriptor.row_group, ["x"], 100, others=["g"])
-    groups, labels = by_city.read(batch)
-    assert sum(labels[number] == b'["k1"]' for number in groups.tolist() if number >= 0) == 20 - (7 % 3 == 1)

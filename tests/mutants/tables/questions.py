@@ -16,8 +16,8 @@ COSTS = (
         6,
         _CORE,
         "each question gets all of delta",
-        "_WHOLE * part * budget.delta)",
-        "_WHOLE * budget.delta)",
+        "WHOLE * part * budget.delta)",
+        "WHOLE * budget.delta)",
         _BUDGET,
     ),
     Mutant(

@@ -310,7 +310,7 @@ CONTRIBUTIONS = (
         "a long key is an error among views",
         "plain = without_views(column)",
         "plain = column",
-        Selection(("tests/transforms/test_joined_batches.py",), "among_views"),
+        Selection(("tests/transforms/test_one_odd_row.py",), "odd_text and key"),
     ),
     Mutant(
         12,
@@ -322,10 +322,10 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         12,
-        "core/statistics/methods.py",
+        "core/budget.py",
         "parts of delta are together more than delta, by rounding",
-        "_WHOLE = 1 - 2**-50",
-        "_WHOLE = 1.0",
+        "WHOLE = 1 - 1e-12",
+        "WHOLE = 1.0",
         Selection(("tests/core/statistics/test_task.py",), "never_more"),
     ),
     Mutant(
