@@ -23,13 +23,15 @@ _FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
 while one is handled, because its traceback would show both."""
 
 _TEXT = pa.large_string()
+_SECONDS = ("timestamp[s", "time32[s]")
+_OF_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     """Return the path of the rows of `data`; where they have none, they are put at `place`.
 
-    Columns of a table that Parquet cannot store are left out, unless the job names them. So are other columns
-    of lists and records: Parquet cannot store some of their values.
+    Of a column of a table that the job does not name, only the name is stored: its values are nulls. So none
+    of them can end a run, whatever its type.
 
     Errors call a file by its name, so that of a table is the name of `place` itself.
 
@@ -39,22 +41,26 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
         job: what is asked about them.
 
     Raises:
-        JobError: the data is of no kind that can be read, or a column of it that the job names.
+        JobError: the data is of no kind that can be read, or a column of it that the job names; or the disk of
+            `place` does not hold it.
     """
     if isinstance(data, str | os.PathLike):
         return os.fspath(data)
     if isinstance(data, list | tuple):
         return _place_files(data, place)
     table = to_table(data, job)
-    unfit = [field.name for field in table.schema if not _is_storable(field.type)]
-    _check_unused(unfit, job)
-    unfit += [
-        name
-        for name, kind in zip(table.column_names, table.schema.types, strict=True)
-        if pa.types.is_nested(kind) and not _is_named(name, job)
-    ]
-    fit = [number for number, field in enumerate(table.schema) if field.name not in unfit]
-    if not _is_written(_without_seconds(table.select(fit)), place):
+    _check_storable([field.name for field in table.schema if not _is_storable(field.type)])
+    full = False
+    try:
+        written = _is_written(_without_seconds(table), place)
+    except OSError:
+        full = True
+    if full:
+        raise JobError(
+            f"data cannot be stored in {quoted(os.path.dirname(place))}, whose disk is full or failed: give the "
+            "environment variable TMPDIR a folder on another disk."
+        )
+    if not written:
         raise JobError("data has a column that Parquet cannot store: convert it to a plain type.")
     return place
 
@@ -62,21 +68,35 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
 def to_table(data: Data, job: Mapping[str, Any]) -> pa.Table:
     """Return a table in memory as one of Arrow; see `place_data`. An index of pandas with a name is a column.
 
+    Of a column that the job does not name, the values are nulls.
+
     Raises:
         JobError: it is no table, or see `_of_pandas`.
     """
     module, name = type(data).__module__, type(data).__qualname__
     if isinstance(data, pa.Table):
-        return _plain_dictionaries(data)
+        return _of_arrow(data, job)
     if module.partition(".")[0] == "pandas" and name == "DataFrame":
         return _of_pandas(data, job)
     try:
         # A reader can be read once, so that a second run would find no rows.
         if hasattr(data, "__arrow_c_stream__") and not isinstance(data, pa.RecordBatchReader):
-            return _plain_dictionaries(pa.table(data))
+            return _of_arrow(pa.table(data), job)
     except _FAILURES:  # the stream is of an array, and not of a table
         pass
     raise JobError(f"data is a {module}.{name}: {_ALLOWED}.")
+
+
+def _of_arrow(table: pa.Table, job: Mapping[str, Any]) -> pa.Table:
+    arrays = [
+        _plain_dictionary(table.column(number)) if _is_named(name, job) else _unused(len(table))
+        for number, name in enumerate(table.column_names)
+    ]
+    return pa.Table.from_arrays(arrays, names=table.column_names)
+
+
+def _unused(rows: int) -> pa.Array:
+    return pa.nulls(rows)
 
 
 def _of_pandas(data: Any, job: Mapping[str, Any]) -> pa.Table:
@@ -87,19 +107,22 @@ def _of_pandas(data: Any, job: Mapping[str, Any]) -> pa.Table:
     """
     columns = [(str(name), data.iloc[:, number]) for number, name in enumerate(data.columns)]
     columns += [
-        (str(name), data.index.get_level_values(number).to_series())
+        (str(name), data.index.get_level_values(number))
         for number, name in enumerate(data.index.names)
         if name is not None
     ]
     objects = [name for name, values in columns if _has_objects(values.dtype)]
     _check_axes(objects, job)
-    arrays = [
-        (name, _plain(each) if name not in objects else _texts_of(each, _is_named(name, job)))
-        for name, each in columns
-    ]
-    _check_unused([name for name, array in arrays if array is None], job)
-    held = [(name, array) for name, array in arrays if array is not None]
-    return pa.Table.from_arrays([array for _, array in held], names=[name for name, _ in held])
+    arrays = []
+    for name, values in columns:
+        if not _is_named(name, job):
+            arrays.append(_unused(len(data)))
+            continue
+        array = _texts_of(values) if name in objects else _plain(values)
+        if array is None:
+            _check_storable([name])
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
 
 
 def _has_objects(kind: Any) -> bool:
@@ -110,13 +133,8 @@ def _has_objects(kind: Any) -> bool:
     return kind.name == "object" or getattr(kind, "storage", "") == "python"
 
 
-def _texts_of(values: Any, used: bool) -> pa.Array:
-    """Return objects of Python as texts, each by itself, or nulls where no text of them is used.
-
-    One row must not change the type of another.
-    """
-    if not used:
-        return pa.nulls(len(values), _TEXT)
+def _texts_of(values: Any) -> pa.Array:
+    """Return objects of Python as texts, each by itself: one row must not change the type of another."""
     return pa.array([_text(value) for value in values.astype(object)], pa.large_binary()).view(_TEXT)
 
 
@@ -136,22 +154,18 @@ def _plain(values: Any) -> pa.Array | None:
         return None
 
 
-def _plain_dictionaries(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries have no views of text, as categories of polars do, and no nulls.
+def _plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose dictionaries have no views, as categories of polars do, and no nulls.
 
-    Arrow writes such views to Parquet, but no dictionaries of them, and no dictionaries with a null. Whether
-    one has a null depends on rows.
+    Arrow writes views to Parquet, but no dictionaries of them, and no dictionaries with a null. Whether one has
+    a null depends on rows.
     """
-    for number, field in enumerate(table.schema):
-        kind = field.type
-        if not pa.types.is_dictionary(kind):
-            continue
-        if pa.types.is_string_view(kind.value_type):
-            kind = pa.dictionary(kind.index_type, pa.string(), kind.ordered)
-        column = table.column(number).cast(kind)
-        chunks = [_without_null(chunk) for chunk in column.chunks]
-        table = table.set_column(number, field.name, pa.chunked_array(chunks, kind))
-    return table
+    kind = column.type
+    if not pa.types.is_dictionary(kind):
+        return column
+    if kind.value_type in _OF_VIEWS:
+        kind = pa.dictionary(kind.index_type, _OF_VIEWS[kind.value_type], kind.ordered)
+    return pa.chunked_array([_without_null(chunk) for chunk in column.cast(kind).chunks], kind)
 
 
 def _without_null(column: pa.DictionaryArray) -> pa.DictionaryArray:
@@ -167,7 +181,11 @@ def _without_null(column: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 def _is_written(table: pa.Table, where: str | pa.NativeFile) -> bool:
-    """Write a table as Parquet; return whether that can be done."""
+    """Write a table as Parquet; return whether Arrow can do that.
+
+    Raises:
+        OSError: the disk is full or failed.
+    """
     try:
         pq.write_table(table, where, row_group_size=_ROW_GROUP, compression="zstd")
     except _FAILURES:
@@ -195,15 +213,21 @@ def _without_seconds(table: pa.Table) -> pa.Table:
 
 
 def _is_storable(kind: pa.DataType) -> bool:
-    """Return whether Parquet can store every value of a type. Of times in seconds see `_without_seconds`."""
-    inside = pa.types.is_nested(kind) or pa.types.is_dictionary(kind)
-    if inside and ("timestamp[s" in str(kind) or "time32[s]" in str(kind)):
+    """Return whether Parquet can store every value of a type.
+
+    Of times in seconds see `_without_seconds`, and of dictionaries `_plain_dictionary`: neither looks inside
+    other types.
+    """
+    text = str(kind)
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
+        if any(part in text for part in (*_SECONDS, "dictionary<")):
+            return False
+    elif pa.types.is_dictionary(kind) and any(part in text for part in _SECONDS):
         return False
     try:
-        column = pa.nulls(1, kind)
-    except _FAILURES:
+        return _is_written(pa.table({"column": pa.nulls(1, kind)}), pa.MockOutputStream())
+    except (*_FAILURES, OSError):
         return False
-    return _is_written(pa.table({"column": column}), pa.MockOutputStream())
 
 
 def _check_axes(objects: Sequence[str], job: Mapping[str, Any]) -> None:
@@ -224,16 +248,15 @@ def _check_axes(objects: Sequence[str], job: Mapping[str, Any]) -> None:
             )
 
 
-def _check_unused(unfit: Sequence[Any], job: Mapping[str, Any]) -> None:
-    """Check that a job names none of the columns that cannot be stored; an expression may name one, too.
+def _check_storable(unfit: Sequence[str]) -> None:
+    """Check that there are no columns that a job names and that cannot be stored.
 
     Raises:
-        JobError: it names one.
+        JobError: there is one.
     """
-    named = next((str(name) for name in unfit if _is_named(str(name), job)), None)
-    if named is not None:
+    if unfit:
         raise JobError(
-            f"data has a column {quoted(named)} that Parquet cannot store: convert it to a plain type."
+            f"data has a column {quoted(unfit[0])} that Parquet cannot store: convert it to a plain type."
         )
 
 
@@ -244,10 +267,12 @@ def _is_named(name: str, job: Mapping[str, Any]) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a job, also in lists and mappings."""
+    """Yield every text in a job, also in lists and mappings, and their keys."""
     if isinstance(value, str):
         yield value
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    items: Any = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, Mapping):
+        items = [*value.keys(), *value.values()]
     for item in items:
         yield from _texts(item)
 

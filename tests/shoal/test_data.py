@@ -24,9 +24,9 @@ def stored(data: Any, folder: Path, **job: Any) -> pa.Table:
     return pq.read_table(place_data(data, str(folder / "data"), job))
 
 
-def test_a_column_that_cannot_be_stored_is_left_out_unless_it_is_named(tmp_path: Path) -> None:
+def test_a_column_that_cannot_be_stored_is_refused_if_it_is_named(tmp_path: Path) -> None:
     table = pa.table({"a": [1, 2], "odd": INTERVALS})
-    assert stored(table, tmp_path, columns=["a", "oddity"]).column_names == ["a"]
+    assert stored(table, tmp_path, columns=["a", "oddity"]).to_pydict() == {"a": [1, 2], "odd": [None, None]}
     for job in ({"columns": ["odd"]}, {"input": {"where": "a > 1 and odd == 2"}}):
         with pytest.raises(JobError, match="data has a column 'odd' that Parquet cannot store"):
             stored(table, tmp_path, **job)
@@ -36,7 +36,7 @@ def test_categories_with_views_of_text_are_stored(tmp_path: Path) -> None:
     """As polars gives them."""
     views = pa.array(["x", "y"], pa.string_view())
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.uint32()), views)
-    table = stored(Stream(pa.table({"a": column})), tmp_path)
+    table = stored(Stream(pa.table({"a": column})), tmp_path, input={"unit": "a"})
     assert table.column("a").to_pylist() == ["x", "y"]
 
 
@@ -102,8 +102,8 @@ def test_other_data_is_refused(data: Any, told: str, tmp_path: Path) -> None:
 def test_a_frame_of_pandas(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1.5, None], "who": ["a", "b"], "odd": [1j, 2j]}).set_index("who")
-    table = stored(frame, tmp_path, columns=["x"])
-    assert table.to_pydict() == {"x": [1.5, None], "who": ["a", "b"]}
+    table = stored(frame, tmp_path, columns=["x"], unit="who")
+    assert table.to_pydict() == {"x": [1.5, None], "odd": [None, None], "who": ["a", "b"]}
     with pytest.raises(JobError, match="data has a column 'odd'"):
         stored(frame, tmp_path, columns=["odd"])
 
@@ -167,8 +167,6 @@ def test_a_time_that_parquet_cannot_store_is_null(tmp_path: Path) -> None:
     found = stored(table, tmp_path, columns=["t", "c"])
     assert found.column("t").cast(pa.int64()).to_pylist() == [0, None, None, None, 2**63 - 1 - 807]
     assert found.column("c").cast(pa.int32()).to_pylist() == [0, None, None, None, 86_399_000]
-    inside = pa.table({"odd": pa.array([[2**62]], pa.list_(whole)), "list": [[1]], "x": [1]})
-    assert stored(inside, tmp_path, columns=["x"]).column_names == ["x"]
 
 
 def test_no_error_has_another_in_its_traceback(tmp_path: Path) -> None:
@@ -187,7 +185,7 @@ def test_a_frame_of_polars(tmp_path: Path) -> None:
     frame = polars.DataFrame({"x": [1.5, None], "who": ["a", "b"]})
     frame = frame.with_columns(kind=polars.col("who").cast(polars.Categorical))
     expected = {"x": [1.5, None], "who": ["a", "b"], "kind": ["a", "b"]}
-    assert stored(frame, tmp_path).to_pydict() == expected
+    assert stored(frame, tmp_path, columns=["x", "who", "kind"]).to_pydict() == expected
 
 
 @pytest.mark.parametrize("values", [["a", "b", "a"], ["a", None, "b"], [None, None, None]])
@@ -195,7 +193,57 @@ def test_a_dictionary_may_hold_a_null(tmp_path: Path, values: list[str | None]) 
     """Parquet stores none that does, and whether one does depends on rows."""
     column = pa.array(values, pa.string()).dictionary_encode(null_encoding="encode")
     sliced = pa.chunked_array([column.slice(0, 1), column.slice(1)])
-    table = pa.table({"x": [1, 2, 3], "unused": column, "parts": sliced})
-    stored = pq.read_table(place_data(table, str(tmp_path / "data"), {"input": {"columns": ["x"]}}))
-    for name in ("unused", "parts"):
-        assert stored.column(name).to_pylist() == values
+    bytes_ = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.binary_view()))
+    table = stored(
+        pa.table({"whole": column, "parts": sliced, "bytes": bytes_}), tmp_path, unit="whole parts bytes"
+    )
+    assert table.column("whole").to_pylist() == table.column("parts").to_pylist() == values
+    assert table.column("bytes").to_pylist() == [each and each.encode() for each in values]
+
+
+SECONDS = pa.array([2**62, 0], pa.int64()).view(pa.timestamp("s"))
+CODED = pa.array(["a", None]).dictionary_encode(null_encoding="encode")
+NEGATIVE = pa.array([Decimal("1E+5"), None], pa.decimal128(5, -5))
+ODD = {
+    "seconds in a list": pa.array([[2**62], []], pa.list_(SECONDS.type)),
+    "seconds in an extension": pa.ExtensionArray.from_storage(pa.opaque(SECONDS.type, "t", "v"), SECONDS),
+    "a dictionary in an extension": pa.ExtensionArray.from_storage(pa.opaque(CODED.type, "t", "v"), CODED),
+    "a dictionary in a record": pa.StructArray.from_arrays([CODED], names=["code"]),
+    "a decimal of negative scale": NEGATIVE,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_whether_a_column_is_refused_follows_from_its_type_and_the_job(tmp_path: Path, name: str) -> None:
+    """Parquet stores some values of these types, but not all."""
+    column = ODD[name]
+    for number, values in enumerate((column, pa.nulls(2, column.type), column.slice(0, 0))):
+        table = pa.table({"x": [1, 2][: len(values)], "odd": values})
+        (tmp_path / str(number)).mkdir()
+        unused = stored(table, tmp_path / str(number), columns=["x"])
+        assert unused.column("odd").null_count == len(values) and unused.column_names == ["x", "odd"]
+        with pytest.raises(JobError, match="data has a column 'odd' that Parquet cannot store"):
+            stored(table, tmp_path, unit="odd")
+
+
+def test_an_index_of_objects_has_the_type_of_objects(tmp_path: Path) -> None:
+    """Pandas chooses another type for a column of it where all values have one."""
+    pandas = pytest.importorskip("pandas")
+    times = [pandas.Timestamp("2020-01-01T12:00")] * 2
+    for values in (times, [times[0], "unknown"], []):
+        index = pandas.Index(values, dtype=object, name="when")
+        frame = pandas.DataFrame({"x": range(len(values))}, index=index)
+        table = stored(frame, tmp_path, columns=["x"], unit="when")
+        assert table.schema.field("when").type == pa.large_string()
+        assert table.column("when").to_pylist() == [str(value) for value in values]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device: SECRET")
+
+    monkeypatch.setattr("shoal.data.pq.write_table", full)
+    monkeypatch.setattr("shoal.data._is_storable", lambda _: True)
+    with pytest.raises(JobError, match="data cannot be stored in .*, whose disk is full or failed") as refused:
+        stored(pa.table({"x": [1]}), tmp_path, columns=["x"])
+    assert refused.value.__context__ is None

@@ -7,7 +7,7 @@ _LINES = Selection((_FORMATS,), "leaves_out_itself or are_split or is_bounded")
 _TEXTS = Selection((_FORMATS,), "whatever_the_others")
 _SAME = Selection((_FORMATS,), "same_rows")
 _ALLOWED = Selection((_FORMATS,), "its_type_does_not_allow")
-_DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store")
+_DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store or its_type")
 _REFUSED = Selection((_FORMATS,), "refused")
 
 READING = (
@@ -175,6 +175,22 @@ READING = (
     Mutant(
         12,
         "shoal/data.py",
+        "one value of an unused column can end a run",
+        "if _is_named(name, job) else _unused(len(table))",
+        "if table is not None else _unused(len(table))",
+        _DATA,
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
+        "the type of an index of objects follows from its values",
+        "(str(name), data.index.get_level_values(number))",
+        "(str(name), data.index.get_level_values(number).to_series())",
+        _DATA,
+    ),
+    Mutant(
+        12,
+        "shoal/data.py",
         "an axis of objects is refused by its values",
         "_check_axes(objects, job)",
         "_check_axes([n for n, v in columns if n in objects and any(isinstance(e, str) for e in v)], job)",
@@ -184,8 +200,8 @@ READING = (
         12,
         "shoal/data.py",
         "one time that milliseconds do not hold ends a run",
-        "_is_written(_without_seconds(table.select(fit)), place)",
-        "_is_written(table.select(fit), place)",
+        "_is_written(_without_seconds(table), place)",
+        "_is_written(table, place)",
         _DATA,
     ),
 )
