@@ -41,8 +41,8 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
         job: what is asked about them.
 
     Raises:
-        JobError: the data is of no kind that can be read, or a column of it that the job names; or the disk of
-            `place` does not hold it.
+        JobError: the data is of no kind that can be read, or a column of it that the job names; or the disk
+            of `place` does not hold it.
     """
     if isinstance(data, str | os.PathLike):
         return os.fspath(data)
@@ -57,8 +57,8 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
         full = True
     if full:
         raise JobError(
-            f"data cannot be stored in {quoted(os.path.dirname(place))}, whose disk is full or failed: give the "
-            "environment variable TMPDIR a folder on another disk."
+            f"data cannot be stored in {quoted(os.path.dirname(place))}, whose disk is full or failed: give "
+            "the environment variable TMPDIR a folder on another disk."
         )
     if not written:
         raise JobError("data has a column that Parquet cannot store: convert it to a plain type.")
@@ -157,8 +157,8 @@ def _plain(values: Any) -> pa.Array | None:
 def _plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column whose dictionaries have no views, as categories of polars do, and no nulls.
 
-    Arrow writes views to Parquet, but no dictionaries of them, and no dictionaries with a null. Whether one has
-    a null depends on rows.
+    Arrow writes views to Parquet, but no dictionaries of them, and no dictionaries with a null. Whether one
+    has a null depends on rows.
     """
     kind = column.type
     if not pa.types.is_dictionary(kind):

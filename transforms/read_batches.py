@@ -120,13 +120,18 @@ def count_rows(file: File) -> list[int]:
 
 
 def read_schema(file: File) -> pa.Schema:
-    """Return the schema of a Parquet file, as batches of every column have it.
+    """Return the schema of a Parquet file, as batches of every column have it, with all that its footer says.
+
+    So a file that is written with it, and without a schema of Arrow's own, is read as the types of this one.
 
     Raises:
         InputError: the file's footer cannot be read.
     """
     with _open(file) as opened:
-        return pq.ParquetFile(opened, coerce_int96_timestamp_unit=_INT96_UNIT).schema_arrow
+        says = pq.read_metadata(opened).metadata
+        footer = _as_stored(opened)
+        found = pq.ParquetFile(opened, metadata=footer, coerce_int96_timestamp_unit=_INT96_UNIT)
+        return found.schema_arrow.with_metadata(says)
 
 
 @contextmanager
@@ -179,7 +184,7 @@ def _read(
         schema = footer.schema.to_arrow_schema()
         check_columns(file, schema, used, unit, order)
         kinds = {name: schema.field(name).type for name in (*filter(None, (unit,)), *others)}
-        if any(map(pa.types.is_dictionary, kinds.values())):
+        if every or any(map(pa.types.is_dictionary, kinds.values())):
             footer = _as_stored(opened)
         group, names = footer.row_group(row_group), {*used, *others, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 0.0

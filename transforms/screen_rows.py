@@ -6,9 +6,10 @@ The output consists of unchanged rows, so it is as private as the input.
 import dataclasses
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -86,6 +87,10 @@ class ScreenRows(beam.PTransform):
 def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tuple[()]:
     """Split one row group with all its columns into two files, which are written even if they are empty.
 
+    The used columns are read as in any run. Then all are read as the types that Parquet has, which hold every
+    value: some types of Arrow do not, and one row of an unused column would end the screening. Files say what
+    the input says of the types of Arrow, so they are read as these.
+
     Both files are first made in memory. Compressed, they take about as much as the row group.
 
     Raises:
@@ -96,15 +101,20 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
     with plain_errors("Screening"):
         schema = read_schema(descriptor.file)
         with _writing(output):
-            inside, outside = (pq.ParquetWriter(sink, schema, compression="zstd") for sink in sinks.values())
-        for batch in _read(descriptor, screen.reader):
-            held = screen.hold(batch)
+            inside, outside = (
+                pq.ParquetWriter(sink, schema, compression="zstd", store_schema=False)
+                for sink in sinks.values()
+            )
+        every = _held(descriptor, screen)
+        for batch in _read(descriptor, (), every=True):
+            held, every = every[: len(batch)], every[len(batch) :]
             with _writing(output):
                 inside.write_batch(batch.filter(held))
                 outside.write_batch(batch.filter(pc.invert(held)))
         with _writing(output):
-            inside.close()
-            outside.close()
+            for side in (inside, outside):
+                side.add_key_value_metadata(schema.metadata or {})
+                side.close()
     for side, sink in sinks.items():
         path = posixpath.join(output, side, file_name(descriptor))
         with _writing(path):
@@ -112,10 +122,18 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
     return ()
 
 
-def _read(descriptor: Descriptor, reader: Reader) -> Iterator[pa.RecordBatch]:
+def _held(descriptor: Descriptor, screen: Screen) -> pa.BooleanArray:
+    """Return which rows of a row group are inside."""
+    reader = screen.reader
+    used = [name for name in reader.columns if not reader.preparation.makes(name)]
+    sources = reader.preparation.sources(reader.columns)
+    held = [screen.hold(batch) for batch in _read(descriptor, used, others=sources)]
+    return pa.concat_arrays([pa.array([], pa.bool_()), *held])
+
+
+def _read(descriptor: Descriptor, used: Sequence[str], **more: Any) -> Iterator[pa.RecordBatch]:
     if descriptor.row_group is not None:
-        used = [name for name in reader.columns if not reader.preparation.makes(name)]
-        yield from read_batches(descriptor.file, descriptor.row_group, used, _ROWS, every=True)
+        yield from read_batches(descriptor.file, descriptor.row_group, used, _ROWS, **more)
 
 
 def file_name(descriptor: Descriptor) -> str:

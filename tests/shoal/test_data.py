@@ -244,6 +244,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("shoal.data.pq.write_table", full)
     monkeypatch.setattr("shoal.data._is_storable", lambda _: True)
-    with pytest.raises(JobError, match="data cannot be stored in .*, whose disk is full or failed") as refused:
+    told = r"data cannot be stored in .*, whose disk is full or failed"
+    with pytest.raises(JobError, match=told) as refused:
         stored(pa.table({"x": [1]}), tmp_path, columns=["x"])
     assert refused.value.__context__ is None
