@@ -38,7 +38,9 @@ KINDS = {
 }
 """What errors call the types."""
 
-_READ = "integers, floats, decimals, booleans, text, dates and timestamps"
+READ = "integers, floats, decimals, booleans, text, dates and timestamps"
+"""What expressions read."""
+
 
 _PER_DAY = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = date(1, 1, 1).toordinal() - 719_163, date(9999, 12, 31).toordinal() - 719_163
@@ -90,7 +92,7 @@ def column_values(name: str, column: pa.Array) -> pa.Array:
         return _days(pc.cast(column, INTEGER), 86_400_000)
     if pa.types.is_timestamp(kind):
         return _microseconds(pc.cast(column, INTEGER), kind.unit)
-    raise ExpressionError(f"{name} is {kind}, but an expression reads {_READ}")
+    raise ExpressionError(f"{name} is {kind}, but an expression reads {READ}")
 
 
 def _days(column: pa.Array, per_day: int) -> pa.Array:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transforms.expression_values import DATE, TEXT, WHOLE, column_values
+from transforms.expression_values import DATE, READ, TEXT, WHOLE, column_values
 from transforms.list_files import File, InputError, cause_of, filesystem, short, version_of
 from transforms.missing_column import not_once
 from transforms.parse_expression import ExpressionError
+from transforms.stored_types import as_stored
 
 MOST_BYTES = 64 << 20
 """Most bytes that the key and the used columns of a public table may take in the memory of a worker."""
@@ -124,16 +125,19 @@ def _table(join: Join) -> tuple[pa.Array, Mapping[str, pa.Array]]:
         version = version_of(file)
         system, where = filesystem(file.path)
         with system.open_input_file(where) as opened:
-            parquet = pq.ParquetFile(opened, page_checksum_verification=True)
-            for batch in parquet.iter_batches(
-                4096, columns=list(dict.fromkeys((join.on, *join.columns))), use_threads=False
-            ):
+            names = list(dict.fromkeys((join.on, *join.columns)))
+            known = pq.read_schema(opened)
+            _check_types(join, {name: known.field(name).type for name in names})
+            parquet = pq.ParquetFile(opened, metadata=as_stored(opened), page_checksum_verification=True)
+            for batch in parquet.iter_batches(4096, columns=names, use_threads=False):
                 size += batch.nbytes
                 if size > MOST_BYTES:
                     break
                 batches.append(batch)
             table = pa.Table.from_batches(batches, None if batches else parquet.schema_arrow)
         changed = {version, version_of(file)} != {file.version}
+    except ExpressionError as error:
+        raise InputError(f"input.join.columns: {error}.") from None
     except Exception as error:  # damaged bytes may cause any type of error
         raise _unreadable(file, error) from None
     if changed:
@@ -147,6 +151,13 @@ def _table(join: Join) -> tuple[pa.Array, Mapping[str, pa.Array]]:
             "each worker holds a copy: choose fewer input.join.columns, or a smaller table."
         )
     return _checked(join, table)
+
+
+def _check_types(join: Join, kinds: Mapping[str, pa.DataType]) -> None:
+    """Check types as Arrow has them: the table is read as the types of Parquet, which hold every value."""
+    for name, kind in kinds.items():
+        if isinstance(kind, pa.BaseExtensionType) or pa.types.is_duration(kind):
+            raise ExpressionError(f"{name} is {short(str(kind))}, but an expression reads {READ}")
 
 
 def _checked(join: Join, table: pa.Table) -> tuple[pa.Array, Mapping[str, pa.Array]]:

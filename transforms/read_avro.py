@@ -5,6 +5,7 @@ gets that meaning as a type. So a date that Python cannot represent is no error.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -94,40 +95,105 @@ def _kind(written: Any, named: dict[str, Any]) -> pa.DataType:
 
 
 def read_avro(_: File, opened: pa.NativeFile, __: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of all rows."""
+    """Yield the columns of all rows. Other columns are passed over, whatever they hold."""
     blocks: Any = fastavro.block_reader(opened)
-    schema, plain = _schema(blocks.writer_schema), _without_meaning(blocks.writer_schema)
-    plain = fastavro.parse_schema(plain)
-    kinds = {name: schema.field(name).type for name in columns or schema.names[:1]}
+    schema, stored = _schema(blocks.writer_schema), _Stored.of(blocks.writer_schema)
+    written, wanted = fastavro.parse_schema(stored.schema), fastavro.parse_schema(stored.only(columns))
     rows: list[Mapping[str, Any]] = []
+
+    def batch() -> pa.RecordBatch:
+        if not columns:
+            return pa.RecordBatch.from_arrays([pa.nulls(len(rows))], names=schema.names[:1])
+        arrays = [
+            _array([row[name] for row in rows], schema.field(name).type, stored.symbols.get(name))
+            for name in columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
     for block in blocks:
         for _number in range(block.num_records):
-            rows.append(_row(block.bytes_, plain))
+            rows.append(_row(block.bytes_, written, wanted))
             if len(rows) == _ROWS:
-                yield _batch(rows, kinds)
+                yield batch()
                 rows = []
     if rows:
-        yield _batch(rows, kinds)
+        yield batch()
 
 
-def _row(data: Any, schema: Any) -> Any:
-    return fastavro.schemaless_reader(data, schema, None, handle_unicode_errors="surrogateescape")
+def _row(data: Any, written: Any, wanted: Any) -> Any:
+    return fastavro.schemaless_reader(data, written, wanted, handle_unicode_errors="surrogateescape")
 
 
-def _without_meaning(written: Any) -> Any:
-    if isinstance(written, list):
-        return [_without_meaning(each) for each in written]
-    if isinstance(written, dict):
-        return {key: _without_meaning(value) for key, value in written.items() if key != "logicalType"}
-    return written
+@dataclass(frozen=True)
+class _Stored:
+    """A schema of what is stored: without meanings of types, and enums are the whole numbers that they are.
+
+    Args:
+        schema: of the records.
+        named: its types by name.
+        symbols: of the fields that are enums.
+    """
+
+    schema: Any
+    named: Mapping[str, Any]
+    symbols: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, written: Any) -> "_Stored":
+        named: dict[str, Any] = {}
+        enums: dict[str, Sequence[str]] = {}
+
+        def plain(each: Any) -> Any:
+            if isinstance(each, list):
+                return list(map(plain, each))
+            if isinstance(each, str):
+                return "int" if each in enums else each
+            if each["type"] == "enum":
+                enums[each["name"]] = each["symbols"]
+                return "int"
+            made = {key: value for key, value in each.items() if key != "logicalType"}
+            if "name" in each:
+                named[each["name"]] = made
+            made |= {key: plain(made[key]) for key in ("type", "items", "values") if key in made}
+            if "fields" in made:
+                made["fields"] = [{"name": of["name"], "type": plain(of["type"])} for of in made["fields"]]
+            return made
+
+        def symbols(each: Any) -> Sequence[str] | None:
+            if isinstance(each, list):
+                held = [one for one in each if one != "null"]
+                return symbols(held[0]) if len(held) == 1 else None
+            if isinstance(each, str):
+                return enums.get(each)
+            inside = each["type"]
+            return enums.get(each["name"]) if inside == "enum" else symbols(inside)
+
+        schema = plain(written)
+        found = {of["name"]: symbols(of["type"]) for of in written["fields"]}
+        return cls(schema, named, {name: each for name, each in found.items() if each is not None})
+
+    def only(self, columns: Sequence[str]) -> Any:
+        """Return a schema of some of the fields, with all types that they name."""
+        seen: set[str] = set()
+
+        def alone(each: Any) -> Any:
+            if isinstance(each, list):
+                return list(map(alone, each))
+            if isinstance(each, str):
+                return each if each in seen or each not in self.named else alone(self.named[each])
+            seen.update([each["name"]] if "name" in each else [])
+            made = each | {key: alone(each[key]) for key in ("type", "items", "values") if key in each}
+            if "fields" in made:
+                made["fields"] = [of | {"type": alone(of["type"])} for of in made["fields"]]
+            return made
+
+        fields = [of for of in self.schema["fields"] if of["name"] in columns]
+        return alone(self.schema | {"fields": fields})
 
 
-def _batch(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
-    arrays = [_array([row[name] for row in rows], kind) for name, kind in kinds.items()]
-    return pa.RecordBatch.from_arrays(arrays, names=list(kinds))
-
-
-def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def _array(values: Sequence[Any], kind: pa.DataType, symbols: Sequence[str] | None) -> pa.Array:
+    if symbols is not None:
+        return pa.array(_each(lambda at: symbols[at] if 0 <= at < len(symbols) else None, values), kind)
     if pa.types.is_string(kind):  # stored as bytes, which need not be UTF-8
         return pa.array(
             _each(lambda text: text.encode("utf-8", "surrogateescape"), values), pa.binary()

@@ -13,6 +13,7 @@ from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
 from transforms.read_arrow import without_views
 from transforms.read_formats import READINGS
+from transforms.stored_types import as_stored
 
 _AT_ONCE = 1 << 26
 """Bytes of uncompressed rows per batch, and of compressed columns that are fetched at once."""
@@ -26,9 +27,6 @@ _INDEX = 4
 _INT96_UNIT = "us"
 """Unit of INT96 timestamps where all columns are read: by default Arrow reads nanoseconds, and years before
 1677 or after 2262 become other years."""
-
-_MAGIC, _LENGTH, _SCHEMA_KEY = b"PAR1", 4, b"ARROW:schema"
-"""Ends of a Parquet file, bytes of the length of its footer, and the key of Arrow's schema in the footer."""
 
 _OF_DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 """Encodings of values and of levels in a column of which Arrow can keep the dictionary."""
@@ -129,7 +127,7 @@ def read_schema(file: File) -> pa.Schema:
     """
     with _open(file) as opened:
         says = pq.read_metadata(opened).metadata
-        footer = _as_stored(opened)
+        footer = as_stored(opened)
         found = pq.ParquetFile(opened, metadata=footer, coerce_int96_timestamp_unit=_INT96_UNIT)
         return found.schema_arrow.with_metadata(says)
 
@@ -185,7 +183,7 @@ def _read(
         check_columns(file, schema, used, unit, order)
         kinds = {name: schema.field(name).type for name in (*filter(None, (unit,)), *others)}
         if every or any(map(pa.types.is_dictionary, kinds.values())):
-            footer = _as_stored(opened)
+            footer = as_stored(opened)
         group, names = footer.row_group(row_group), {*used, *others, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 0.0
         kept: list[str] = []
@@ -252,20 +250,6 @@ def _may_be_long(kind: pa.DataType) -> bool:
     return not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
 
 
-def _as_stored(opened: pa.NativeFile) -> pq.FileMetaData:
-    """Read the footer without the schema that Arrow wrote into it: columns then have their types in Parquet.
-
-    Arrow makes a dictionary of a column of which its own schema says so, but cannot make one of all
-    encodings, such as deltas. So the key of this schema is changed to one that Arrow does not know. Types of
-    numbers and units of times are the same without it.
-    """
-    end = opened.size() - len(_MAGIC) - _LENGTH
-    length = opened.read_at(_LENGTH, end)
-    footer = opened.read_at(size := int.from_bytes(length, "little"), end - size)
-    bare = footer.replace(_SCHEMA_KEY, _SCHEMA_KEY.lower())
-    return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, bare, length, _MAGIC))))
-
-
 def _look_at_texts(
     opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str, whole: bool = False
 ) -> tuple[bool, float, int]:
@@ -274,7 +258,7 @@ def _look_at_texts(
     The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
     on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
     Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
-    `_as_stored`. If the text of each row may be needed `whole`, a row takes as many bytes as the longest.
+    `as_stored`. If the text of each row may be needed `whole`, a row takes as many bytes as the longest.
     """
     leaves = map(footer.schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column

@@ -248,6 +248,24 @@ def test_a_table_that_cannot_be_joined_is_refused(tmp_path: Path, columns, given
     assert str(error.value).endswith(".")
 
 
+def test_a_text_of_a_joined_category_need_not_be_utf_8(tmp_path: Path) -> None:
+    """Arrow itself reads no such file, as the index of the dictionary is a byte."""
+    texts = pa.array([b"large", b"\xff"]).view(pa.string())
+    size = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), texts)
+    pq.write_table(pa.table({"city": ["DE", "FR"], "size": size}), tmp_path / "t.parquet")
+    found = open_join(str(tmp_path / "t.parquet"), "city", None).look_up(pa.array(["DE"], pa.large_string()))
+    assert found.column("size").to_pylist() == ["large"]
+
+
+def test_a_category_in_an_extension_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """Arrow ends the process where it reads one."""
+    code = pa.array(["a"]).dictionary_encode()
+    odd = pa.ExtensionArray.from_storage(pa.opaque(code.type, "t", "v"), code)
+    pq.write_table(pa.table({"city": ["DE"], "size": odd}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"^input\.join\.columns: size is extension<.*an expression reads"):
+        open_join(str(tmp_path / "t.parquet"), "city", None)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

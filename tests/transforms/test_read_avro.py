@@ -1,0 +1,85 @@
+"""Avro files whose rows hold what their types do not allow, or more than fits: no other row changes."""
+
+import io
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from transforms.list_files import File
+from transforms.read_avro import read_avro
+
+COLOR = {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}
+MANY = 10**7
+
+
+def encoded(*parts: int | float | str) -> bytes:
+    """Return the bytes of values, one after the other, as Avro stores them."""
+    out = io.BytesIO()
+    for part in parts:
+        kind = {int: "long", float: "double", str: "string"}[type(part)]
+        fastavro.schemaless_writer(out, fastavro.parse_schema({"type": kind}), part)
+    return out.getvalue()
+
+
+def write(path: Path, fields: dict[str, Any], rows: list[bytes]) -> File:
+    """Write a container of rows that are stored already."""
+    schema = {
+        "type": "record",
+        "name": "row",
+        "fields": [{"name": n, "type": t} for n, t in fields.items()],
+    }
+    head = encoded(2, "avro.schema", json.dumps(schema), "avro.codec", "null", 0)
+    body, sync = b"".join(rows), b"s" * 16
+    path.write_bytes(b"Obj\x01" + head + sync + encoded(len(rows), len(body)) + body + sync)
+    return File(str(path), path.name)
+
+
+def read(file: File, *columns: str) -> pa.Table:
+    with pa.OSFile(file.path) as opened:
+        return pa.Table.from_batches(read_avro(file, opened, 0, columns))
+
+
+@pytest.mark.parametrize("kind", [COLOR, [COLOR, "null"]])
+def test_a_number_that_is_no_symbol_is_null(tmp_path: Path, kind: Any) -> None:
+    place = [0] if isinstance(kind, list) else []  # in the union
+    rows = [encoded(*place, number, 1.5) for number in (0, 1, 2, -1, 2**40)]
+    file = write(tmp_path / "a.avro", {"color": kind, "x": "double"}, rows)
+    assert read(file, "color", "x").column("color").to_pylist() == ["red", "blue", None, None, None]
+    assert read(file, "x").to_pydict() == {"x": [1.5] * 5}
+    assert read(file).num_rows == 5
+
+
+def test_a_type_may_be_that_of_another_column(tmp_path: Path) -> None:
+    """By its name, whether the column that has it in full is read or not."""
+    word = {"type": "fixed", "name": "Word", "size": 2}
+    fields = {
+        "a": COLOR,
+        "b": ["null", "Color"],
+        "c": word,
+        "d": "Word",
+        "e": {"type": "map", "values": "Color"},
+    }
+    rows = [encoded(1, 1, 0) + b"abcd" + encoded(0), encoded(0, 0) + b"efgh" + encoded(1, "k", 7, 0)]
+    file = write(tmp_path / "a.avro", fields, rows)
+    assert read(file, "b", "d").to_pydict() == {"b": ["red", None], "d": [b"cd", b"gh"]}
+    assert read(file, "d", "c", "a").to_pydict() == {
+        "d": [b"cd", b"gh"],
+        "c": [b"ab", b"ef"],
+        "a": ["blue", "red"],
+    }
+
+
+def test_a_column_that_is_not_read_takes_no_memory(tmp_path: Path) -> None:
+    """A list of many nulls takes a few bytes of a file, and one of Python's objects for each in memory."""
+    rows = [encoded(1, 0, 1.0), encoded(MANY, 0, 2.0)]
+    file = write(tmp_path / "a.avro", {"nulls": {"type": "array", "items": "null"}, "x": "double"}, rows)
+    tracemalloc.start()
+    assert read(file, "x").to_pydict() == {"x": [1.0, 2.0]}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MANY
