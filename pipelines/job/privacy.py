@@ -42,6 +42,8 @@ class Privacy(JobPart):
         if 0 < self.delta < LEAST_DELTA:
             raise ValueError(f"privacy.delta is {self.delta}: it must be 0, or at least {LEAST_DELTA}.")
         if self.ledger is not None:
+            if not self.ledger:
+                raise ValueError("privacy.ledger is empty: give the path of a ledger, or leave it out.")
             open_file(self.ledger)
         return self
 

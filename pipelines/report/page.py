@@ -39,6 +39,8 @@ def page_at(place: str) -> Callable[[bytes], None]:
     Raises:
         JobError: the place is a folder, or a file that is not a page.
     """
+    if not place:
+        raise JobError("--html is empty: give the name of a file.")
     if os.path.isdir(place):
         raise JobError(f"--html {place} is a folder: give the name of a file.")
     folder, name = open_file(absolute(place))

@@ -9,7 +9,7 @@ from pipelines.errors import JobError
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
 from pipelines.ledger.ledger import check_charge
-from pipelines.release import read_output_id
+from pipelines.release import RELEASE, REPORT, read_output_id
 from pipelines.run.delivery import delivery_of
 from pipelines.storage.locate import open_folder
 from pipelines.table import ATTEMPT
@@ -47,11 +47,17 @@ def check_place(job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], date
     """Check that the ledger admits a run, and that its output can be written.
 
     Raises:
-        JobError: there is no ledger, or the output folder is wrong.
+        JobError: there is no ledger, or the output folder is wrong, or has a report that is not of this run.
         LedgerRefusal: the ledger refuses the run.
     """
+    folder = open_folder(job.output)
+    if folder.read(REPORT) is not None and folder.read(RELEASE) is None:
+        raise JobError(
+            f"{folder.locate(REPORT)} exists, but there is no release beside it: move it elsewhere, or give "
+            "another output."
+        )
     if job.privacy.ledger is not None:
         delivery = delivery_of(job)
         output_id = read_output_id(delivery.folder)
         delivery.check_charge(check_charge(job.privacy.ledger, job, plan, clock, output_id))
-    open_folder(job.output).prepare()
+    folder.prepare()

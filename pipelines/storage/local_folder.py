@@ -49,11 +49,12 @@ class LocalFolder:
     path: str
 
     def read(self, name: str) -> bytes | None:
-        """See `Folder.read`."""
+        """See `Folder.read`; raises JobError for a folder, a pipe or a device, which may have no end."""
         path = self.locate(name)
         with _explained(path, "read"):
             try:
                 with open(path, "rb", opener=_at_once) as file:
+                    _check_regular(path, os.fstat(file.fileno()))
                     return file.read()
             except (FileNotFoundError, NotADirectoryError):
                 return None
@@ -66,8 +67,7 @@ class LocalFolder:
                 found = os.stat(path)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        if not stat.S_ISREG(found.st_mode):
-            raise JobError(f"{path} is not a regular file: give the path of one.")
+        _check_regular(path, found)
         return found.st_size
 
     def create(self, name: str, data: bytes) -> bool:
@@ -191,6 +191,11 @@ def _explained(path: str, what: str) -> Iterator[None]:
 
 def _why(error: OSError) -> str:
     return error.strerror or "the system gives no reason"
+
+
+def _check_regular(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise JobError(f"{path} is not a regular file: give the path of one.")
 
 
 def _at_once(path: str, flags: int) -> int:

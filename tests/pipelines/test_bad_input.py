@@ -46,6 +46,7 @@ WRONG_JOBS = [
     ({"privacy.ledger": "/nowhere/ledger.json"}, "privacy.ledger /nowhere/ledger.json does not exist"),
     ({"privacy.ledger": "ftp://bucket/ledger.json"}, "ftp://bucket has a scheme that is not supported"),
     ({"privacy.ledger": "gs://bucket/"}, "gs://bucket/ is a folder"),
+    ({"privacy.ledger": ""}, "privacy.ledger is empty: give the path of a ledger, or leave it out"),
     ({"params.method": "magic"}, "params.method"),
     ({"params.target": ...}, "params.target is missing"),
     ({"params.target": 0}, "params.target"),
@@ -219,6 +220,26 @@ def test_a_report_that_cannot_be_written_leaves_the_release(bench, monkeypatch):
     before = (bench.folder / "out" / "release.json").read_bytes()
     assert bench.run().exit_code == 0 and (bench.folder / "out" / "report.html").exists()
     assert (bench.folder / "out" / "release.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_another_report_is_refused_before_the_charge(bench, as_folder):
+    """It would be taken for that of the run, or the release would be without one."""
+    report = bench.folder / "out" / "report.html"
+    report.parent.mkdir()
+    if as_folder:
+        report.mkdir()
+    else:
+        report.write_text("mine")
+    ledger = bench.folder / "ledger.json"
+    made = bench.shoal("ledger", "create", str(ledger), "--epsilon", "5", "--delta", "1e-3")
+    assert made.exit_code == 0
+    before = ledger.read_bytes()
+    result = bench.run({"privacy.ledger": str(ledger)})
+    assert result.exit_code == 2 and "report.html" in result.stderr
+    assert "exists, but there is no release beside it" in result.stderr or as_folder
+    assert ledger.read_bytes() == before
+    assert sorted(each.name for each in report.parent.iterdir()) == ["report.html"]
 
 
 def test_output_that_is_a_file(bench):

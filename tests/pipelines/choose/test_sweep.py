@@ -128,6 +128,8 @@ WRONG = {
     ),
     "another promise": (["--sweep", f"{EPSILON}=1..2", "--for", "error"], "is no promise of median"),
     "html alone": (["--html", "a.html"], "only the curve of a --sweep is written"),
+    "html without a name": (["--sweep", f"{EPSILON}=1..2", "--html", ""], "--html is empty: give the name"),
+    "html of a device": (["--sweep", f"{EPSILON}=1..2", "--html", "/dev/zero"], "is not a regular file"),
 }
 
 

@@ -37,6 +37,13 @@ def test_a_swap_through_links_changes_the_one_file(folder, place, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["far", "place", "way"]
 
 
+@pytest.mark.parametrize("device", ["zero", "full", "null"])
+def test_a_device_is_not_read(device):
+    """Some have no end."""
+    with pytest.raises(JobError, match=rf"/dev/{device} is not a regular file: give the path of one"):
+        LocalFolder("/dev").read(device)
+
+
 def test_links_that_lead_nowhere_are_refused(folder, place, tmp_path):
     place.mkdir()
     (place / "link").symlink_to("missing")
