@@ -116,8 +116,9 @@ def _allowed(column: pa.Array) -> pa.Array | None:
     if not pa.types.is_decimal(kind):
         return None
     if kind.bit_width > _WORD:
-        most = pa.scalar(Decimal((0, (9,) * kind.precision, -kind.scale)), kind)
-        return _between(column, pc.negate(most), most)
+        whole = (pa.decimal128 if kind.bit_width == 2 * _WORD else pa.decimal256)(kind.precision, 0)
+        most = pa.scalar(Decimal((0, (9,) * kind.precision, 0)), whole)
+        return _between(column.view(whole), pc.negate(most), most)  # Arrow compares no negative scales
     return _between(_stored(column), 1 - 10**kind.precision, 10**kind.precision - 1)
 
 

@@ -601,13 +601,16 @@ def of_ticks(kind: pa.DataType, *values: int) -> pa.Array:
 DAY = 86_400_000
 UNFIT = {
     **{
-        f"decimals of {bits} bits": of_decimals(kind, 99_999, -99_999, 100_000, -100_000, -(2 ** (bits - 1)))
-        for bits, kind in (
-            (32, pa.decimal32(5, 2)),
-            (64, pa.decimal64(5, 2)),
-            (128, pa.decimal128(5, 2)),
-            (256, pa.decimal256(5, 2)),
+        f"decimals of {bits} bits, scale {scale}": of_decimals(
+            made(5, scale), 99_999, -99_999, 100_000, -100_000, -(2 ** (bits - 1))
         )
+        for bits, made in (
+            (32, pa.decimal32),
+            (64, pa.decimal64),
+            (128, pa.decimal128),
+            (256, pa.decimal256),
+        )
+        for scale in (2, 5, 0, -3)
     },
     "dates": of_ticks(pa.date64(), -DAY, DAY, DAY + 1, -1, 2**63 - 1),
     "seconds": of_ticks(pa.time32("s"), 0, 86_399, 86_400, -1, 2**31 - 1),
