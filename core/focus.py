@@ -91,6 +91,7 @@ class Focus:
         """
         at = np.searchsorted(self.edges, counts.keys, side="right") - 1
         ends = np.minimum(counts.keys + self.widths[at], self.edges[at + 1])
+        del at  # there may be a million cells
         ranks = np.append(0, np.cumsum(counts.counts))
         cells = Runs(counts.keys, ends - counts.keys, ranks[:-1], ranks[1:])
         kept = hot(cells, int(ranks[-1]))

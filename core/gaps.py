@@ -1,6 +1,6 @@
 """The points of an ordered universe of any size, in runs of equal rank: occupied points and gaps between."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ MOST_RECORDS = 1 << 33
 """Ranks are cut off at this number of records, so that scores with weights of at most 2^28 fit into int64."""
 
 _FAR = 1 << 61
+_PART = 1 << 16  # runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +109,27 @@ class Runs:
         )
 
 
+    def parts(self) -> Iterator["Runs"]:
+        """Yield the runs some at a time, at least once: what is computed of a part takes little memory."""
+        for first in range(0, max(1, len(self.starts)), _PART):
+            part = slice(first, first + _PART)
+            yield Runs(self.starts[part], self.lengths[part], self.below[part], self.upto[part])
+
+
 def rank_ends(runs: Runs, total: int, offset: int, up: int, down: int) -> tuple[Ints, Ints]:
     """Return the lowest and the highest rank of the points of each run; see `rank_scores`."""
     offset = min(max(offset, -_FAR), _FAR)
 
     def rank(below: Ints) -> Ints:
         # Counts are cut off where their products would wrap. A record still moves them by at most 1.
-        above = np.minimum(total - below, MOST_RECORDS)
-        return np.asarray(offset + up * np.minimum(below, MOST_RECORDS) - down * above)
+        above = total - below  # in place from here on: there may be a million
+        np.minimum(above, MOST_RECORDS, out=above)
+        above *= -down
+        found = np.minimum(below, MOST_RECORDS)
+        found *= up
+        found += above
+        found += offset
+        return found
 
     return rank(runs.below), rank(runs.upto)
 
@@ -123,7 +137,10 @@ def rank_ends(runs: Runs, total: int, offset: int, up: int, down: int) -> tuple[
 def distances(ends: tuple[Ints, Ints], aim: int = 0) -> Ints:
     """Return the distance of a rank from each range of ranks, given the lowest and the highest of each."""
     low, high = ends
-    return np.asarray(np.maximum(0, np.maximum(low - aim, aim - high)))
+    off: Ints = low - aim
+    np.maximum(off, aim - high, out=off)
+    np.maximum(off, 0, out=off)
+    return off
 
 
 def rank_scores(runs: Runs, total: int, offset: int, up: int, down: int) -> Ints:

@@ -114,11 +114,14 @@ class Aim:
     def scores(self, runs: Runs, total: int) -> Ints:
         """Return the scores of the points of each run, in 1 / UNIT of a record; see `ends`."""
         off = distances(self.ends(runs, total))
-        return -off if self._most is None else -np.minimum(off, self._most)
+        if self._most is not None:
+            np.minimum(off, self._most, out=off)
+        return np.negative(off, out=off)
 
     def hot(self, runs: Runs, total: int) -> Bools:
         """Say of each run, which may be a cell of points of different ranks, whether a score does not end."""
-        return self.scores(runs, total) > (-math.inf if self._most is None else -self._most)
+        end = -math.inf if self._most is None else -self._most
+        return np.concatenate([self.scores(part, total) > end for part in runs.parts()])
 
     @property
     def _up(self) -> int:

@@ -94,7 +94,9 @@ class Choice:
     def score(self, ranges: Ends) -> Ints:
         """Return minus the distances of ranks from 0, which end."""
         off = distances(ranges)
-        return -off if self.most is None else -np.minimum(off, self.most)
+        if self.most is not None:
+            np.minimum(off, self.most, out=off)
+        return np.negative(off, out=off)
 
     @property
     def most(self) -> int | None:
