@@ -108,7 +108,6 @@ class Runs:
             np.concatenate([ranks[1:], ranks[open_]]),
         )
 
-
     def parts(self) -> Iterator["Runs"]:
         """Yield the runs some at a time, at least once: what is computed of a part takes little memory."""
         for first in range(0, max(1, len(self.starts)), _PART):

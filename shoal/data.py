@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -149,9 +150,11 @@ def _text(value: Any) -> bytes | None:
 def _plain(values: Any) -> pa.Array | None:
     """Return a column of pandas, or None where Arrow does not have its dtype."""
     try:
-        return pa.array(values, from_pandas=True)
+        found = pa.array(values, from_pandas=True)
     except _FAILURES:
         return None
+    whole = found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+    return _plain_dictionary(whole)
 
 
 def _plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -261,9 +264,9 @@ def _check_storable(unfit: Sequence[str]) -> None:
 
 
 def _is_named(name: str, job: Mapping[str, Any]) -> bool:
-    """Return whether a text of the job names a column."""
+    """Return whether a text of the job names a column, also as Python normalizes names of expressions."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(map(word.search, _texts(job)))
+    return any(word.search(text) or word.search(normalize("NFKC", text)) for text in _texts(job))
 
 
 def _texts(value: Any) -> Iterator[str]:

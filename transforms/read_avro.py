@@ -124,6 +124,12 @@ def _row(data: Any, written: Any, wanted: Any) -> Any:
     return fastavro.schemaless_reader(data, written, wanted, handle_unicode_errors="surrogateescape")
 
 
+def _inside(each: Mapping[str, Any]) -> list[str]:
+    """Return the keys of a type that have another one: not `type` where that says what kind of type it is."""
+    kind = not isinstance(each["type"], str) or not {"items", "values", "fields", "size"} & each.keys()
+    return [*(["type"] if kind else []), *({"items", "values"} & each.keys())]
+
+
 @dataclass(frozen=True)
 class _Stored:
     """A schema of what is stored: without meanings of types, and enums are the whole numbers that they are.
@@ -154,7 +160,7 @@ class _Stored:
             made = {key: value for key, value in each.items() if key != "logicalType"}
             if "name" in each:
                 named[each["name"]] = made
-            made |= {key: plain(made[key]) for key in ("type", "items", "values") if key in made}
+            made |= {key: plain(made[key]) for key in _inside(made)}
             if "fields" in made:
                 made["fields"] = [{"name": of["name"], "type": plain(of["type"])} for of in made["fields"]]
             return made
@@ -165,8 +171,9 @@ class _Stored:
                 return symbols(held[0]) if len(held) == 1 else None
             if isinstance(each, str):
                 return enums.get(each)
-            inside = each["type"]
-            return enums.get(each["name"]) if inside == "enum" else symbols(inside)
+            if each["type"] == "enum":
+                return enums[each["name"]]
+            return symbols(each["type"]) if "type" in _inside(each) else None
 
         schema = plain(written)
         found = {of["name"]: symbols(of["type"]) for of in written["fields"]}
@@ -182,7 +189,7 @@ class _Stored:
             if isinstance(each, str):
                 return each if each in seen or each not in self.named else alone(self.named[each])
             seen.update([each["name"]] if "name" in each else [])
-            made = each | {key: alone(each[key]) for key in ("type", "items", "values") if key in each}
+            made = each | {key: alone(each[key]) for key in _inside(each)}
             if "fields" in made:
                 made["fields"] = [of | {"type": alone(of["type"])} for of in made["fields"]]
             return made

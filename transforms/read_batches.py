@@ -54,7 +54,8 @@ def read_batches(
         used: used columns.
         most: most rows per batch.
         unit: optional column of the privacy unit.
-        every: whether to read all columns of Parquet; INT96 timestamps are then cut to microseconds.
+        every: whether to read all columns of Parquet, with the types of `as_stored`; texts may be
+            dictionaries, and INT96 timestamps are cut to microseconds.
         order: optional column that orders the rows of a unit.
         others: columns of any type that are read, too.
 
@@ -186,7 +187,7 @@ def _read(
             footer = as_stored(opened)
         group, names = footer.row_group(row_group), {*used, *others, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 0.0
-        kept: list[str] = []
+        kept = _dictionaries(opened, footer, row_group) if every else []
         fetched = 0
         for name in filter(lambda name: name == unit or _may_be_long(kinds[name]), kinds):
             look = _look_at_texts(opened, footer, row_group, name, whole=name in others)
@@ -283,6 +284,28 @@ def _look_at_texts(
     if chunk.total_uncompressed_size - written <= _INDEX * group.num_rows:
         return True, max(_INDEX, longest) if whole else _INDEX, chunk.total_compressed_size
     return False, max(row, longest), chunk.total_compressed_size
+
+
+def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int) -> list[str]:
+    """Return the paths of all texts of a row group, also inside of lists, whose dictionaries are kept.
+
+    A text is then in memory once. Otherwise one row with a list that has a long text many times may take any
+    memory, although it takes a few bytes of the file.
+    """
+    found = []
+    for leaf in range(footer.num_columns):
+        path = footer.schema.column(leaf).path
+        if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
+            continue
+        parquet = pq.ParquetFile(opened, metadata=footer, read_dictionary=[path], buffer_size=_FETCHED)
+        try:
+            next(parquet.iter_batches(1, row_groups=[row_group], columns=[path], use_threads=False), None)
+        except (pa.ArrowException, OSError):  # of an encoding that makes none; damage shows where all is read
+            continue
+        chunk = footer.row_group(row_group).column(leaf)  # it aborts the process on damaged chunks
+        if chunk.has_dictionary_page and _OF_DICTIONARIES.issuperset(chunk.encodings):
+            found.append(path)
+    return found
 
 
 def _first_row(

@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import apache_beam as beam
@@ -100,13 +101,15 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
     sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
     with plain_errors("Screening"):
         schema = read_schema(descriptor.file)
+        every = _held(descriptor, screen)
+        batches = _read(descriptor, (), every=True)
+        first = next(batches, pa.RecordBatch.from_pylist([], schema))
         with _writing(output):
             inside, outside = (
-                pq.ParquetWriter(sink, schema, compression="zstd", store_schema=False)
+                pq.ParquetWriter(sink, first.schema, compression="zstd", store_schema=False)
                 for sink in sinks.values()
             )
-        every = _held(descriptor, screen)
-        for batch in _read(descriptor, (), every=True):
+        for batch in chain([first], batches):
             held, every = every[: len(batch)], every[len(batch) :]
             with _writing(output):
                 inside.write_batch(batch.filter(held))

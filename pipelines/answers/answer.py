@@ -36,12 +36,21 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class Fact:
-    """One figure of the answer: its name, its lines, and a note. A name that is a column's stays as it is."""
+    """One figure of the answer.
+
+    Args:
+        name: what it is; a name that is a column's stays as it is.
+        lines: the figure.
+        note: what a report says of it.
+        of_column: whether the name is a column's.
+        range: where the true one is, for a line that has no room for the note; empty where that is not said.
+    """
 
     name: str
     lines: tuple[str, ...]
     note: str = ""
     of_column: bool = False
+    range: str = ""
 
     @property
     def title(self) -> str:
@@ -85,6 +94,7 @@ class Answer:
         figures: its pictures.
         tables: its tables.
         advice: if nothing was found: what may help, each as a phrase and a sentence.
+        said: names of the facts that the headline says.
     """
 
     headline: str
@@ -93,13 +103,18 @@ class Answer:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     advice: tuple[tuple[str, str], ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def brief(self) -> str:
-        """The answer on one line: the headline, and the figures that it does not name."""
-        lines = [(fact.name, ", ".join(fact.lines)) for fact in self.facts]
-        figures = [f"{name} {line}" for name, line in lines if line not in self.headline]
+        """The answer on one line: the headline, and the figures that it does not say."""
+        figures = [self._brief(fact) for fact in self.facts if fact.range or fact.name not in self.said]
         return f"{self.headline}: {'; '.join(figures)}" if figures and not self.advice else self.headline
+
+    def _brief(self, fact: Fact) -> str:
+        if fact.name in self.said:
+            return fact.range
+        return f"{fact.name} {', '.join(fact.lines)}{f' ({fact.range})' if fact.range else ''}"
 
 
 class Answers(Protocol):

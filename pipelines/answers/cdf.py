@@ -79,6 +79,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         tables=(Table(_TITLE, (column, "grid points", records.many, "standard error"), ranges),)
         if ranges
         else (),
+        said=("Kolmogorov distance",),
     )
 
 

@@ -98,6 +98,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=_figures(release, centers, counts, noise),
         tables=(Table(title, (*headers, *of_noise), table),),
+        said=("centers",),
     )  # fmt: skip
 
 

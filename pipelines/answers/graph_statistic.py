@@ -38,6 +38,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead=_NOISE[release["method"]],
         facts=(Fact("value", (value,), note),),
         figures=(_figure(release, result),),
+        said=("value",),
     )
 
 

@@ -82,6 +82,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=_figures(release, shape, rows, many, in_parts),
         tables=() if rows is None else (_largest(columns, rows, many, place_of_table(release)),),
+        said=(many,),
     )
 
 

@@ -42,6 +42,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead=f"With at least {needed:,} {records.many} this is true with the promised probability.",
         facts=(Fact("point", (point,)),),
         figures=(_figure(release, result),),
+        said=("point",),
     )
 
 

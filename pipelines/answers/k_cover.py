@@ -111,6 +111,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=_figures(release, balls),
         tables=(_table(release, balls, within, records),),
+        said=() if share else ("together",),
     )
 
 

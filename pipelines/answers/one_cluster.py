@@ -139,6 +139,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=_figures(release, result),
         tables=() if few else (Table("The center", ("column", "value"), center),),
+        said=("radius", "count"),
     )
 
 

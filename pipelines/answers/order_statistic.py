@@ -17,6 +17,7 @@ from pipelines.answers.text import (
     nothing_found,
     number,
     on_grid,
+    the_domain,
     true_one,
 )
 
@@ -81,6 +82,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead=lead,
         facts=(fact,),
         figures=(_figure(release, (result,)),),
+        said=(fact.name,),
     )
 
 
@@ -88,7 +90,7 @@ def _fact(
     release: Release, name: str, found: ValueResult, rank_error: int | None = None, axis: int = 0
 ) -> Fact:
     """Return a column's value with its interval or the scale of its noise, and its rank's error if given."""
-    step, notes = domain_of(release)["step"], []
+    step, notes, ends = domain_of(release)["step"], [], ""
     if found.low is not None and found.high is not None:
         ends = f"{on_grid(found.low, step)} to {on_grid(found.high, step)}"
         whole = if_all(release, found.low, found.high, axis)
@@ -97,7 +99,8 @@ def _fact(
         notes.append(f"under noise of scale {number(found.scale)}")
     if rank_error is not None:
         notes.append(f"its rank is within {rank_error:,} of the wanted one")
-    return Fact(name, (on_grid(found.value, step),), "; ".join(notes))
+    where = f"from {ends}{the_domain(release, found.low, found.high, axis)}" if ends else ""
+    return Fact(name, (on_grid(found.value, step),), "; ".join(notes), range=where)
 
 
 def _name(task: str, params: Release) -> str:

@@ -27,6 +27,7 @@ from pipelines.answers.text import (
     nothing_found,
     number,
     on_grid,
+    the_domain,
     true_one,
 )
 
@@ -73,9 +74,20 @@ def answer(release: Release, rows: Rows) -> Answer:
     ]
     theirs = f"all true quantiles{' of the kept rows' if kept_rows(release['privacy']) else ''}"
     all_true = f", like {theirs} with probability {confidence(release)}"
+    ranges = [
+        ""
+        if low is None or high is None
+        else f"from {on_grid(low, step)} to {on_grid(high, step)}{the_domain(release, low, high)}"
+        for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
+    ]
     facts = tuple(
-        Fact(f"quantile {p}", (value,), f"{true_one(release)} is {interval}{all_true}" if interval else "")
-        for (p, value), interval in list(zip(pairs, intervals, strict=True))[:_MOST_FACTS]
+        Fact(
+            f"quantile {p}",
+            (value,),
+            f"{true_one(release)} is {interval}{all_true}" if interval else "",
+            range=where,
+        )
+        for (p, value), interval, where in list(zip(pairs, intervals, ranges, strict=True))[:_MOST_FACTS]
     )
     sure = ""
     if result.lows is not None:

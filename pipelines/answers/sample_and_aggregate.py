@@ -103,6 +103,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=(_figure(release, result),),
         tables=() if few else (table,),
+        said=("value",) if few and result.errors is None else (),
     )
 
 

@@ -131,6 +131,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}"),),
             figures=() if rows is None else _of_groups(release, rows, named, records.many),
             tables=() if rows is None else (_largest(release, rows, named),),
+            said=("groups",),
         )
     facts = tuple(
         Fact(
@@ -146,6 +147,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead="Each number has noise; its standard error is given.",
         facts=facts,
         figures=_of_all(release, result.values, records.many),
+        said=(_name(first, columns),),
     )
 
 

@@ -96,10 +96,15 @@ def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
 
 def if_all(release: Release, low: Any, high: Any, axis: int = 0) -> str:
     """Return what follows an interval of a column, in data units: that it says nothing, where it does not."""
+    whole = the_domain(release, low, high, axis)
+    return whole and f"{whole}, as is usual where there are no {counted(release).many}"
+
+
+def the_domain(release: Release, low: Any, high: Any, axis: int = 0) -> str:
+    """Return what follows the ends of an interval, in data units, where they are those of the domain."""
     domain = domain_of(release)
-    if (low, high) != (domain["lower"][axis], domain["upper"][axis]):
-        return ""
-    return f", the whole domain, as is usual where there are no {counted(release).many}"
+    ends = domain["lower"][axis], domain["upper"][axis]
+    return ", the whole domain" if (low, high) == ends else ""
 
 
 def true_one(release: Mapping[str, Any]) -> str:

@@ -39,6 +39,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         facts=(Fact("threshold", (threshold,)),),
         figures=(_figure(release, result),),
+        said=("threshold",),
     )
 
 

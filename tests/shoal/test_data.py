@@ -238,6 +238,18 @@ def test_an_index_of_objects_has_the_type_of_objects(tmp_path: Path) -> None:
         assert table.column("when").to_pylist() == [str(value) for value in values]
 
 
+def test_a_dictionary_of_arrow_in_pandas_may_hold_a_null(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"code": pandas.Series(pandas.arrays.ArrowExtensionArray(CODED))})
+    assert stored(frame, tmp_path, unit="code").column("code").to_pylist() == ["a", None]
+
+
+def test_a_name_of_an_expression_may_be_normalized(tmp_path: Path) -> None:
+    """As Python does it: an e and an accent are the name of a column with the letter of both."""
+    table = stored(pa.table({"r\u00e9gion": [1]}), tmp_path, where="re\u0301gion == 1")
+    assert table.to_pydict() == {"r\u00e9gion": [1]}
+
+
 def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device: SECRET")

@@ -74,6 +74,21 @@ def test_a_type_may_be_that_of_another_column(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["map", "array", "record", "fixed", "enum", "items"])
+def test_an_enum_may_have_the_name_of_a_kind_of_type(tmp_path: Path, name: str) -> None:
+    fields = {
+        "e": COLOR | {"name": name},
+        "m": {"type": "map", "values": "long"},
+        "a": {"type": "array", "items": "long"},
+        "f": {"type": "fixed", "name": "Word", "size": 2},
+        "r": {"type": "record", "name": "Pair", "fields": [{"name": "q", "type": name}]},
+        "x": "long",
+    }
+    rows = [encoded(1, 1, "k", 7, 0, 1, 8, 0) + b"ab" + encoded(0, 60)]
+    file = write(tmp_path / "a.avro", fields, rows)
+    assert read(file, "e", "f", "x").to_pydict() == {"e": ["blue"], "f": [b"ab"], "x": [60]}
+
+
 def test_a_column_that_is_not_read_takes_no_memory(tmp_path: Path) -> None:
     """A list of many nulls takes a few bytes of a file, and one of Python's objects for each in memory."""
     rows = [encoded(1, 0, 1.0), encoded(MANY, 0, 2.0)]

@@ -141,6 +141,23 @@ def test_no_value_of_another_column_ends_a_screening(tmp_path: Path, name: str) 
         assert found.equals(pq.read_table(pa.BufferReader(before)).column("odd").take(kept))
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_long_text_is_in_memory_once(tmp_path: Path, inside: bool) -> None:
+    """A file has it once in a dictionary, however many rows have it, or however often one row."""
+    text, many = "y" * 100_000, 2_000
+    lists = pa.array([[text] * many if inside else [text]] + [[text]] * 1_999)
+    column = lists if inside else lists.flatten()
+    (tmp_path / "rows").mkdir()
+    table = pa.table({"x": [50.0] * 2_000, "odd": column})
+    pq.write_table(table, tmp_path / "rows" / "a.parquet", dictionary_pagesize_limit=1 << 24)
+    del table, column, lists
+    before = pa.default_memory_pool().max_memory()
+    screen(tmp_path / "rows", tmp_path / "out", ("x",), LINE)
+    assert pa.default_memory_pool().max_memory() == before  # as writing the table took 200 MB or more
+    found = pq.read_table(next((tmp_path / "out" / INSIDE).rglob("*.parquet")), read_dictionary=["odd"])
+    assert found.num_rows == 2_000
+
+
 @pytest.mark.parametrize("bad", [None, np.nan, np.inf, -np.inf])
 def test_a_row_that_is_no_record_is_outside_and_one_beyond_the_domain_is_clamped(
     tmp_path: Path, bad: float | None
