@@ -121,7 +121,9 @@ class Mechanism:
         A replacement is two changes: a removal and an addition.
         """
         cost = self.cost.grouped(2)
-        return replace(self, epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+        return replace(
+            self, sensitivity=2 * self.sensitivity, epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho
+        )
 
 
 class Accountant(StrEnum):

@@ -71,7 +71,7 @@ class Draw(ABC):
             round_,
             f"{self.kind}: {self.what}",
             self.noise_scale,
-            self.change,
+            self.change * self.changes,
             cost.epsilon,
             cost.delta,
             cost.rho,

@@ -29,6 +29,7 @@ class Left:
         runs: how many runs like the planned one, each with a run id of its own, the ledger still admits;
             None for any number.
         charged: whether the planned run is charged already.
+        taken: whether another job is charged under its run id, so that it would be refused.
         renyi: whether the ledger has a Rényi filter, which leaves half of its delta to draws.
         gaussian: whether it has one, and a question has Laplace noise that could be Gaussian, which such a
             filter often counts for less.
@@ -39,6 +40,7 @@ class Left:
     left_delta: float | None
     runs: int | None
     charged: bool
+    taken: bool = False
     renyi: bool = False
     gaussian: bool = False
 
@@ -49,6 +51,8 @@ class Left:
         fit = fit_like(self.runs, "like this one")
         left = f"epsilon {number(self.left, 6)} and delta {number(self.left_delta, 6)} left"
         charged = " This run is charged already, and costs nothing more." if self.charged else ""
+        if self.taken:
+            charged = " Its run_id is that of another job, so a run is refused: give another run_id."
         more = " More may fit with method gaussian in place of laplace." if self.gaussian else ""
         return f"privacy.ledger {self.path} has {left}{HALF * self.renyi}: {fit}.{charged}{more}"
 
@@ -96,14 +100,16 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
     ledger = read_ledger(path, job)
     check_promise(path, ledger, job, plan)
     spent, delta, most = _spent(ledger)
-    fits, charged = math.isfinite(spent), ledger.entry(job.run_id) is not None
+    fits, known = math.isfinite(spent), ledger.entry(job.run_id)
+    same = known is not None and known.job == job.hash()
     planned = entry_of(ledger, job, plan, now()).charge(ledger.neighbors)
     return Left(
         path,
         max(0.0, ledger.epsilon - spent) if fits else None,
         max(0.0, most - delta) if fits else None,
         _fitting(ledger, planned, spent, delta),
-        charged,
+        same,
+        known is not None and not same,
         ledger.order is not None,
         ledger.order is not None and _may_be_gaussian(plan),
     )

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from core.budget import Mechanism, spend
-from core.draws import Additive, Draw, charged
+from core.draws import Additive, Draw, Gaussian, Laplace, charged
 from core.groups import GroupedPlan
 from core.mechanisms.a_dist import ADist
 from core.mechanisms.above_threshold import AboveThreshold
@@ -288,6 +288,12 @@ def test_a_plan_charges_for_what_its_rounds_hold(name: str) -> None:
     assert plan.mechanisms == charged(plan.rounds)
     for step in plan.rounds:
         assert len(set(step.draws())) == len(step.draws()), "two equal draws can't be told apart"
+    for one in named(name).plan.mechanisms:
+        reach = (1 + 1e-9) * one.sensitivity / one.scale
+        if one.kind in (Laplace.kind, Exponential.kind, WithinCell.kind):
+            assert one.epsilon <= reach, f"{one}: its cost is that of a larger sensitivity"
+        if one.kind == Gaussian.kind:
+            assert one.rho <= reach * reach / 2, f"{one}: its cost is that of a larger sensitivity"
 
 
 @pytest.mark.parametrize("name", different())

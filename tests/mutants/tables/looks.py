@@ -31,8 +31,8 @@ LOOKS = (
         1,
         "core/quantiles/aim.py",
         "scores end farther away than where points are counted one by one",
-        "return self.scores(runs, total) > (-math.inf if self._most is None else -self._most)",
-        "return self.scores(runs, total) > (-math.inf if self._most is None else -(self._most // 2))",
+        "end = -math.inf if self._most is None else -self._most",
+        "end = -math.inf if self._most is None else -(self._most // 2)",
         _OF_ALL,
     ),
     Mutant(

@@ -111,6 +111,7 @@ def test_the_sentence_counts():
     assert "left: any number of runs like this one fit." in Left("l", 1.0, 0.0, None, False).sentence()
     renyi = Left("l", 1.0, 5e-7, 2, False, renyi=True).sentence()
     assert "delta 5e-7 left (the other half of delta pays for the composition): 2 runs" in renyi
+    assert "that of another job, so a run is refused" in Left("l", 1.0, 0.0, 1, False, True).sentence()
     assert Left("l", None, None, 0, True).sentence() == (
         "privacy.ledger l has nothing left: its charges exceed its delta."
     )
