@@ -7,7 +7,7 @@ import dataclasses
 import os
 import posixpath
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -154,8 +154,16 @@ def _write(path: str, data: pa.Buffer) -> None:
         with system.open_output_stream(where) as stream:
             stream.write(data)
         return
-    os.makedirs(os.path.dirname(where), exist_ok=True)
+    _make_private(os.path.dirname(where))
     create_file(where, data, 0o600)  # an existing file has the same rows
+
+
+def _make_private(folder: str) -> None:
+    """Make a folder, and those around it, that only its owner may enter: names and sizes are private, too."""
+    if not os.path.isdir(folder):
+        _make_private(os.path.dirname(folder))
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 A change of a figure is larger than noise explains if hardly any two releases of the same rows differ so much:
 
-- By standard errors s and t the limit is z sqrt(s^2 + t^2). For m figures z is ln(m / 0.05) / sqrt(2), at
-  least 1.7. A sum of two Laplace variables exceeds z standard deviations with probability at most
+- By standard errors s and t the limit is z sqrt(s^2 + t^2). For m such figures z is ln(m / 0.05) / sqrt(2),
+  at least 1.7. A sum of two Laplace variables exceeds z standard deviations with probability at most
   exp(-sqrt(2) z) from z = 1.7 on, and so does a normal variable. So by noise alone no figure exceeds its
   limit, with probability 95%.
 - By promised bounds the limit is their sum, and intervals must not meet. By noise alone that happens only
@@ -191,7 +191,8 @@ def _changes(
     """Return the changes of all figures that both have, and how many only one of them has."""
     first, second = _named(one), _named(other)
     both = [name for name in first if name in second]
-    changes = [_change(name, first[name], second[name], len(both)) for name in both]
+    by_errors = sum(first[name].error is not None and second[name].error is not None for name in both)
+    changes = [_change(name, first[name], second[name], by_errors) for name in both]
     return changes, (len(first) - len(both), len(second) - len(both))
 
 

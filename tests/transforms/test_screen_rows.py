@@ -80,6 +80,8 @@ def test_names_follow_from_file_and_row_group_alone(tmp_path: Path) -> None:
     assert list(contents(tmp_path / "out")) == [
         f"{side}/{name}" for side in (INSIDE, OUTSIDE) for name in names
     ]
+    for place in (tmp_path / "out").rglob("*"):
+        assert place.stat().st_mode & 0o077 == 0, f"others may see {place}"
 
 
 def test_other_columns_pass_through_whatever_their_type(tmp_path: Path) -> None:

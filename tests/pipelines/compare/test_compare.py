@@ -11,7 +11,7 @@ import pytest
 import shoal
 from core.rounds import Block
 from core.secure_noise import SecureNoise
-from pipelines.compare.compare import Side, _change, compare, read_side
+from pipelines.compare.compare import Side, _change, _changes, compare, read_side
 from pipelines.compare.estimates import _OF_TASK, Estimate, estimates
 from pipelines.figures import questions
 from pipelines.job.job import check_raw
@@ -125,6 +125,9 @@ def test_standard_errors_have_the_right_size(tmp_path):
     for figures, times in ((1, 2.118), (100, 5.375), (10**6, 11.887)):
         change = _change("x", Estimate("x", 0.0, 3.0), Estimate("x", 0.0, 4.0), figures)
         assert math.isclose(change.limit, 5 * times, rel_tol=1e-3)
+    unknown = [Estimate(f"y{number}", 0.0) for number in range(99)]
+    changes, _ = _changes(*[{"": [Estimate("x", 0.0, error), *unknown]} for error in (3.0, 4.0)])
+    assert math.isclose(changes[0].limit, 5 * 2.118, rel_tol=1e-3), "figures that are not compared count"
     draws = np.random.default_rng(1).laplace(size=(200_000, 2)) @ [1, -1]
     limit = _change("x", *[Estimate("x", 0.0, math.sqrt(2))] * 2, 1).limit
     assert 0.005 < np.mean(np.abs(draws) > limit) < 0.05
