@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from core.rounds import parts_of
+from pipelines.answers.answer import Answer
 from pipelines.grouped_release import draft_grouped_release, write_grouped_release
 from pipelines.release import RELEASE, draft_release, encode_part, find_release, write_release
 from pipelines.report.page import report_page
@@ -21,6 +22,7 @@ from pipelines.report.summary import summary_of
 from pipelines.storage.folder import Folder
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, join_parts, write_part
+from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.pipelines.every_plan import GroupSetting, Setting, blocks, grouped_plans
 from tests.pipelines.test_every_plan import aggregate, covered, released
@@ -68,6 +70,19 @@ def test_no_file_fails_by_its_noise(name: str, tmp_path: Path) -> None:
     assert release["outcome"] in ("released", "not_found")
     assert summary_of(folder, release)
     assert b"</html>" in report_page(folder, release)
+    if "groups" not in release:
+        check_line(TASKS[release["task"]].answers.answer(release, None))
+
+
+def check_line(answer: Answer) -> None:
+    """Check that the line of an answer has every figure, each once, and says where a true one is."""
+    assert set(answer.said) <= {fact.name for fact in answer.facts}
+    for fact in () if answer.advice else answer.facts:
+        figure = ", ".join(fact.lines)
+        assert (
+            figure in answer.headline if fact.name in answer.said else f"{fact.name} {figure}" in answer.brief
+        )
+        assert fact.range in answer.brief
 
 
 def last_state(setting: Setting) -> Any:

@@ -222,6 +222,14 @@ READING = (
     ),
     Mutant(
         12,
+        "pipelines/answers/answer.py",
+        "a figure with the digits of the headline is not in the line of an answer",
+        "if fact.range or fact.name not in self.said]",
+        "if fact.lines[0] not in self.headline]",
+        Selection(("tests/pipelines/answers/test_answer.py",), "digits_of_the_headline"),
+    ),
+    Mutant(
+        12,
         "core/draws.py",
         "a plan shows the sensitivity to one of several changes",
         "self.change * self.changes,",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from pipelines.answers.answer import Fact, parse, promises_of, result_of
+from pipelines.answers.answer import Answer, Fact, parse, promises_of, result_of
 from pipelines.answers.statistics import _largest, _of_groups, answer
 from pipelines.compare.estimates import estimates
 from pipelines.errors import JobError
@@ -201,3 +201,12 @@ def test_a_mean_whose_error_exceeds_its_axis_is_not_known(error, shown):
     alone = {**release, "group_by": None, "result": {"groups": None, "values": [value]}}
     found = answer(alone, None)
     assert ("not known" in found.facts[0].lines[0]) == (error > 5) == (not found.figures)
+
+
+def test_a_figure_with_the_digits_of_the_headline_is_in_the_line() -> None:
+    facts = (Fact("quantile 0.5", ("3",), range="from 1 to 9"), Fact("count", ("3",)), Fact("size", ("7",)))
+    several = Answer("3 quantiles of x, among 3 rows", "", facts, said=("count",))
+    assert several.brief == "3 quantiles of x, among 3 rows: quantile 0.5 3 (from 1 to 9); size 7"
+    value = Fact("value", ("3",), range="from 1 to 9")
+    one = Answer("The median of x is about 3", "", (value,), said=("value",))
+    assert one.brief == "The median of x is about 3: from 1 to 9"
