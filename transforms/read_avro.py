@@ -62,7 +62,7 @@ def _is_recursive(written: Any, around: frozenset[str]) -> bool:
         return any(_is_recursive(each, around) for each in written)
     inner = around | {written["name"]} if "name" in written else around
     inside = [each["type"] for each in written.get("fields", ())]
-    inside += [written[key] for key in ("type", "items", "values") if key in written]
+    inside += [written[key] for key in _inside(written)]
     return any(_is_recursive(each, inner) for each in inside)
 
 
@@ -126,7 +126,10 @@ def _row(data: Any, written: Any, wanted: Any) -> Any:
 
 def _inside(each: Mapping[str, Any]) -> list[str]:
     """Return the keys of a type that have another one: not `type` where that says what kind of type it is."""
-    kind = not isinstance(each["type"], str) or not {"items", "values", "fields", "size"} & each.keys()
+    kind = (
+        not isinstance(each["type"], str)
+        or not {"items", "values", "fields", "size", "symbols"} & each.keys()
+    )
     return [*(["type"] if kind else []), *({"items", "values"} & each.keys())]
 
 

@@ -290,7 +290,8 @@ def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int
     """Return the paths of all texts of a row group, also inside of lists, whose dictionaries are kept.
 
     A text is then in memory once. Otherwise one row with a list that has a long text many times may take any
-    memory, although it takes a few bytes of the file.
+    memory, although it takes a few bytes of the file. See `_look_at_texts` for which ones are kept. In lists,
+    levels may take as many bytes as indices.
     """
     found = []
     for leaf in range(footer.num_columns):
@@ -298,14 +299,39 @@ def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int
         if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
             continue
         parquet = pq.ParquetFile(opened, metadata=footer, read_dictionary=[path], buffer_size=_FETCHED)
+        batches = parquet.iter_batches(1, row_groups=[row_group], columns=[path], use_threads=False)
         try:
-            next(parquet.iter_batches(1, row_groups=[row_group], columns=[path], use_threads=False), None)
+            first = next(batches, None)
         except (pa.ArrowException, OSError):  # of an encoding that makes none; damage shows where all is read
             continue
+        held = [] if first is None else list(_dictionaries_of(first.column(0)))
+        if not held:
+            continue
         chunk = footer.row_group(row_group).column(leaf)  # it aborts the process on damaged chunks
-        if chunk.has_dictionary_page and _OF_DICTIONARIES.issuperset(chunk.encodings):
+        lengths = pc.binary_length(held[0].dictionary)
+        rest = chunk.total_uncompressed_size - (pc.sum(lengths).as_py() or 0) - _INDEX * len(lengths)
+        known = chunk.has_dictionary_page and _OF_DICTIONARIES.issuperset(chunk.encodings)
+        if (
+            known
+            and rest <= (_INDEX if path == footer.schema.column(leaf).name else 2 * _INDEX) * chunk.num_values
+        ):
             found.append(path)
     return found
+
+
+def _dictionaries_of(column: pa.Array) -> Iterator[pa.DictionaryArray]:
+    """Yield all dictionary arrays of a column, also inside of lists and records."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        yield column
+    elif pa.types.is_struct(kind):
+        for number in range(kind.num_fields):
+            yield from _dictionaries_of(column.field(number))
+    elif pa.types.is_map(kind):
+        yield from _dictionaries_of(column.keys)
+        yield from _dictionaries_of(column.items)
+    elif pa.types.is_nested(kind):
+        yield from _dictionaries_of(column.values)
 
 
 def _first_row(
@@ -320,8 +346,9 @@ def _first_row(
 
 
 def _is_sound(column: pa.Array) -> bool:
-    """Return whether all indices of a dictionary are valid, which Arrow does not check."""
-    if not pa.types.is_dictionary(column.type):
-        return True
-    bounds = pc.min_max(column.indices).as_py()
-    return bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] < len(column.dictionary))
+    """Return whether all indices of dictionaries are valid, which Arrow does not check."""
+    for each in _dictionaries_of(column):
+        bounds = pc.min_max(each.indices).as_py()
+        if bounds["min"] is not None and (bounds["min"] < 0 or bounds["max"] >= len(each.dictionary)):
+            return False
+    return True

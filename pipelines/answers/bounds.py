@@ -58,7 +58,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         facts=(*facts, Fact("domain", (next_domain(release),))),
         figures=(Figure(drawn, "The bounds of each column"),),
-        said=(str(columns[0]),) if len(columns) == 1 else (),
+        said=(str(columns[0]),) if len(columns) == 1 and columns[0] != "domain" else (),
     )
 
 

@@ -9,6 +9,9 @@ from pipelines.answers.picture import MOST_STRIPS, Row, Strip, strips
 from pipelines.answers.text import confidence, nothing_found, number, on_grid
 
 _FEW = 6
+_SAID = 3
+"""Values that the headline shows."""
+
 
 _ADVICE = (
     ("A function that fails less often.", "Try it with check-function, and look at its limits."),
@@ -103,7 +106,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=(_figure(release, result),),
         tables=() if few else (table,),
-        said=("value",) if few and result.errors is None else (),
+        said=("value",) if len(values) <= _SAID and result.errors is None else (),
     )
 
 
@@ -186,4 +189,5 @@ def _each(errors: Sequence[float]) -> str:
 
 
 def _point(values: list[str]) -> str:
-    return values[0] if len(values) == 1 else f"({', '.join(values[:3])}{', …' if len(values) > 3 else ''})"
+    more = ", …" if len(values) > _SAID else ""
+    return values[0] if len(values) == 1 else f"({', '.join(values[:_SAID])}{more})"

@@ -113,10 +113,6 @@ def _judge(
     if not all(map(math.isfinite, answer)):
         return answer, seconds, "The answer is not finite, so the default replaces it.", False
     grid = function.grid
-    outside = [i for i, value in enumerate(answer) if not grid.lower[i] <= value <= grid.upper[i]]
-    if outside:
-        clamped = f"Values {outside} lie outside params.outputs and are clamped to its bounds."
-        return answer, seconds, clamped, True
     if seconds > _SLOW * function.seconds and not function.constant_time:
         return (
             answer,
@@ -124,6 +120,10 @@ def _judge(
             "The function took more than half of params.time_limit. It may be killed on a larger block.",
             False,
         )
+    outside = [i for i, value in enumerate(answer) if not grid.lower[i] <= value <= grid.upper[i]]
+    if outside:
+        clamped = f"Values {outside} lie outside params.outputs and are clamped to its bounds."
+        return answer, seconds, clamped, True
     return answer, seconds, "", False
 
 
@@ -149,15 +149,19 @@ def show(findings: list[Finding]) -> list[str]:
 def _verdict(findings: list[Finding]) -> str:
     if any(finding.fails for finding in findings):
         return "The function does not work on ordinary rows: mend it, or the job, before a run."
-    if any(finding.mild and finding.rows not in _EXTREME for finding in findings):
-        return (
-            "The function works on ordinary rows. Answers of these made-up ones lie outside of "
-            "params.outputs; if those of real rows may, too, give wider bounds."
-        )
-    extreme = [finding.rows for finding in findings if finding.problem]
-    if not extreme:
+    extreme = [finding.rows for finding in findings if finding.problem and finding.rows in _EXTREME]
+    outside = any(finding.mild and finding.rows not in _EXTREME for finding in findings)
+    if not extreme and not outside:
         return "The function works on all of these rows."
-    return (
-        f"The function works on ordinary rows. It has a problem on extreme ones ({'; '.join(extreme)}). A "
-        "block of a run is rarely like that, and if it is, it spoils at most its own answer."
-    )
+    said = ["The function works on ordinary rows."]
+    if outside:
+        said.append(
+            "Answers of these made-up ones lie outside of params.outputs; if those of real rows may, too, "
+            "give wider bounds."
+        )
+    if extreme:
+        said.append(
+            f"It has a problem on extreme ones ({'; '.join(extreme)}). A block of a run is rarely like that, "
+            "and if it is, it spoils at most its own answer."
+        )
+    return " ".join(said)

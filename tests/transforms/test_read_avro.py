@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from transforms.list_files import File
-from transforms.read_avro import read_avro
+from transforms.read_avro import read_avro, read_avro_schema
 
 COLOR = {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}
 MANY = 10**7
@@ -87,6 +87,8 @@ def test_an_enum_may_have_the_name_of_a_kind_of_type(tmp_path: Path, name: str) 
     rows = [encoded(1, 1, "k", 7, 0, 1, 8, 0) + b"ab" + encoded(0, 60)]
     file = write(tmp_path / "a.avro", fields, rows)
     assert read(file, "e", "f", "x").to_pydict() == {"e": ["blue"], "f": [b"ab"], "x": [60]}
+    with pa.OSFile(file.path) as opened:
+        assert read_avro_schema(file, opened).names == list(fields)
 
 
 def test_a_column_that_is_not_read_takes_no_memory(tmp_path: Path) -> None:

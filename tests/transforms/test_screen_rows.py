@@ -17,6 +17,7 @@ from core.errors import error_in
 from tests.transforms.tables import UNIT_SQUARE, write, write_points
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.open_source import InputError, open_source
+from transforms.read_batches import _is_sound, read_batches
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups
 from transforms.screen_rows import (
     INSIDE,
@@ -158,6 +159,33 @@ def test_a_long_text_is_in_memory_once(tmp_path: Path, inside: bool) -> None:
     assert pa.default_memory_pool().max_memory() == before  # as writing the table took 200 MB or more
     found = pq.read_table(next((tmp_path / "out" / INSIDE).rglob("*.parquet")), read_dictionary=["odd"])
     assert found.num_rows == 2_000
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_texts_that_differ_are_not_held_together(tmp_path: Path, inside: bool) -> None:
+    """A dictionary that became too large for its writer grows with the rows where Arrow keeps it."""
+    texts = pa.array([f"{number:0200d}" for number in range(300_000)])
+    column = pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts) if inside else texts
+    (tmp_path / "rows").mkdir()
+    path = tmp_path / "rows" / "a.parquet"
+    pq.write_table(pa.table({"x": np.full(len(texts), 50.0), "odd": column}), path)
+    source = open_source(str(tmp_path / "rows"), ("x",))
+    batches = list(read_batches(source.files[0], 0, ("x",), 1 << 16, every=True))
+    assert sum(map(len, batches)) == len(texts)
+    assert not any("dictionary" in str(batch.schema.field("odd").type) for batch in batches)
+
+
+def test_a_damaged_index_inside_of_a_list_is_no_row(tmp_path: Path) -> None:
+    codes = pa.array([0, 7], pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["a"]), safe=False)
+    whole = pa.array([0, 1, 2], pa.int32())
+    assert not _is_sound(column) and not _is_sound(pa.ListArray.from_arrays(whole, column))
+    record = pa.StructArray.from_arrays([column], names=["a"])
+    assert not _is_sound(record) and not _is_sound(pa.ListArray.from_arrays(whole, record))
+    sound = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int32()), pa.array(["a"]))
+    assert _is_sound(pa.ListArray.from_arrays(whole, pa.StructArray.from_arrays([sound], names=["a"])))
+    assert _is_sound(pa.MapArray.from_arrays(whole, pa.array(["k", "l"]), sound))
+    assert not _is_sound(pa.MapArray.from_arrays(whole, pa.array(["k", "l"]), column))
 
 
 @pytest.mark.parametrize("bad", [None, np.nan, np.inf, -np.inf])
