@@ -303,7 +303,7 @@ def test_failed_blocks_are_counted_and_charged(name, relation):
     """One answer more or less moves the count by 1; a replaced unit may change two blocks."""
     plan = plan_for(name, fraction=0.8, relation=relation)
     (draw,) = [m for m in plan.mechanisms if "failed" in m.mechanism]
-    assert draw.sensitivity == 1
+    assert draw.sensitivity == relation.changes
     assert draw.epsilon == pytest.approx(relation.changes / draw.scale)
     assert 0.9 * FAILURES_SHARE <= draw.epsilon <= 1.6 * FAILURES_SHARE
     counts = [failing(plan, 40, seed) for seed in range(40)]
