@@ -94,7 +94,7 @@ class Mechanism:
         round: name of the round that draws it.
         mechanism: what it is, in the field's words.
         scale: scale of the noise, in units of the noisy quantity.
-        sensitivity: what the scale was calibrated to, same units and the norm of the noise.
+        sensitivity: how much that quantity may change between neighbors, same units, in the noise's norm.
         epsilon: pure part of the guarantee; 0 for a Gaussian.
         delta: additive part of the guarantee.
         rho: zero-concentrated guarantee (zCDP) of a Gaussian; 0 otherwise.

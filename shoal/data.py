@@ -90,14 +90,10 @@ def to_table(data: Data, job: Mapping[str, Any]) -> pa.Table:
 
 def _of_arrow(table: pa.Table, job: Mapping[str, Any]) -> pa.Table:
     arrays = [
-        _plain_dictionary(table.column(number)) if _is_named(name, job) else _unused(len(table))
+        _plain_dictionary(table.column(number)) if _is_named(name, job) else pa.nulls(len(table))
         for number, name in enumerate(table.column_names)
     ]
     return pa.Table.from_arrays(arrays, names=table.column_names)
-
-
-def _unused(rows: int) -> pa.Array:
-    return pa.nulls(rows)
 
 
 def _of_pandas(data: Any, job: Mapping[str, Any]) -> pa.Table:
@@ -117,7 +113,7 @@ def _of_pandas(data: Any, job: Mapping[str, Any]) -> pa.Table:
     arrays = []
     for name, values in columns:
         if not _is_named(name, job):
-            arrays.append(_unused(len(data)))
+            arrays.append(pa.nulls(len(data)))
             continue
         array = _texts_of(values) if name in objects else _plain(values)
         if array is None:

@@ -278,10 +278,8 @@ def _look_at_texts(
     first = _first_row(opened, footer, row_group, column, kept=True)
     if not isinstance(first, pa.DictionaryArray):  # such as decimals
         return False, row, chunk.total_compressed_size
-    lengths = pc.binary_length(first.dictionary)
-    written = (pc.sum(lengths).as_py() or 0) + _INDEX * len(lengths)
-    longest = pc.max(lengths).as_py() or 0
-    if chunk.total_uncompressed_size - written <= _INDEX * group.num_rows:
+    longest = pc.max(pc.binary_length(first.dictionary)).as_py() or 0
+    if chunk.total_uncompressed_size - _written(first.dictionary) <= _INDEX * group.num_rows:
         return True, max(_INDEX, longest) if whole else _INDEX, chunk.total_compressed_size
     return False, max(row, longest), chunk.total_compressed_size
 
@@ -308,15 +306,17 @@ def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int
         if not held:
             continue
         chunk = footer.row_group(row_group).column(leaf)  # it aborts the process on damaged chunks
-        lengths = pc.binary_length(held[0].dictionary)
-        rest = chunk.total_uncompressed_size - (pc.sum(lengths).as_py() or 0) - _INDEX * len(lengths)
+        rest = chunk.total_uncompressed_size - _written(held[0].dictionary)
+        of_row = _INDEX if path == footer.schema.column(leaf).name else 2 * _INDEX
         known = chunk.has_dictionary_page and _OF_DICTIONARIES.issuperset(chunk.encodings)
-        if (
-            known
-            and rest <= (_INDEX if path == footer.schema.column(leaf).name else 2 * _INDEX) * chunk.num_values
-        ):
+        if known and rest <= of_row * chunk.num_values:
             found.append(path)
     return found
+
+
+def _written(dictionary: pa.Array) -> int:
+    """Return the bytes that the texts of a dictionary take in a file, each with its length."""
+    return (pc.sum(pc.binary_length(dictionary)).as_py() or 0) + _INDEX * len(dictionary)
 
 
 def _dictionaries_of(column: pa.Array) -> Iterator[pa.DictionaryArray]:

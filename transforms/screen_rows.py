@@ -101,7 +101,7 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
     sinks = {INSIDE: pa.BufferOutputStream(), OUTSIDE: pa.BufferOutputStream()}
     with plain_errors("Screening"):
         schema = read_schema(descriptor.file)
-        every = _held(descriptor, screen)
+        left = _held(descriptor, screen)
         batches = _read(descriptor, (), every=True)
         first = next(batches, pa.RecordBatch.from_pylist([], schema))
         with _writing(output):
@@ -110,7 +110,7 @@ def screen_row_group(descriptor: Descriptor, screen: Screen, output: str) -> tup
                 for sink in sinks.values()
             )
         for batch in chain([first], batches):
-            held, every = every[: len(batch)], every[len(batch) :]
+            held, left = left[: len(batch)], left[len(batch) :]
             with _writing(output):
                 inside.write_batch(batch.filter(held))
                 outside.write_batch(batch.filter(pc.invert(held)))

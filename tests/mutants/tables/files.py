@@ -248,8 +248,8 @@ READING = (
         12,
         "shoal/data.py",
         "one value of an unused column can end a run",
-        "if _is_named(name, job) else _unused(len(table))",
-        "if table is not None else _unused(len(table))",
+        "if _is_named(name, job) else pa.nulls(len(table))",
+        "if table is not None else pa.nulls(len(table))",
         _DATA,
     ),
     Mutant(
