@@ -147,6 +147,10 @@ class CheckedRound:
             return round_.examine(section, state.state, noise, store)
         return Beside(round_.examine(section.aggregate, state.state, noise, store), section.outside)
 
+    def of_one_group(self) -> "CheckedRound":
+        """See `core.statistics.by_group.TotalsByGroup.of_one_group`."""
+        return replace(self, round_=cast(Any, self.round_).of_one_group())
+
     def draws(self) -> tuple[Draw, ...]:
         """See `Charged.draws`."""
         return self.round_.draws() if self.count is None else (*self.round_.draws(), self.count)

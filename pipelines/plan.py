@@ -209,7 +209,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     """Print the described plan."""
     privacy, accuracy = plan["privacy"], plan["accuracy"]
     task, method = Text(plan["task"], "bold"), Text(plan["method"], "bold")
-    console.print(task, "by the method", Text.assemble(method, "."), plan["why"])
+    console.print(task, "by the method", Text.assemble(method, "."), "" if plan["comparison"] else plan["why"])
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
         f"spends epsilon {number(privacy['spent'], 6)}, delta {number(privacy['spent_delta'])} "
@@ -249,6 +249,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(unpromised)
     if plan["comparison"]:
         console.print("Methods", style="bold")
+        console.print(plan["why"])
         console.print(_methods(plan))
     show_bounds(plan, console)
     if accuracy["smallest_target"]:

@@ -11,6 +11,7 @@ from core.draws import Additive, Draw
 from core.focus import CELLS
 from core.grouping import Grouping
 from core.held import AT_WORK
+from core.labels import Labels
 from core.mechanisms.partition_selection import CountThreshold, OptimalSelection, SumsThreshold
 from core.noise import Noise
 from core.rounds import Block
@@ -106,6 +107,13 @@ class TotalsByGroup:
             found.append(f"{AT_WORK} bytes for each pair of a group and a distinct value")
         of_each = f" of each of {self.parts:,} parts in turn" if self.parts > 1 and found else ""
         return f"{' and '.join(found)}{of_each}" or None
+
+    def of_one_group(self) -> "TotalsByGroup":
+        """Return the release of the first public group alone, as it is beside all others."""
+        grouping = self.grouping
+        if grouping is None or grouping.labels is None:
+            return self
+        return replace(self, grouping=replace(grouping, labels=Labels(grouping.labels[:1])))
 
     def draws(self) -> tuple[Draw, ...]:
         """See `core.draws.Charged`."""

@@ -337,6 +337,13 @@ class Groups:
         totals, steps = (np.concatenate([getattr(p, name) for p in parts]) for name in ("totals", "steps"))
         return cls(labels[order], totals[order], parts[0].reading, parts[0].grouping, steps[order])
 
+    @property
+    def first(self) -> Totals | None:
+        """What was released of the first group, as if there were no others; None where there are none."""
+        if not len(self.labels):
+            return None
+        return Totals(self.totals[:1], self.reading, self.steps[:1])
+
     def result(self, grid: Grid) -> Result | None:
         """Return the number of released groups; None where there are none."""
         return Result(len(self.labels), ()) if len(self.labels) else None

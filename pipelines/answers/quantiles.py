@@ -1,5 +1,7 @@
 """Answers of quantiles."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from core.quantiles.found import Promises, Result
@@ -87,7 +89,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"{true_one(release)} is {interval}{all_true}" if interval else "",
             range=where,
         )
-        for (p, value), interval, where in list(zip(pairs, intervals, ranges, strict=True))[:_MOST_FACTS]
+        for (p, value), interval, where in zip(pairs, intervals, ranges, strict=True)
     )
     sure = ""
     if result.lows is not None:
@@ -103,7 +105,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"About the given share of the {records.many} lies at or below each value.{error}{sure} Values "
             f"are points of the grid. They were not taken from any {records.one}."
         ),
-        facts=facts if len(pairs) <= _MOST_FACTS else (Fact("median", (_middle(pairs),), sure.strip(" .")),),
+        facts=facts if len(facts) <= _MOST_FACTS else (facts[_middle(result.probabilities)],),
         figures=(Figure(_picture(release, result), "The released quantiles"),),
         tables=() if len(pairs) <= _MOST_FACTS else (_table(column, pairs, intervals),),
     )
@@ -116,8 +118,9 @@ def _table(column: str, pairs: list[tuple[str, str]], intervals: list[str]) -> T
     return Table("Quantiles", ("share", column, "interval"), rows)
 
 
-def _middle(pairs: list[tuple[str, str]]) -> str:
-    return min(pairs, key=lambda pair: abs(float(pair[0]) - 0.5))[1]
+def _middle(probabilities: Sequence[float]) -> int:
+    """Return the place of the quantile that is nearest to the median."""
+    return min(range(len(probabilities)), key=lambda place: abs(probabilities[place] - 0.5))
 
 
 def _picture(release: Release, result: Result) -> Picture:

@@ -29,7 +29,7 @@ class Left:
         runs: how many runs like the planned one, each with a run id of its own, the ledger still admits;
             None for any number.
         charged: whether the planned run is charged already.
-        taken: whether another job is charged under its run id, so that it would be refused.
+        refused: why its run id would be refused, for what else it is charged; empty if it would not.
         renyi: whether the ledger has a Rényi filter, which leaves half of its delta to draws.
         gaussian: whether it has one, and a question has Laplace noise that could be Gaussian, which such a
             filter often counts for less.
@@ -40,7 +40,7 @@ class Left:
     left_delta: float | None
     runs: int | None
     charged: bool
-    taken: bool = False
+    refused: str = ""
     renyi: bool = False
     gaussian: bool = False
 
@@ -50,9 +50,9 @@ class Left:
             return f"privacy.ledger {self.path} has nothing left: its charges exceed its delta."
         fit = fit_like(self.runs, "like this one")
         left = f"epsilon {number(self.left, 6)} and delta {number(self.left_delta, 6)} left"
-        charged = " This run is charged already, and costs nothing more." if self.charged else ""
-        if self.taken:
-            charged = " Its run_id is that of another job, so a run is refused: give another run_id."
+        charged = " This run is charged already: in the same folder it costs nothing more." * self.charged
+        if self.refused:
+            charged = f" Its run_id is charged for {self.refused}, so a run is refused: give another run_id."
         more = " More may fit with method gaussian in place of laplace." if self.gaussian else ""
         return f"privacy.ledger {self.path} has {left}{HALF * self.renyi}: {fit}.{charged}{more}"
 
@@ -101,15 +101,19 @@ def left_for(path: str, job: Job | QuestionsJob, plan: AnyPlan) -> Left:
     check_promise(path, ledger, job, plan)
     spent, delta, most = _spent(ledger)
     fits, known = math.isfinite(spent), ledger.entry(job.run_id)
-    same = known is not None and known.job == job.hash()
+    refused = ""
+    if known is not None and known.release is None and not known.covers(plan):
+        refused = "other noise than this version of Shoal plans"
+    if known is not None and known.job != job.hash():
+        refused = "another job"
     planned = entry_of(ledger, job, plan, now()).charge(ledger.neighbors)
     return Left(
         path,
         max(0.0, ledger.epsilon - spent) if fits else None,
         max(0.0, most - delta) if fits else None,
         _fitting(ledger, planned, spent, delta),
-        same,
-        known is not None and not same,
+        known is not None and not refused,
+        refused,
         ledger.order is not None,
         ledger.order is not None and _may_be_gaussian(plan),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.domain import Grid, Points
+from core.grouping import Contributions
 
 Figures = Mapping[str, float]
 """Name of a promise to what was measured. The promise holds if that is at most what is promised."""
@@ -37,6 +38,15 @@ class Case(Protocol):
     @property
     def relation(self) -> str:
         """Name of the neighbor relation."""
+
+    @property
+    def bounds(self) -> Contributions:
+        """How many rows a unit has, and whether their sum is clamped."""
+
+
+def units_of(points: Points, bounds: Contributions) -> NDArray[np.uint64]:
+    """Return the unit of each record, shape (n,): as many as a unit may have, one after the other."""
+    return np.arange(len(points), dtype=np.uint64) // np.uint64(bounds.rows)
 
 
 @dataclass(frozen=True)

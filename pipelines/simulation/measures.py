@@ -14,7 +14,7 @@ from core.quantiles.found import FoundColumns, FoundValue
 from core.sample_and_aggregate.found import Stable
 from pipelines.simulation.bounds_measure import BoundsMeasure
 from pipelines.simulation.graph_measures import TreeCostMeasure, TrianglesMeasure
-from pipelines.simulation.measure import INFINITE, Figures, Measure
+from pipelines.simulation.measure import INFINITE, Figures, Measure, units_of
 from pipelines.simulation.rectangles import RangesMeasure
 
 
@@ -152,9 +152,9 @@ class StatisticsMeasure(Measure):
                 column = low + grid.step * self.points[:, value.column]
                 width = grid.step * grid.extents[value.column]
             if value.measure in ("count", "units"):
-                off = abs(value.value - n)
+                off = abs(value.value - (n if value.measure == "count" else len(np.unique(self._units))))
             elif value.measure == "sum":
-                off = abs(value.value - column.sum()) / max(abs(low), abs(low + width))
+                off = abs(value.value - self._sum(column, low, low + width)) / max(abs(low), abs(low + width))
             elif value.measure == "mean" and released is None:
                 continue  # its error is promised times the number of rows, which is not released
             elif value.measure == "mean" and value.value is not None and n:
@@ -163,6 +163,16 @@ class StatisticsMeasure(Measure):
                 name = f"{value.measure}_error"
                 figures[name] = max(figures.get(name, 0.0), off)
         return figures
+
+    @property
+    def _units(self) -> NDArray[np.uint64]:
+        return units_of(self.points, self.case.bounds)
+
+    def _sum(self, column: NDArray[np.floating[Any]], low: float, high: float) -> float:
+        """Return the sum of a column; where that of each unit is clamped, the sum of these."""
+        if self.case.bounds.clamp == "row":
+            return float(column.sum())
+        return float(np.clip(np.bincount(self._units.astype(np.int64), column), low, high).sum())
 
     def _rank_off(self, value: Any) -> float:
         axis, n = value.column, len(self.points)

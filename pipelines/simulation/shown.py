@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from core.statistics.found import Groups
 from pipelines.answers.text import confidence, counted, number
 from pipelines.figures import Question, questions
 from pipelines.job.job import Job
@@ -39,6 +40,8 @@ def describe(simulated: Simulated) -> dict[str, Any]:
     """Return a simulation as JSON values, with the answer of its first run as a release has it."""
     question, runs = simulated.question, simulated.runs
     draft, finding = with_checks(draft_release(question.job, question.plan), simulated.finding)
+    if isinstance(finding, Groups) and finding.first is not None:
+        draft, finding = {**draft, "group_by": None}, finding.first
     release = {**draft, **answered(finding, question.job.grid)}
     told = {**release, "rows": None}
     lines = summary(
@@ -55,8 +58,15 @@ def describe(simulated: Simulated) -> dict[str, Any]:
         "outcome": release["outcome"],
         "result": release["result"],
         "text": lines[: lines.index("") if "" in lines else None],
-        "many": counted(release).many,
+        "many": _many(question.job, simulated.made_up.rows, counted(release).many),
     }
+
+
+def _many(job: Job, made_up: int, many: str) -> str:
+    """Return what was made up: records, or several rows of each unit; and of one group."""
+    if job.bounds is not None and job.bounds.rows > 1:
+        many = f"rows of {-(-made_up // job.bounds.rows):,} {many}"
+    return many if job.group_keys is None else f"{many} of one group"
 
 
 def _figure(question: Question, each: Any) -> dict[str, Any]:

@@ -4,35 +4,41 @@ The records are nobody's: they follow from a number, a shape and a fixed seed. T
 and so is the noise, but they run in this process and their answers stay in it: nothing is read, charged or
 written.
 
-What is made up are records as the rounds get them. Where the job has a privacy unit they are units, where
-it has groups they are the records of one group, and where it has a function they are rows, from which the
-function's answers are computed as in a run.
+What is made up are records as the rounds get them. Where the job has a privacy unit they are units, or as
+many rows of each as it may have; where it has groups they are the records of one group, and all others are
+empty; and where it has a function they are rows, from which the function's answers are computed as in a run.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from core.domain import Grid, Points
+from core.grouping import Contributions
 from core.input_checks import Checked
 from core.noise import Noise
 from core.plan import Plan
 from core.rounds import Block, State, total_in_memory
 from core.secure_noise import SecureNoise
+from core.statistics.found import Groups
 from pipelines.errors import JobError
 from pipelines.figures import Question
 from pipelines.job.job import Job
 from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.simulation.made_up import MadeUp
-from pipelines.simulation.measure import Measure
+from pipelines.simulation.measure import Measure, units_of
 from pipelines.simulation.measures import MEASURES
 from pipelines.simulation.shapes import records_for, unit_records
+from transforms.key_labels import label_of
 
 RUNS = 40
 """Runs of a simulation, each with noise of its own."""
+
+MADE_UP = "made up"
+"""The key of a private group that is made up."""
 
 _LEAST, _MOST = 0.1, 0.9
 """Shares of the runs below the ends of what is told."""
@@ -47,6 +53,7 @@ class Setting(NamedTuple):
     grid: Grid
     params: Mapping[str, Any]
     relation: str
+    bounds: Contributions
 
 
 @dataclass(frozen=True)
@@ -101,12 +108,14 @@ def simulate(question: Question, made_up: MadeUp, runs: int = RUNS) -> Simulated
     """
     job, plan = question.job, question.plan
     _check(job)
-    points = _points(job, made_up)
-    setting = Setting(job.task, job.grid, vars(job.task_params), job.privacy.neighbors)
+    points, bounds = _points(job, made_up), job.bounds or Contributions()
+    setting = Setting(job.task, job.grid, vars(job.task_params), job.privacy.neighbors, bounds)
     truth = MEASURES.get(job.task, Measure)(setting, points)
-    findings = list(run_often(plan, _block(job, points), [SecureNoise() for _ in range(runs)]))
+    noises = [SecureNoise() for _ in range(runs)]
+    findings = list(run_often(_of_one_group(job, plan), _block(job, points), noises))
     states = [each.state if isinstance(each, Checked) else each for each in findings]
-    measured = [dict(truth.figures(state, plan.promises)) for state in states]
+    released = [state.first if isinstance(state, Groups) else state for state in states]
+    measured = [dict(truth.figures(found, plan.promises)) for found in released if found is not None]
     names = [name for name in plan.promises if any(name in each for each in measured)]
     figures = [
         _summed(name, plan.promises[name], [each[name] for each in measured if name in each])
@@ -141,18 +150,24 @@ def _check(job: Job) -> None:
             "privacy.policy.constraints are counts of the real rows, which made-up rows do not have: leave "
             "them out to simulate."
         )
-    if job.group_keys is not None:
-        raise JobError(
-            f"group_by is given: {job.task} by group is not simulated, so leave it out to simulate one group."
-        )
+
+
+def _of_one_group(job: Job, plan: Plan) -> Plan:
+    """Return a plan whose one round releases the group that is made up, and no empty ones."""
+    if job.group_keys is None:
+        return plan
+    (round_,) = plan.rounds
+    return replace(plan, rounds=(cast(Any, round_).of_one_group(),))
 
 
 def _block(job: Job, points: Points) -> Block:
     """Return records as the rounds get them. Several records of a unit are one after the other."""
-    each = 1 if job.bounds is None else job.bounds.rows
-    ids = np.arange(len(points), dtype=np.uint64) // np.uint64(each)
+    ids = units_of(points, job.bounds or Contributions())
     outside = np.zeros(2 * job.grid.dimension, dtype=np.int64) if job.checks else None
-    return Block(points, ids, outside)
+    if job.group_keys is None:
+        return Block(points, ids, outside)
+    label = label_of([MADE_UP if time is None else "2000-01-01" for time in job.group_keys.truncate])
+    return Block(points, ids, outside, np.zeros(len(points), np.int64), np.array([label.encode()]))
 
 
 def _points(job: Job, made_up: MadeUp) -> Points:

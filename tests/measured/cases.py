@@ -8,6 +8,7 @@ from typing import Any
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
+from core.grouping import Contributions
 from core.neighbors import Neighbors
 from core.plan import Plan
 from pipelines.simulation.shapes import SHAPES
@@ -31,6 +32,7 @@ class Case:
         shape: of the data.
         n: number of records.
         delta: of the budget.
+        bounds: how many rows a unit has.
     """
 
     task: str
@@ -41,6 +43,7 @@ class Case:
     shape: str
     n: int
     delta: float = 1e-6
+    bounds: Contributions = field(default_factory=Contributions)
 
     @property
     def name(self) -> str:

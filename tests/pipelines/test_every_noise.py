@@ -5,7 +5,9 @@ Noise of a scale that is large beside int64 wraps, and then a noisy number may b
 tell what was drawn, and a run that failed between a draw and its release could draw again.
 """
 
-from collections.abc import Mapping
+import html
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,12 @@ from tests.pipelines.test_every_plan import aggregate, covered, released
 WRITTEN = sorted(covered())[::13]
 """Every thirteenth setting: files and a report take about a second."""
 OTHERS = sorted(set(covered()) - set(WRITTEN))
+
+FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+ROUNDED = 0.006
+"""By which part of itself a figure of a report may differ: it has three digits or more."""
+NOT_REPORTED = ("noise", "typical_rank_error", "radius_factor")
+"""Where there are several columns, centers or balls, a report has the largest of these, or none."""
 
 ENDS = np.array([-(2**63), 2**63 - 1, 0])
 
@@ -69,7 +77,9 @@ def test_no_file_fails_by_its_noise(name: str, tmp_path: Path) -> None:
     release = written(folder, setting, last_state(setting))
     assert release["outcome"] in ("released", "not_found")
     assert summary_of(folder, release)
-    assert b"</html>" in report_page(folder, release)
+    page = report_page(folder, release).decode()
+    assert "</html>" in page
+    check_report(page, release)
     if "groups" not in release:
         check_line(TASKS[release["task"]].answers.answer(release, None))
 
@@ -83,6 +93,32 @@ def check_line(answer: Answer) -> None:
             figure in answer.headline if fact.name in answer.said else f"{fact.name} {figure}" in answer.brief
         )
         assert fact.range in answer.brief
+
+
+def check_report(page: str, release: Mapping[str, Any]) -> None:
+    """Check that a report has every figure of a result, rounded or not, but those of `NOT_REPORTED`."""
+    bare = re.sub(r"<style.*?</style>|<script.*?</script>", "", page, flags=re.DOTALL)
+    text = html.unescape(re.sub(r"<[^>]+>", " ", bare)).replace("\N{MINUS SIGN}", "-")
+    shown = [float(figure.replace(",", "")) for figure in FIGURE.findall(text)]
+    most = 0.5 * np.max(release["domain"]["step"]) if "domain" in release else 0.0
+    for name, value in figures_of(release.get("result")):
+        if isinstance(value, str):
+            assert value in text, name
+        elif name not in NOT_REPORTED:
+            off = np.abs(np.abs(shown) - abs(value))
+            assert (off <= max(most, ROUNDED * abs(value))).any(), f"{name} {value}"
+
+
+def figures_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the figures and texts of a result with their names."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from figures_of(each, key)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from figures_of(each, name)
+    elif value is not None and not isinstance(value, bool):
+        yield name, value
 
 
 def last_state(setting: Setting) -> Any:
