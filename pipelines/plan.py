@@ -209,7 +209,8 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
     """Print the described plan."""
     privacy, accuracy = plan["privacy"], plan["accuracy"]
     task, method = Text(plan["task"], "bold"), Text(plan["method"], "bold")
-    console.print(task, "by the method", Text.assemble(method, "."), "" if plan["comparison"] else plan["why"])
+    why = [] if plan["comparison"] else [plan["why"]]
+    console.print(task, "by the method", Text.assemble(method, "."), *why)
     console.print(
         f"Budget: epsilon {number(privacy['epsilon'])}, delta {number(privacy['delta'])}; the noise below "
         f"spends epsilon {number(privacy['spent'], 6)}, delta {number(privacy['spent_delta'])} "
