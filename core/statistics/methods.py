@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -242,7 +243,7 @@ class ReleaseTotals(Method[Statistics]):
         if found is not None:
             square = (square + _square_missing(found - 1)) / 2
         error = math.sqrt(square)
-        return Accuracy(promises, error, self._notes(promises), tightness=self._tightness(promises))
+        return Accuracy(promises, error, self._notes(promises, ranks), tightness=self._tightness(promises))
 
     def _tightness(self, promises: Promises) -> dict[str, Tightness]:
         """Return how near errors come to each promise."""
@@ -266,7 +267,7 @@ class ReleaseTotals(Method[Statistics]):
         named = (each.name for each in fields(promises))
         return {name: why.get(name, of_noise) for name in named if getattr(promises, name) is not None}
 
-    def _notes(self, promises: Promises) -> tuple[str, ...]:
+    def _notes(self, promises: Promises, ranks: Sequence[Ranks]) -> tuple[str, ...]:
         params = self.setting.params
         covers = "all groups and columns at once"
         if self._private:  # whose number is not known
@@ -285,7 +286,12 @@ class ReleaseTotals(Method[Statistics]):
         if promises.rank_error is not None:
             notes.append(
                 f"A group of fewer than {promises.rank_error:,} rows may have quantiles that say nothing; "
-                "their intervals then are as wide as the domain. Typical errors are those of dense rows."
+                "their intervals then are as wide as the domain."
+            )
+            typical = max(each.typical for each in ranks if not each.sought.extreme)
+            notes.append(
+                f"The standard error of a quantile's rank is about {typical:.3g} rows where rows are dense, and "
+                "as a rule up to three times that in groups of fewer than a hundred times as many."
             )
         if promises.extreme_error is not None:
             notes.append(
