@@ -290,8 +290,8 @@ class ReleaseTotals(Method[Statistics]):
             )
             typical = max(each.typical for each in ranks if not each.sought.extreme)
             notes.append(
-                f"The standard error of a quantile's rank is about {typical:.3g} rows where rows are dense, and "
-                "as a rule up to three times that in groups of fewer than a hundred times as many."
+                f"The standard error of a quantile's rank is about {typical:.3g} rows where rows are dense, "
+                "and as a rule up to three times that in groups of fewer than a hundred times as many."
             )
         if promises.extreme_error is not None:
             notes.append(
