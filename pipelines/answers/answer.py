@@ -44,6 +44,7 @@ class Fact:
         note: what a report says of it.
         of_column: whether the name is a column's.
         range: where the true one is, for a line that has no room for the note; empty where that is not said.
+        said: whether the headline says it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Fact:
     note: str = ""
     of_column: bool = False
     range: str = ""
+    said: bool = False
 
     @property
     def title(self) -> str:
@@ -94,7 +96,6 @@ class Answer:
         figures: its pictures.
         tables: its tables.
         advice: if nothing was found: what may help, each as a phrase and a sentence.
-        said: names of the facts that the headline says.
     """
 
     headline: str
@@ -103,16 +104,15 @@ class Answer:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     advice: tuple[tuple[str, str], ...] = ()
-    said: tuple[str, ...] = ()
 
     @property
     def brief(self) -> str:
         """The answer on one line: the headline, and the figures that it does not say."""
-        figures = [self._brief(fact) for fact in self.facts if fact.range or fact.name not in self.said]
+        figures = [self._brief(fact) for fact in self.facts if fact.range or not fact.said]
         return f"{self.headline}: {'; '.join(figures)}" if figures and not self.advice else self.headline
 
     def _brief(self, fact: Fact) -> str:
-        if fact.name in self.said:
+        if fact.said:
             return fact.range
         return f"{fact.name} {', '.join(fact.lines)}{f' ({fact.range})' if fact.range else ''}"
 

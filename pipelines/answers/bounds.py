@@ -41,7 +41,10 @@ def answer(release: Release, rows: Rows) -> Answer:
     columns, step = domain["columns"], domain["step"]
     pairs = list(zip(columns, found.columns, strict=True))
     ends = [f"{on_grid(each.lower, step)} to {on_grid(each.upper, step)}" for each in found.columns]
-    facts = [Fact(str(name), (text,), of_column=True) for name, text in zip(columns, ends, strict=True)]
+    facts = [
+        Fact(str(name), (text,), of_column=True, said=len(columns) == 1)
+        for name, text in zip(columns, ends, strict=True)
+    ]
     which = f"{columns[0]} are {ends[0]}" if len(columns) == 1 else f"each of {len(columns)} columns"
     parts = [
         Strip.around(name, [Row("", each.lower, each.lower, each.upper), Row("", each.upper)])
@@ -58,7 +61,6 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         facts=(*facts, Fact("domain", (next_domain(release),))),
         figures=(Figure(drawn, "The bounds of each column"),),
-        said=(str(columns[0]),) if len(columns) == 1 and columns[0] != "domain" else (),
     )
 
 

@@ -73,13 +73,13 @@ def answer(release: Release, rows: Rows) -> Answer:
                 "Kolmogorov distance",
                 (number(distance.data, 3),),
                 f"to the data, with probability {confidence(release)}",
+                said=True,
             ),
         ),
         figures=_figures(release, rows, result.ranges),
         tables=(Table(_TITLE, (column, "grid points", records.many, "standard error"), ranges),)
         if ranges
         else (),
-        said=("Kolmogorov distance",),
     )
 
 

@@ -90,7 +90,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"from noisy sums. They were not taken from any {records.one}."
         ),
         facts=(
-            Fact("centers", (str(len(centers)),)),
+            Fact("centers", (str(len(centers)),), said=True),
             Fact(
                 records.many, (f"about {sum(counts):,}",),
                 within,
@@ -98,7 +98,6 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=_figures(release, centers, counts, noise),
         tables=(Table(title, (*headers, *of_noise), table),),
-        said=("centers",),
     )  # fmt: skip
 
 

@@ -36,9 +36,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{_NAMES[release['task']]} is about {value}",
         lead=_NOISE[release["method"]],
-        facts=(Fact("value", (value,), note),),
+        facts=(Fact("value", (value,), note, said=True),),
         figures=(_figure(release, result),),
-        said=("value",),
     )
 
 

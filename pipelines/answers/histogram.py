@@ -78,11 +78,10 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead=f"The number of {many} in each cell of {' and '.join(columns)}, with differential privacy.",
         facts=(
             Fact("cells", (f"{result.released:,} of {int(np.prod(shape, dtype=object)):,}",), within),
-            Fact(many, (f"{result.total:,}",), "sum of the released counts"),
+            Fact(many, (f"{result.total:,}",), "sum of the released counts", said=True),
         ),
         figures=_figures(release, shape, rows, many, in_parts),
         tables=() if rows is None else (_largest(columns, rows, many, place_of_table(release)),),
-        said=(many,),
     )
 
 

@@ -40,9 +40,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"{records.by}"
         ),
         lead=f"With at least {needed:,} {records.many} this is true with the promised probability.",
-        facts=(Fact("point", (point,)),),
+        facts=(Fact("point", (point,), said=True),),
         figures=(_figure(release, result),),
-        said=("point",),
     )
 
 

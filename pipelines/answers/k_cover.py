@@ -107,11 +107,10 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         facts=(
             asked,
-            Fact("together", (f"{together:,} {records.many}{share}",)),
+            Fact("together", (f"{together:,} {records.many}{share}",), said=not share),
         ),
         figures=_figures(release, balls),
         tables=(_table(release, balls, within, records),),
-        said=() if share else ("together",),
     )
 
 

@@ -133,13 +133,12 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         facts=(
             Fact("center", lines if few else (f"{len(columns)} columns",), "" if few else "listed below"),
-            Fact("radius", (on_grid(radius, step),), _UNITS if type(radius) is float else ""),
-            Fact("count", (f"{result.count:,}",), within),
+            Fact("radius", (on_grid(radius, step),), _UNITS if type(radius) is float else "", said=True),
+            Fact("count", (f"{result.count:,}",), within, said=True),
             *certified(result, release),
         ),
         figures=_figures(release, result),
         tables=() if few else (Table("The center", ("column", "value"), center),),
-        said=("radius", "count"),
     )
 
 

@@ -80,9 +80,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{name} of {columns[0]} is about {fact.lines[0]}{records.by}",
         lead=lead,
-        facts=(fact,),
+        facts=(replace(fact, said=True),),
         figures=(_figure(release, (result,)),),
-        said=(fact.name,),
     )
 
 

@@ -99,6 +99,7 @@ def answer(release: Release, rows: Rows) -> Answer:
                 "value",
                 tuple(shown) if few else (f"{len(values)} values, listed below",),
                 _about_value(release, result, promised),
+                said=len(values) <= _SAID and result.errors is None,
             ),
             *_radius(release, result, promised),
             *_failed(result, promised),
@@ -106,7 +107,6 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         figures=(_figure(release, result),),
         tables=() if few else (table,),
-        said=("value",) if len(values) <= _SAID and result.errors is None else (),
     )
 
 

@@ -128,26 +128,25 @@ def answer(release: Release, rows: Rows) -> Answer:
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead=_LEAD + (_OF_RANKS if ranks else ""),
-            facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}"),),
+            facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}", said=True),),
             figures=() if rows is None else _of_groups(release, rows, named, records.many),
             tables=() if rows is None else (_largest(release, rows, named),),
-            said=("groups",),
         )
+    first = result.values[0]
     facts = tuple(
         Fact(
             _name(value, columns),
             (_shown(value, records.many, release),),
             _off(value, records.many, _column(value, columns)),
+            said=value is first,
         )
         for value in result.values
     )
-    first = result.values[0]
     return Answer(
         headline=f"The {_name(first, columns)} is {_shown(first, records.many, release)}{records.by}",
         lead="Each number has noise; its standard error is given.",
         facts=facts,
         figures=_of_all(release, result.values, records.many),
-        said=(_name(first, columns),),
     )
 
 

@@ -37,9 +37,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"The threshold was learned with differential privacy. It makes at most {promised.errors:,} "
             f"mistakes more than the best threshold for these {records.many}."
         ),
-        facts=(Fact("threshold", (threshold,)),),
+        facts=(Fact("threshold", (threshold,), said=True),),
         figures=(_figure(release, result),),
-        said=("threshold",),
     )
 
 

@@ -224,7 +224,7 @@ READING = (
         12,
         "pipelines/answers/answer.py",
         "a figure with the digits of the headline is not in the line of an answer",
-        "if fact.range or fact.name not in self.said]",
+        "if fact.range or not fact.said]",
         "if fact.lines[0] not in self.headline]",
         Selection(("tests/pipelines/answers/test_answer.py",), "digits_of_the_headline"),
     ),

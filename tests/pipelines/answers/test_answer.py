@@ -204,9 +204,10 @@ def test_a_mean_whose_error_exceeds_its_axis_is_not_known(error, shown):
 
 
 def test_a_figure_with_the_digits_of_the_headline_is_in_the_line() -> None:
-    facts = (Fact("quantile 0.5", ("3",), range="from 1 to 9"), Fact("count", ("3",)), Fact("size", ("7",)))
-    several = Answer("3 quantiles of x, among 3 rows", "", facts, said=("count",))
+    quantile = Fact("quantile 0.5", ("3",), range="from 1 to 9")
+    facts = (quantile, Fact("count", ("3",), said=True), Fact("size", ("7",)))
+    several = Answer("3 quantiles of x, among 3 rows", "", facts)
     assert several.brief == "3 quantiles of x, among 3 rows: quantile 0.5 3 (from 1 to 9); size 7"
-    value = Fact("value", ("3",), range="from 1 to 9")
-    one = Answer("The median of x is about 3", "", (value,), said=("value",))
+    value = Fact("value", ("3",), range="from 1 to 9", said=True)
+    one = Answer("The median of x is about 3", "", (value,))
     assert one.brief == "The median of x is about 3: from 1 to 9"
