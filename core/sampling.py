@@ -19,17 +19,31 @@ def siphash(words: U64, salt: bytes, tweak: int) -> U64:
     Args:
         words: shape (n,), uint64; each is hashed as one 8-byte message.
         salt: 16 secret bytes.
-        tweak: a public number that makes the hashes of different uses independent.
+        tweak: a public number below 2^63 that makes the hashes of different uses independent.
 
     Returns:
         Shape (n,), uint64.
     """
-    key = np.frombuffer(salt, dtype="<u8").astype(np.uint64)
-    tweaked = np.uint64(key[1]) ^ np.uint64(tweak)
+    return hashed(words, *_key_of(salt, tweak))
+
+
+@lru_cache(maxsize=1 << 12)
+def _key_of(salt: bytes, tweak: int) -> tuple[np.uint64, np.uint64]:
+    """Return the key of a use: hashes under the salt of two words that no other use has.
+
+    So if SipHash is a pseudorandom function under one key, hashes of different uses are as those of
+    independent random functions. Keys that differ by a known difference would need more than that.
+    """
+    first, second = np.frombuffer(salt, dtype="<u8").astype(np.uint64)
+    key = hashed(np.array([2 * tweak, 2 * tweak + 1], dtype=np.uint64), first, second)
+    return key[0], key[1]
+
+
+def hashed(words: U64, first: np.uint64, second: np.uint64) -> U64:
+    """Return the hashes of words, shape (n,), under a key of two words; see `siphash`."""
     out = np.empty_like(words)
     for start in range(0, len(words), _CHUNK):
-        part = words[start : start + _CHUNK]
-        out[start : start + _CHUNK] = _hash_chunk(part, np.uint64(key[0]), tweaked)
+        out[start : start + _CHUNK] = _hash_chunk(words[start : start + _CHUNK], first, second)
     return out
 
 

@@ -708,8 +708,8 @@ SAMPLES = (
         4,
         "core/sampling.py",
         "hashes do not depend on what they are for",
-        "tweaked = np.uint64(key[1]) ^ np.uint64(tweak)",
-        "tweaked = np.uint64(key[1])",
+        "np.array([2 * tweak, 2 * tweak + 1], dtype=np.uint64)",
+        "np.array([0, 1], dtype=np.uint64)",
         sampled("one_cluster", "one_cluster"),
     ),
     Mutant(
