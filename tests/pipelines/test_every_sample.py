@@ -61,11 +61,11 @@ def kept(task: str, salt: bytes) -> dict[str, tuple[float, np.ndarray]]:
     for number, step in enumerate(plan.rounds):
         rates = [draw.rate for draw in step.draws() if draw.rate < 1]
         if rates:
-            point = data[0].points[number // (len(plan.rounds) // 2) % 2][None, :]
-            nothing = by_sample(step.summarize(Block(point[:0], np.zeros(0, dtype=np.uint64)), state))
+            both = data[0].points[:2]  # one in each clump, of which an earlier ball may hold one
+            nothing = by_sample(step.summarize(Block(both[:0], np.zeros(0, dtype=np.uint64)), state))
             here = [
                 np.not_equal(
-                    by_sample(step.summarize(Block(point, np.array([i], dtype=np.uint64)), state)), nothing
+                    by_sample(step.summarize(Block(both, np.array([i, i], dtype=np.uint64)), state)), nothing
                 )
                 for i in range(RECORDS)
             ]
