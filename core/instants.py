@@ -32,7 +32,7 @@ _TIMESTAMP = re.compile(
     rf"({_DATE.pattern})[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{{1,9}}))?)?"
     r"(Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])?"
 )
-_DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][-+]?[0-9]{1,3})?) *([a-z]+?)s?")
+_DURATION = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?) *([a-z]+?)s?")
 _FORM = "write a number, a date such as 2013-01-31, or a timestamp such as 2013-01-31T06:00:00Z"
 _DURATIONS = f"write a whole number and one of {', '.join(reversed(UNITS))}, such as 15 minutes"
 _IRREGULAR = ("month", "quarter", "year", "decade", "century")

@@ -284,9 +284,13 @@ class ReleaseTotals(Method[Statistics]):
                 "and maxima. Shares make the sum of the squared errors least, where ranks count in rows."
             )
         if promises.rank_error is not None:
+            asked = [p for each in ranks for p in each.sought.probabilities if not each.sought.extreme]
+            both, one = (
+                math.ceil(promises.rank_error / min(of(p, 1 - p) for p in asked)) for of in (max, min)
+            )
             notes.append(
-                f"A group of fewer than {promises.rank_error:,} rows may have quantiles that say nothing; "
-                "their intervals then are as wide as the domain."
+                f"In a group of fewer than about {both:,} rows, a quantile may say nothing: its interval "
+                f"is as wide as the domain. In one of fewer than about {one:,}, an end may be the domain's."
             )
             typical = max(each.typical for each in ranks if not each.sought.extreme)
             notes.append(

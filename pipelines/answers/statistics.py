@@ -113,7 +113,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found(
             "group",
-            "No group has enough units for its key to be released.",
+            "No group has enough units for its key to be released. Rows whose key is null, or cannot be read "
+            "as the type of its column, are in no group.",
             advice=(
                 ("Fewer, larger groups.", "A day instead of an hour, or fewer key columns."),
                 ("Public keys.", "If the keys are known without the data, list them: all are released then."),
@@ -248,9 +249,13 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
 
 
 def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
-    first = steps_of(release, rows[named[0]], _axis(release, named[0]))
-    values = np.nan_to_num(np.asarray(first, dtype=np.float64), nan=-math.inf)
-    return np.argsort(-values, kind="stable")[:_SHOWN]
+    """Return the groups with the largest first measure, of which those where it is not known are last."""
+    name, domain, at = named[0], domain_of(release), _axis(release, named[0])
+    values = np.array(steps_of(release, rows[name], at), dtype=np.float64)
+    if f"{name}_low" in rows:
+        low, high = (steps_of(release, rows[f"{name}_{end}"], at) for end in ("low", "high"))
+        values[(low <= domain["lower"][at]) & (high >= domain["upper"][at])] = -math.inf
+    return np.argsort(-np.nan_to_num(values, nan=-math.inf), kind="stable")[:_SHOWN]
 
 
 def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figure, ...]:

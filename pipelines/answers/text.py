@@ -91,7 +91,8 @@ def kept_rows(privacy: Mapping[str, Any]) -> bool:
 
 def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
     """Return what errors are measured from: the truth, or that of the rows that units keep."""
-    return "that of the kept rows" if kept_rows(release.get("privacy", {})) else word
+    kept = kept_rows(release.get("privacy", {})) or release.get("contributions") is not None
+    return "that of the kept rows" if kept else word
 
 
 def if_all(release: Release, low: Any, high: Any, axis: int = 0) -> str:

@@ -121,7 +121,8 @@ def solve(raw: Mapping[str, Any], key: str, promise: str, most: str) -> tuple[di
     unit = UNITS.get(promise.rpartition(".")[2])
     counted_in = "" if unit is None else f" ({unit})"
     if place is None:
-        best = [(found, i) for i in _tries(start, len(values)) if (found := figure(i)) is not None]
+        tries = [*_tries(start, len(values)), len(values) - 1]
+        best = [(found, i) for i in tries if (found := figure(i)) is not None]
         tried = f"{key}: no value from {number(values[0])} to {number(values[-1])}"
         said = f"{tried} promises {promise} at most {shown}"
         if not best:

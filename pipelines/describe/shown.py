@@ -66,8 +66,8 @@ def _quantiles(column: Described, answer: Mapping[str, Any]) -> list[str]:
     """Return the quantiles; where the interval of one reaches an end of the type, its other end.
 
     Too few rows then lie on that side to tell where the quantile is: the released value may be far from all
-    rows. Where the ends differ more than tenfold, the interval stands in the place of the value, for the same
-    reason. The value is in the release all the same.
+    rows. Where the ends differ more than tenfold or in their signs, the interval stands in the place of the
+    value, for the same reason. The value is in the release all the same.
     """
     result, domain = answer["result"], answer["domain"]
     low, high = domain["lower"][0], domain["upper"][0]
@@ -90,11 +90,14 @@ def _quantiles(column: Described, answer: Mapping[str, Any]) -> list[str]:
 
 
 def _far(first: Any, last: Any) -> bool:
-    """Return whether two numbers of steps differ more than tenfold and by many steps; dates never do."""
+    """Return whether two numbers of steps differ more than tenfold, or in their signs, and by many steps.
+
+    Dates never do.
+    """
     if not isinstance(first, int | float):
         return False
     small, large = sorted((abs(first), abs(last)))
-    return bool(large > _TENFOLD * small and last - first > _MANY_STEPS)
+    return bool((large > _TENFOLD * small or first < 0 < last) and last - first > _MANY_STEPS)
 
 
 def _by_value(column: Described, table: Rows) -> str:

@@ -22,6 +22,7 @@ from core.budget import Budget
 from core.errors import InvalidValue, ShoalError
 from core.groups import AnyPlan
 from core.privacy_filter import at_most, best_order
+from pipelines.answers.text import number
 from pipelines.errors import JobError, check_text, sentences_of
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
@@ -273,9 +274,9 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
             else "its delta would be exceeded"
         )
         raise LedgerRefusal(
-            f"{about} has epsilon {ledger.epsilon:g} and delta {ledger.delta:g} in all, and "
-            f"{len(ledger.charges)} charges; with this run's epsilon {counted.epsilon:g} and delta "
-            f"{counted.delta:g} {would}. Nothing was charged for it."
+            f"{about} has epsilon {number(ledger.epsilon)} and delta {number(ledger.delta)} in all, and "
+            f"{len(ledger.charges)} charges; with this run's epsilon {number(counted.epsilon)} and delta "
+            f"{number(counted.delta)} {would}. Nothing was charged for it. `shoal plan` says what is left."
         )
     return entry
 

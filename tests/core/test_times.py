@@ -138,6 +138,24 @@ def test_offsets_are_written_as_utc() -> None:
     assert times.read_position("2013-03-30T20:00:00-06:00", 0) == 3
 
 
+SPANS = [
+    ("2000-01-01", "2000-01-15", "1 day"),
+    ("2000-01-01", "2000-01-15", "2 weeks"),
+    ("2000-01-01T00:00:00Z", "2000-01-01T07:00:00Z", "7 hours"),
+    ("2000-01-01T00:00:00Z", "2000-01-01T00:00:03Z", "3 microseconds"),
+]
+
+
+@pytest.mark.parametrize("domain", SPANS)
+def test_a_length_of_any_size_is_read_as_it_was_written(domain: tuple[str, str, str]) -> None:
+    """What a release has must be read again, whatever noise made of it."""
+    times = made(domain)
+    rng = np.random.default_rng(1)
+    for steps in [*10.0 ** rng.uniform(-300, 300, 3000), *10.0 ** rng.uniform(-6, 20, 3000), 0.0, 2.0**62]:
+        read = times.read_length(times.length(float(steps)))
+        assert read is not None and read == pytest.approx(float(steps), rel=1e-15, abs=0)
+
+
 def test_lengths_are_in_the_unit_of_the_step() -> None:
     times = made(("2013-03-31T00:00:00Z", "2013-04-01T00:00:00Z", "15 minutes"))
     assert [times.length(x) for x in (1, 4, 0.5, 0, 1 / 15)] == [
