@@ -1,6 +1,7 @@
 """Estimators of scikit-learn and a call for quantiles: short ways to frequent jobs."""
 
 import math
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -15,7 +16,7 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pipelines.errors import JobError, quoted
-from pipelines.job.questions import QUESTIONS
+from pipelines.job.questions import NAME, QUESTIONS
 from shoal.calls import run
 from shoal.data import Data
 from shoal.ledger import Ledger
@@ -147,6 +148,8 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
 
     def _cast(self, X: ArrayLike, **checks: Any) -> NDArray[np.float64]:
         """Return rows as float64 after checks of scikit-learn, and say nothing of what a value overflows."""
+        if isinstance(X, np.ma.MaskedArray):
+            X = np.ma.filled(X.astype(np.float64), np.nan)  # a masked value is a missing one
         with np.errstate(all="ignore"):
             return np.asarray(validate_data(self, X, dtype=np.float64, ensure_all_finite=False, **checks))
 
@@ -194,7 +197,9 @@ def quantiles(
         ledger: a `shoal.Ledger`, or the path of one, that the call is charged to.
 
     Returns:
-        The release. `answers` has that of each column, with `values`, `lows` and `highs` in its `result`.
+        The release. `answers` has that of each column by its name, with `values`, `lows` and `highs` in its
+        `result`. Where its name cannot be that of a question, such as `age (years)`, it is `1-age_years_`
+        for the first column.
 
     Raises:
         ShoalError: a parameter is wrong, or the ledger refuses the run.
@@ -204,13 +209,13 @@ def quantiles(
         raise JobError(f"probabilities is {quoted(given)}: give a list, such as [0.5].")
     wanted = list(given)
     asked = {
-        column: {
+        _question_name(place, column): {
             "task": "quantiles",
             "columns": [column],
             "domain": {"lower": [low], "upper": [high], "step": step},
             "params": {"probabilities": wanted},
         }
-        for column, (low, high) in _pairs(bounds)
+        for place, (column, (low, high)) in enumerate(_pairs(bounds), 1)
     }
     job = {
         "input": {} if unit is None else {"unit": unit},
@@ -218,6 +223,12 @@ def quantiles(
         QUESTIONS: asked,
     }
     return run(job, data)
+
+
+def _question_name(place: int, column: Any) -> str:
+    """Return the name of the question about a column: its own, where a question may have it."""
+    name = str(column)
+    return name if NAME.fullmatch(name) else f"{place}-{re.sub(r'[^A-Za-z0-9._-]+', '_', name)[:40]}"
 
 
 def _pairs(bounds: Any) -> list[tuple[str, tuple[Any, Any]]]:
@@ -255,6 +266,9 @@ def _check_types(X: Any) -> None:
         raise JobError(f"X is a {type(X).__qualname__}: give an array, or a frame of pandas or polars.")
     if len(X.shape) != 2 or not X.shape[1]:
         raise JobError("X must have two dimensions, (rows, columns), and at least one column.")
+    names = [str(name) for name in getattr(X, "columns", ())]
+    if len(set(names)) < len(names):
+        raise JobError("X has two columns of one name: give each its own.")
     kinds = set(map(_kind, X.dtypes if hasattr(X, "dtypes") else [X.dtype]))
     if "c" in kinds:
         raise JobError("Complex data not supported: give X columns of real numbers.")

@@ -8,14 +8,15 @@ change to one that promises less. So there are two searches. Call a value *possi
 promises what is asked for, and *enough* where the chosen one does.
 
 1. The smallest possible value. What one method promises is nearly monotone in epsilon, so bisection finds it;
-   values that are 1, 2, 4, 8, ... places below it are tried, too, and if one of them is possible, the search
-   begins there again. In a target or a number of blocks a promise may be good in a certain range alone. There
-   every fourth value is tried in ascending order up to a possible one, and then those before it.
+   values that are 1, 2, 4, 8, ... and 3, 6, 9, ... up to 48 places below it are tried, too, and if one of
+   them is possible, the search begins there again. In a target or a number of blocks a promise may be good
+   in a certain range alone. There every fourth value is tried in ascending order up to a possible one, and
+   then those before it.
 2. From there on every value is tried, up to the first one that is enough.
 
 Values are those of a list in which each is at most 5% above the one before it, or 1 above it for whole
 numbers. So the value that is found is at most 5% above the smallest real one, or is the smallest whole
-number up to 40.
+number up to 40, but where a promise is good in a range of fewer than three values and bad above it.
 """
 
 import math
@@ -224,4 +225,5 @@ def _above(place: int, count: int) -> list[int]:
 
 
 def _below(place: int) -> list[int]:
-    return [i for i in (place - (1 << step) for step in range(place.bit_length())) if i >= 0]
+    away = {*(1 << step for step in range(place.bit_length())), *range(3, 49, 3)}
+    return [place - step for step in sorted(away) if step <= place]

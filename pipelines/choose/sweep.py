@@ -146,10 +146,12 @@ def _is_whole(name: str, raw: Mapping[str, Any]) -> bool:
         JobError: it is unknown, or has no numbers.
     """
     own, task = name, raw.get("task")
-    if QUESTIONS in raw and name.startswith(f"{QUESTIONS}."):
-        question = next((each for each in raw[QUESTIONS] if name.startswith(f"{QUESTIONS}.{each}.")), "")
-        own = name.removeprefix(f"{QUESTIONS}.{question}.")
-        task = raw[QUESTIONS].get(question, {}).get("task")
+    asked = raw.get(QUESTIONS)
+    if isinstance(asked, Mapping) and name.startswith(f"{QUESTIONS}."):
+        fitting = [str(each) for each in asked if name.startswith(f"{QUESTIONS}.{each}.")]
+        question = max(fitting, key=len, default="")  # a name may have dots
+        own, its = name.removeprefix(f"{QUESTIONS}.{question}."), asked.get(question)
+        task = its.get("task") if isinstance(its, Mapping) else None
     numbers = {"number": False, "whole number": True}
     known = {
         key.name: numbers[kind]

@@ -44,6 +44,9 @@ _MOST = 40
 _ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
 _ASKED = ("task", "rows", "domain", "group_by", "contributions", "params")
+_ALIKE = ("privacy.epsilon", "privacy.delta", "privacy.neighbors", "params.method", "params.failure")
+"""What two jobs that ask for the same of the same rows may differ in."""
+
 _BUDGET = ("epsilon", "delta", "neighbors", "unit", "count", "keep", "order", "policy")
 
 
@@ -129,12 +132,15 @@ def read_side(path: str) -> Side:
 def compare(one: Side, other: Side) -> dict[str, Any]:
     """Return the differences of two sides as JSON values: `job`, `plan`, and of releases `answers`."""
     found: dict[str, Any] = {"a": one.path, "b": other.path, "job": [], "plan": []}
+    alike = True
     for name in dict.fromkeys((*one.asked, *other.asked)):
         if name not in one.asked or name not in other.asked:
             there = ["asked" if name in side.asked else "absent" for side in (one, other)]
             found["job"].append({"name": name, "a": there[0], "b": there[1]})
             continue
-        found["job"] += _differences(name, one.asked[name], other.asked[name])
+        a, b = one.asked[name], other.asked[name]
+        found["job"] += _differences(name, a, b)
+        alike = alike and all(a.get(key) == b.get(key) for key in {*a, *b} if key not in _ALIKE)
         found["plan"] += _differences(name, one.planned[name], other.planned[name])
     if one.figures is None or other.figures is None:
         return found
@@ -147,6 +153,7 @@ def compare(one: Side, other: Side) -> dict[str, Any]:
         "only_b": alone[1],
         "larger": sum(change.larger is True for change in changes),
         "drawn_anew": one.drawn or other.drawn,
+        "alike": alike,
     }
 
 
@@ -276,10 +283,13 @@ def _verdict(found: Mapping[str, Any]) -> str:
     alone = [f"{found[f'only_{side}']:,} only in {side.upper()}" for side in "ab" if found[f"only_{side}"]]
     more = f" Figures {' and '.join(alone)} are not compared." if alone else ""
     drawn = " Each run draws anew which rows of a unit count: counts allow for it, of others it is not known."
+    changed = f"{found['larger']:,} of {known:,} figures changed by more than noise explains."
+    if not found["alike"]:
+        other = "But the jobs ask for different things, so figures of the same rows may differ, too."
+        return f"{changed} {other}{more}"
     return (
-        f"{found['larger']:,} of {known:,} figures changed by more than noise explains. On the same rows "
-        "none does, except with a probability of 5%, or where a promise of A or B fails."
-        f"{drawn if found['drawn_anew'] else ''}{more}"
+        f"{changed} On the same rows none does, except with a probability of 5%, or where a promise of A or "
+        f"B fails.{drawn if found['drawn_anew'] else ''}{more}"
     )
 
 

@@ -120,7 +120,7 @@ def _quantiles(release: Release, rows: Rows) -> Iterator[Estimate]:
     empty = [None] * len(result["values"])
     lows, highs = result.get("lows") or empty, result.get("highs") or empty
     for p, value, low, high in zip(result["probabilities"], result["values"], lows, highs, strict=True):
-        yield Estimate(f"quantile {p:g}", value, interval=_interval({"low": low, "high": high}))
+        yield Estimate(f"quantile {p:.12g}", value, interval=_interval({"low": low, "high": high}))
 
 
 def _cdf(release: Release, rows: Rows) -> Iterator[Estimate]:
@@ -142,12 +142,11 @@ def _ranges(release: Release, rows: Rows) -> Iterator[Estimate]:
 def _histogram(release: Release, rows: Rows) -> Iterator[Estimate]:
     if rows is None:
         return
-    cells = [rows[f"lower_{axis}"] for axis in range(len(_columns(release)))]
+    ends = [[rows[f"{end}_{axis}"] for axis in range(len(_columns(release)))] for end in ("lower", "upper")]
     error = _promise(release, "standard_error")
     for place, count in enumerate(rows["count"].tolist()):
-        yield Estimate(
-            f"cell from {', '.join(str(cell[place]) for cell in cells)}", count, error, counts=True
-        )
+        low, high = (", ".join(str(column[place]) for column in columns) for columns in ends)
+        yield Estimate(f"cell from {low} to {high}", count, error, counts=True)
 
 
 def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:

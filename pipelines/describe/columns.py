@@ -117,8 +117,9 @@ def describe(
     for name in names:
         kind = _kind_of(schema, name)
         made = None if _quoted(name) is None else _question(schema, name, unit is not None)
-        if made is None or (made.needs_delta and not delta):
-            others.append(f"{name} ({kind}{'' if made is None else ': texts need delta'})")
+        why = "" if made is None else _why_not(name, made, delta)
+        if made is None or why:
+            others.append(f"{name} ({kind}{why})")
             continue
         slug = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:40]
         described = Described(name, kind, f"{len(columns) + 1}-{slug}", made.parts)
@@ -126,7 +127,8 @@ def describe(
         derived |= made.derived
         questions[described.question] = made.asked
     if not columns:
-        raise JobError(f"{path} has no column that can be described: {_ALLOWED}.")
+        left = f" Not described: {', '.join(others)}." if others else ""
+        raise JobError(f"{path} has no column that can be described: {_ALLOWED}.{left}")
     if len(columns) > _MOST:
         raise JobError(
             f"{path} has {len(columns)} columns: at most {_MOST} can be described together, so name some "
@@ -247,6 +249,14 @@ def _range(kind: "pa.DataType") -> tuple[int, int]:
     bits = min(kind.bit_width, 62)
     signed = str(kind).startswith("int")
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+
+
+def _why_not(name: str, made: _Made, delta: float) -> str:
+    """Return why a column is left out for which there is a question; nothing where it is not."""
+    if made.needs_delta and not delta:
+        return ": texts need delta"
+    taken = "group_by" in made.asked and name in ("count", "count_error")
+    return ": rename it, as the numbers of its values have this name" if taken else ""
 
 
 def _quantiles(column: str, low: Any, high: Any, step: Any) -> dict[str, Any]:

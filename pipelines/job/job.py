@@ -375,6 +375,4 @@ def _check_one(raw: dict[str, Any]) -> Job:
     except ValidationError as error:
         raise JobError(*sentences_of(error, model)) from None
     except (TypeError, ValueError):
-        raise JobError(
-            "The job file contains a value that is not text, a number, a list or a mapping."
-        ) from None
+        raise JobError("The job contains a value that is not text, a number, a list or a mapping.") from None

@@ -19,7 +19,7 @@ from pipelines.tasks import TASKS
 QUESTIONS = "questions"
 """The key of a job file that lists questions, and what the release of such a job has for a task."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TAKEN = "result"
 """The name of the table of a job of one question."""
 
@@ -171,11 +171,11 @@ def check_questions(
     return QuestionsJob(jobs, shares).named()
 
 
-def _check_names(names: Iterable[str]) -> None:
+def _check_names(names: Iterable[object]) -> None:
     """Check that names of questions can be names of files, each of a file of its own."""
     seen: dict[str, str] = {}
     for name in names:
-        if not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
             raise JobError(
                 f"{QUESTIONS} has the name {quoted(name)}: it must be 1 to 64 letters, digits, dots, dashes "
                 "and underscores, of which the first is a letter or digit."

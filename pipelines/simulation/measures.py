@@ -360,7 +360,7 @@ class AnswersMeasure(Measure):
 
     def figures(self, found: Any, promises: Mapping[str, Any]) -> Figures:
         """See `Measure.figures`."""
-        if not isinstance(found, Stable):
+        if not isinstance(found, Stable) or not len(self.points):  # no block has an answer
             return {}
         figures: dict[str, float] = {}
         stable = math.ceil(self.case.params.get("stable_fraction", 0.8) * len(self.points))

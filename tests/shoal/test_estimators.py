@@ -177,6 +177,27 @@ def test_a_missing_value_of_a_frame_is_no_error() -> None:
         assert shoal.KMeans(2, bounds=BOUNDS).fit(rows).cluster_centers_.shape == (2, 2)
 
 
+def test_a_masked_value_is_a_missing_one() -> None:
+    hidden = np.repeat([[False], [True]], 1000, axis=0)
+    rows = np.ma.array(np.repeat([[0.1], [0.9]], 1000, axis=0), mask=hidden)
+    found = shoal.KMeans(1, bounds=(0.0, 1.0), epsilon=10.0).fit(rows)
+    assert abs(int(found.counts_[0]) - 1000) < 100 and abs(found.cluster_centers_[0, 0] - 0.1) < 0.05
+    with pytest.raises(shoal.ShoalError, match="a missing value"):
+        found.predict(rows)
+
+
+def test_two_columns_of_one_name_are_told() -> None:
+    with pytest.raises(shoal.ShoalError, match="two columns of one name"):
+        shoal.KMeans(2, bounds=BOUNDS).fit(pd.DataFrame(ROWS[:9, :2], columns=["a", "a"]))
+
+
+def test_quantiles_of_columns_of_any_name() -> None:
+    table = pa.table({"age (years)": ROWS[:, 0], "_y": ROWS[:, 1], "é": ROWS[:, 0]})
+    bounds = dict.fromkeys(table.column_names, BOUNDS)
+    release = shoal.quantiles(table, [0.5], bounds=bounds, step=0.1, epsilon=10.0)
+    assert list(release.answers) == ["1-age_years_", "2-_y", "3-_"]
+
+
 def test_fits_and_calls_share_a_ledger(tmp_path: Path) -> None:
     ledger = shoal.Ledger.create(2.5, 1e-5, path=tmp_path / "people.json")
     shoal.KMeans(3, bounds=BOUNDS, ledger=ledger).fit(ROWS)

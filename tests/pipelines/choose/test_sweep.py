@@ -6,9 +6,11 @@ import re
 import pytest
 
 from pipelines.choose.curves import _line
+from pipelines.choose.options import look
 from pipelines.choose.sweep import POINTS, Figure, parse_sweep, sweep
 from pipelines.errors import JobError
 from pipelines.figures import plan_raw
+from pipelines.job.job import check_raw
 from pipelines.simulation.made_up import MadeUp
 from pipelines.tasks import TASKS
 from tests.pipelines.every_plan import changed_job
@@ -137,3 +139,13 @@ WRONG = {
 def test_wrong_arguments_are_one_sentence(bench, refused, wrong):
     arguments, says = WRONG[wrong]
     assert says in refused(bench.shoal("plan", bench.write(bench.changed(changes("median"))), *arguments))
+
+
+@pytest.mark.parametrize("asked", [5, [], None, "x", {"a": 5}, {"a": None}, {"a": []}, {5: {}}])
+@pytest.mark.parametrize("key", ["questions.a.share", "questions.a.params.target", "privacy.epsilon"])
+def test_wrong_questions_are_one_sentence(asked, key):
+    job = {"input": {"path": "a.parquet"}, "privacy": {"epsilon": 1.0}, "questions": asked, "output": "out"}
+    with pytest.raises(JobError):
+        look(job, sweep=f"{key}=1..3")
+    with pytest.raises(JobError):
+        check_raw(job)

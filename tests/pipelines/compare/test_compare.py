@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -220,9 +221,30 @@ def test_a_run_and_its_job_have_the_same_plan(bench):
         == 0
     )
     text = bench.shoal("diff", str(bench.folder / "out" / "release.json"), str(bench.folder / "two")).stdout
-    assert "cell from 0.0, 0.0" in text and "of 64 figures changed by more than noise explains" in " ".join(
-        text.split()
+    assert (
+        "cell from 0.0, 0.0 to 0." in text
+        and "of 64 figures changed by more than noise explains" in " ".join(text.split())
     )
+
+
+def test_jobs_that_ask_for_different_things_give_no_verdict_about_the_same_rows(bench):
+    """Another quantile, other rows, or cells of another size differ on the same rows, too."""
+
+    def verdict(task, *changed):
+        for name, more in zip("ab", changed, strict=True):
+            own = {**changes(task), **more, "output": str(bench.folder / name), "run_id": name}
+            assert bench.shoal("run", bench.write(bench.changed(own))).exit_code == 0
+        text = bench.shoal("diff", *(str(bench.folder / name) for name in "ab")).stdout
+        for name in "ab":
+            shutil.rmtree(bench.folder / name)
+        return " ".join(text.split())
+
+    same, other = "On the same rows none does", "But the jobs ask for different things"
+    assert same in verdict("median", {}, {"privacy.epsilon": 2.0})
+    for more in ({"params.quantile": 0.9}, {"input.where": "x > 0.5"}):
+        text = verdict("median", {}, more)
+        assert other in text and same not in text
+    assert "cell from" not in verdict("histogram", {"params.cells": [4, 4]}, {"params.cells": [8, 8]})
 
 
 def test_questions_that_only_one_has():

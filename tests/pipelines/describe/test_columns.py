@@ -136,6 +136,15 @@ def test_columns_are_chosen_by_name_and_texts_need_delta():
     described = describe("rows.parquet", 1.0, 0.0, None, ["home", "age", "age"])
     assert [each.name for each in described.columns] == ["age"]
     assert described.others == ["home (string: texts need delta)"]
+    with pytest.raises(JobError, match=r"described: .* Not described: home \(string: texts need delta\)\."):
+        describe("rows.parquet", 1.0, 0.0, None, ["home"])
+
+
+def test_a_text_with_the_name_of_its_numbers_is_left_out():
+    pq.write_table(pa.table({"count": ["a"], "count_error": ["b"], "c": ["d"]}), "rows.parquet")
+    described = describe("rows.parquet", 1.0, 1e-9)
+    assert [each.name for each in described.columns] == ["c"]
+    assert all("rename it" in other for other in described.others) and len(described.others) == 2
 
 
 def wrong(bench, refused, *arguments: str) -> str:

@@ -124,7 +124,9 @@ def test_an_empty_ledger_is_a_refusal_but_for_a_run_that_is_charged(bench, path)
     assert "no further run like this one fits" in " ".join(planned.stdout.split())
     (refusal,) = shoal.plan(second).refusals
     assert planned.stderr == f"shoal: A run here would be refused. {refusal}\n"
-    assert ran.stderr == f"shoal: {refusal}\n" and refusal.endswith("Nothing was charged for it.")
+    assert ran.stderr == f"shoal: {refusal}\n" and refusal.endswith(
+        "Nothing was charged for it. Epsilon 0 is left."
+    )
     assert bench.shoal("plan", bench.write(first)).stderr == ""
 
 

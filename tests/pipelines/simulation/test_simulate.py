@@ -218,6 +218,24 @@ def test_statistics_of_units_and_groups_hold_on_made_up_rows(kept, keys):
     assert abs(count["value"] - 900) < 8 * count["error"]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rows", [1, 200])
+def test_a_function_that_answers_no_block_is_simulated(rows):
+    """A line through one row is none. Noise may let an answer through all the same."""
+    changed = {
+        **changes("sample_and_aggregate"),
+        "input.columns": ["i", "u"],
+        "privacy.epsilon": 20.0,
+        "params": {
+            "function": "shoal.analyses.regression:linear",
+            "blocks": 150,
+            "outputs": {"lower": [-5], "upper": [5], "step": 0.001},
+        },
+    }
+    (one,) = simulate_job(check_raw(changed_job(changed)), MadeUp(rows))["simulated"]
+    assert one["runs"] == 40 and one["figures"] == []
+
+
 def test_what_is_made_up_is_named():
     changed = {**changes("statistics"), **LINE, **KEPT["several rows of a unit"], "group_by": KEYS["public"]}
     (one,) = simulate_job(check_raw(changed_job(changed)), MadeUp(100))["simulated"]
