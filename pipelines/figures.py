@@ -28,8 +28,9 @@ TYPICAL = {
 UNITS = {
     "mean_error": "times half of the range of a column, over the number of rows, it is the error of a mean",
     "sum_error": "times the largest absolute value of the column, it is the error of a sum",
+    "errors": "to which a multiple of the spread of the answers comes, which the plan names",
 }
-"""What a promise is counted in, where that is neither rows nor the unit of a column."""
+"""What a promise is counted in, where that is neither rows nor the unit of a column, or what comes to it."""
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,9 @@ def _left_out(job: Job, plan: Plan) -> str:
     """Return what becomes of values that are not in the domain."""
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
+    if job.group_keys is not None:
+        missing += " Rows whose key is null, or cannot be read as the type of its column, are in no group."
+        missing += " They are not counted."
     moved = "Values outside of the domain are moved to its edge, which belongs to it."
     public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:

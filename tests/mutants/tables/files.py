@@ -230,7 +230,7 @@ READING = (
     ),
     Mutant(
         12,
-        "pipelines/simulation/measures.py",
+        "pipelines/simulation/statistics_measure.py",
         "a simulation counts the rows of units as units",
         '(n if value.measure == "count" else len(np.unique(self._units)))',
         "n",

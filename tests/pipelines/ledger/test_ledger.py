@@ -187,7 +187,8 @@ def test_the_command_makes_and_shows_a_ledger(bench):
     assert first.exit_code == 0, first.output
     refused = bench.run({"privacy.ledger": path, "run_id": "tuesday", "output": str(bench.folder / "two")})
     assert refused.exit_code == 3
-    assert re.fullmatch(r"shoal: privacy.ledger .* Nothing was charged for it\.\n", refused.stderr)
+    says = r"shoal: privacy.ledger .* Nothing was charged for it\. Epsilon 0.5 is left\.\n"
+    assert re.fullmatch(says, refused.stderr)
     assert not (bench.folder / "two").exists()
     shown = bench.shoal("ledger", "show", path)
     assert shown.exit_code == 0, shown.output
