@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
@@ -208,15 +208,14 @@ def quantiles(
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise JobError(f"probabilities is {quoted(given)}: give a list, such as [0.5].")
     wanted = list(given)
-    asked = {
-        _question_name(place, column): {
+    asked: dict[str, Any] = {}
+    for place, (column, (low, high)) in enumerate(_pairs(bounds), 1):
+        asked[_question_name(place, column, asked)] = {
             "task": "quantiles",
             "columns": [column],
             "domain": {"lower": [low], "upper": [high], "step": step},
             "params": {"probabilities": wanted},
         }
-        for place, (column, (low, high)) in enumerate(_pairs(bounds), 1)
-    }
     job = {
         "input": {} if unit is None else {"unit": unit},
         "privacy": _privacy(epsilon, delta, neighbors, ledger),
@@ -225,10 +224,18 @@ def quantiles(
     return run(job, data)
 
 
-def _question_name(place: int, column: Any) -> str:
-    """Return the name of the question about a column: its own, where a question may have it."""
+def _question_name(place: int, column: Any, others: Container[str]) -> str:
+    """Return the name of the question about a column: its own, where a question may have it.
+
+    Raises:
+        JobError: another column has what would be its name.
+    """
     name = str(column)
-    return name if NAME.fullmatch(name) else f"{place}-{re.sub(r'[^A-Za-z0-9._-]+', '_', name)[:40]}"
+    if not NAME.fullmatch(name) or name in others:
+        name = f"{place}-{re.sub(r'[^A-Za-z0-9._-]+', '_', name)[:40]}"
+    if name in others:
+        raise JobError(f"bounds has {quoted(column)} and {name}: rename one of the columns.")
+    return name
 
 
 def _pairs(bounds: Any) -> list[tuple[str, tuple[Any, Any]]]:

@@ -196,6 +196,13 @@ def test_quantiles_of_columns_of_any_name() -> None:
     bounds = dict.fromkeys(table.column_names, BOUNDS)
     release = shoal.quantiles(table, [0.5], bounds=bounds, step=0.1, epsilon=10.0)
     assert list(release.answers) == ["1-age_years_", "2-_y", "3-_"]
+    taken = table.rename_columns(["age (years)", "1-age_years_", "c"])
+    release = shoal.quantiles(
+        taken, [0.5], bounds=dict.fromkeys(taken.column_names, BOUNDS), step=0.1, epsilon=1
+    )
+    assert list(release.answers) == ["1-age_years_", "2-1-age_years_", "c"]
+    with pytest.raises(shoal.ShoalError, match="bounds has 'é' and 2-_: rename one of the columns"):
+        shoal.quantiles(table, [0.5], bounds={"2-_": BOUNDS, "é": BOUNDS}, step=0.1, epsilon=1)
 
 
 def test_fits_and_calls_share_a_ledger(tmp_path: Path) -> None:
