@@ -148,7 +148,7 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
 
     def _cast(self, X: ArrayLike, **checks: Any) -> NDArray[np.float64]:
         """Return rows as float64 after checks of scikit-learn, and say nothing of what a value overflows."""
-        if isinstance(X, np.ma.MaskedArray):
+        if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
             X = np.ma.filled(X.astype(np.float64), np.nan)  # a masked value is a missing one
         with np.errstate(all="ignore"):
             return np.asarray(validate_data(self, X, dtype=np.float64, ensure_all_finite=False, **checks))

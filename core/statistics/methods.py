@@ -288,14 +288,15 @@ class ReleaseTotals(Method[Statistics]):
             both, one = (
                 math.ceil(promises.rank_error / min(of(p, 1 - p) for p in asked)) for of in (max, min)
             )
+            one_end = f" Of fewer than about {one:,}, an end may be the domain's." if both < one < 1e9 else ""
             notes.append(
-                f"In a group of fewer than about {both:,} rows, a quantile may say nothing: its interval "
-                f"is as wide as the domain. In one of fewer than about {one:,}, an end may be the domain's."
+                f"Of fewer than about {both:,} rows{'' if params.grouping is None else ' of a group'}, a "
+                f"quantile may say nothing: its interval is as wide as the domain.{one_end}"
             )
             typical = max(each.typical for each in ranks if not each.sought.extreme)
             notes.append(
                 f"The standard error of a quantile's rank is about {typical:.3g} rows where rows are dense, "
-                "and as a rule up to three times that in groups of fewer than a hundred times as many."
+                "and as a rule up to three times that where they are fewer than some hundred times as many."
             )
         if promises.extreme_error is not None:
             notes.append(

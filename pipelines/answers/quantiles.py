@@ -74,7 +74,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         else f"from {on_grid(low, step)} to {on_grid(high, step)}{if_all(release, low, high)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
-    theirs = f"all true quantiles{' of the kept rows' if kept_rows(release['privacy']) else ''}"
+    theirs = f"all true quantiles{' of the kept rows' if kept_rows(release) else ''}"
     all_true = f", like {theirs} with probability {confidence(release)}"
     ranges = [
         ""

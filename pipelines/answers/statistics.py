@@ -250,12 +250,25 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
 
 def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
     """Return the groups with the largest first measure, of which those where it is not known are last."""
-    name, domain, at = named[0], domain_of(release), _axis(release, named[0])
-    values = np.array(steps_of(release, rows[name], at), dtype=np.float64)
+    values = np.array(steps_of(release, rows[named[0]], _axis(release, named[0])), dtype=np.float64)
+    values[_unknown(release, rows, named[0])] = -math.inf
+    return np.argsort(-values, kind="stable")[:_SHOWN]
+
+
+def _unknown(release: Release, rows: Any, name: str) -> NDArray[np.bool_]:
+    """Return of which groups a measure is not known.
+
+    They have no records by the noisy number of these, or an interval as wide as the domain, or a standard
+    error of a mean that exceeds its axis.
+    """
+    at, domain = _axis(release, name), domain_of(release)
+    values, low, high = _with_ends(release, rows, name, at)
+    unknown: NDArray[np.bool_] = np.isnan(values)
     if f"{name}_low" in rows:
-        low, high = (steps_of(release, rows[f"{name}_{end}"], at) for end in ("low", "high"))
-        values[(low <= domain["lower"][at]) & (high >= domain["upper"][at])] = -math.inf
-    return np.argsort(-np.nan_to_num(values, nan=-math.inf), kind="stable")[:_SHOWN]
+        unknown |= (low <= domain["lower"][at]) & (high >= domain["upper"][at])
+    elif name.startswith("mean"):
+        unknown |= high - values > domain["upper"][at] - domain["lower"][at]
+    return unknown
 
 
 def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figure, ...]:
@@ -281,12 +294,8 @@ def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tupl
     for name in named[:_MOST_MEASURES]:
         at, ranks = _axis(release, name), _of_rank(name)
         values, lows, highs = _with_ends(release, rows, name, at)
-        known = [
-            i
-            for i in order
-            if values[i] == values[i]  # NaN where its records are not above 0
-            and not _says_nothing(name, highs[i] - values[i], at, release)
-        ]
+        unknown = _unknown(release, rows, name)
+        known = [i for i in order if not unknown[i]]
         groups = short([row_key(by, rows, i) for i in known])
         shown = [
             Row(group, *(_known(each[i]) for each in (values, lows, highs)))
@@ -352,18 +361,14 @@ def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
     def text(value: Any) -> str:
         return plain(value) if isinstance(value, np.datetime64) else f"{number(float(value), 6)}{unit}"
 
-    if rows[name].dtype.kind in "fM" and rows[name][i] != rows[name][i]:  # NaN or NaT
-        return "not known"  # its number of records is not above 0
+    group = {key: column[i : i + 1] for key, column in rows.items() if key.startswith(name)}
+    if _unknown(release, group, name)[0]:
+        return "not known"
     value = text(rows[name][i])
     if f"{name}_low" in rows:
-        ends, domain = [rows[f"{name}_{end}"][i] for end in ("low", "high")], release["domain"]
-        if ends == [domain["lower"][at], domain["upper"][at]]:
-            return "not known"  # the interval says nothing
-        low, high = map(text, ends)
+        low, high = (text(rows[f"{name}_{end}"][i]) for end in ("low", "high"))
         return f"{value}, from {low} to {high}"
     off, dated = float(rows[f"{name}_error"][i]), isinstance(rows[name][i], np.datetime64)
     times = times_of(release["domain"]) if dated and not _of_rank(name) else None
-    if _says_nothing(name, off if times is None else off / times.amount, at, release):
-        return "not known"
     error = number(off, 3) if times is None else f"{number(off, 3)} {times.unit}s"
     return f"{value}, off by {error} in rank" if _of_rank(name) else f"{value} ± {error}{unit}"

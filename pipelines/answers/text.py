@@ -84,15 +84,16 @@ def counted(release: Mapping[str, Any]) -> Counted:
     return Counted() if privacy.get("count") is None else Counted("record")
 
 
-def kept_rows(privacy: Mapping[str, Any]) -> bool:
-    """Say whether a unit's record is a random row of it, which every run draws anew."""
-    return privacy.get("unit") is not None and privacy.get("keep") == "one"
+def kept_rows(release: Mapping[str, Any]) -> bool:
+    """Say whether the records of a unit are random rows of it, which every run draws anew."""
+    privacy = release.get("privacy", {})
+    one = privacy.get("unit") is not None and privacy.get("keep") == "one"
+    return one or release.get("contributions") is not None
 
 
 def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
     """Return what errors are measured from: the truth, or that of the rows that units keep."""
-    kept = kept_rows(release.get("privacy", {})) or release.get("contributions") is not None
-    return "that of the kept rows" if kept else word
+    return "that of the kept rows" if kept_rows(release) else word
 
 
 def if_all(release: Release, low: Any, high: Any, axis: int = 0) -> str:

@@ -16,7 +16,8 @@ promises what is asked for, and *enough* where the chosen one does.
 
 Values are those of a list in which each is at most 5% above the one before it, or 1 above it for whole
 numbers. So the value that is found is at most 5% above the smallest real one, or is the smallest whole
-number up to 40, but where a promise is good in a range of fewer than three values and bad above it.
+number up to 40. A range of good values below bad ones may be missed, if it has fewer than three values or
+is more than 48 places below a good one.
 """
 
 import math

@@ -44,7 +44,14 @@ _MOST = 40
 _ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
 _ASKED = ("task", "rows", "domain", "group_by", "contributions", "params")
-_ALIKE = ("privacy.epsilon", "privacy.delta", "privacy.neighbors", "params.method", "params.failure")
+_ALIKE = (
+    "privacy.epsilon",
+    "privacy.delta",
+    "privacy.neighbors",
+    "params.method",
+    "params.failure",
+    "params.parts",
+)
 """What two jobs that ask for the same of the same rows may differ in."""
 
 _BUDGET = ("epsilon", "delta", "neighbors", "unit", "count", "keep", "order", "policy")

@@ -45,7 +45,7 @@ def most_of_unit(release: Release) -> int | None:
         return None
     if bounds is not None:  # a function gets all rows of a unit, and its answer is no count
         return int(bounds["rows"]) if "rows" in bounds else None
-    return 1 if kept_rows(privacy) else None
+    return 1 if kept_rows(release) else None
 
 
 def drawn_anew(estimate: Estimate, most: int) -> Estimate:

@@ -251,11 +251,15 @@ def _range(kind: "pa.DataType") -> tuple[int, int]:
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
 
 
+_OF_COUNTS = re.compile(r"count(_[0-9]+)?(_error|_low|_high)?")
+"""Names of the columns of a table of counts, which no key may have."""
+
+
 def _why_not(name: str, made: _Made, delta: float) -> str:
     """Return why a column is left out for which there is a question; nothing where it is not."""
     if made.needs_delta and not delta:
         return ": texts need delta"
-    taken = "group_by" in made.asked and name in ("count", "count_error")
+    taken = "group_by" in made.asked and _OF_COUNTS.fullmatch(name)
     return ": rename it, as the numbers of its values have this name" if taken else ""
 
 

@@ -273,8 +273,8 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
             if math.isfinite(spent.epsilon)
             else "its delta would be exceeded"
         )
-        before = ledger.spent().epsilon
-        left = f" Epsilon {number(max(0.0, ledger.epsilon - before), 6)} is left." * math.isfinite(before)
+        remains = max(0.0, ledger.epsilon - ledger.spent().epsilon)
+        left = f" Epsilon {number(remains, 6)} is left." if math.isfinite(spent.epsilon) else ""
         raise LedgerRefusal(
             f"{about} has epsilon {number(ledger.epsilon)} and delta {number(ledger.delta)} in all, and "
             f"{len(ledger.charges)} charges; with this run's epsilon {number(counted.epsilon)} and delta "

@@ -67,7 +67,7 @@ class Measured:
         least: the figure that 9 in 10 runs are not below.
         median: of the measured figures.
         most: the figure that 9 in 10 runs do not exceed.
-        kept: share of the runs in which it held.
+        kept: share of the runs in which it held. Figures are those of runs that found an answer.
     """
 
     promise: str
@@ -117,8 +117,9 @@ def simulate(question: Question, made_up: MadeUp, runs: int = RUNS) -> Simulated
     released = [state.first if isinstance(state, Groups) else state for state in states]
     measured = [dict(truth.figures(found, plan.promises)) for found in released if found is not None]
     names = [name for name in plan.promises if any(name in each for each in measured)]
+    missing = released.count(None)  # a group that is not found breaks no promise about its figures
     figures = [
-        _summed(name, plan.promises[name], [each[name] for each in measured if name in each])
+        _summed(name, plan.promises[name], [each[name] for each in measured if name in each], missing)
         for name in names
     ]
     found = sum(state.result(job.grid) is not None for state in states)
@@ -199,8 +200,15 @@ def _answers(job: SubsamplesJob, made_up: MadeUp, rng: np.random.Generator) -> P
     return np.array(known, dtype=np.int64).reshape(len(known), job.grid.dimension)
 
 
-def _summed(name: str, promised: Any, measured: Sequence[float]) -> Measured:
-    """Return what came out for a promise. A figure below 0 is better than any promise, and counts as 0."""
+def _summed(name: str, promised: Any, measured: Sequence[float], missing: int) -> Measured:
+    """Return what came out for a promise. A figure below 0 is better than any promise, and counts as 0.
+
+    Args:
+        name: of the promise.
+        promised: its value.
+        measured: the figure of each run that has one.
+        missing: runs without one, in which the promise held.
+    """
     each_axis, measured = isinstance(promised, tuple), [max(0.0, value) for value in measured]
     allowed = 1.0 if each_axis else math.inf if promised is None else float(promised)
     return Measured(
@@ -210,5 +218,5 @@ def _summed(name: str, promised: Any, measured: Sequence[float]) -> Measured:
         float(np.quantile(measured, _LEAST, method="lower")),
         float(np.median(measured)),
         float(np.quantile(measured, _MOST, method="higher")),
-        float(np.mean([value <= allowed * (1 + 1e-9) for value in measured])),
+        float(np.mean([*(value <= allowed * (1 + 1e-9) for value in measured), *[True] * missing])),
     )

@@ -97,7 +97,7 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
             gathered.setdefault(number, []).append(piece)
     assert list(gathered) == list(range(16))
     seen, found = Counter(), Counter()
-    for pieces in gathered.values():
+    for pieces in filter(any, gathered.values()):  # a shard may have no unit
         kept = {}
         for parts in itertools.permutations(pieces):
             labels = GatheredLabels()
