@@ -152,6 +152,28 @@ def test_a_quantile_whose_interval_is_the_domain_is_not_known(low, high, shown):
     assert _largest(release, rows, ["quantile_0.5"]).rows == [("a", shown)]
 
 
+def test_what_is_not_known_is_last_and_is_said_of_dates_too():
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["city"], "truncate": {}},
+    }
+    means = {"mean": np.array([np.nan, 5.0, 2.0, 3.0]), "mean_error": np.array([1.0, 9.0, 0.5, 0.5])}
+    rows = {"city": np.array(["a", "b", "c", "d"]), **means}
+    assert [row[0] for row in _largest(release, rows, ["mean"]).rows] == ["d", "c", "a", "b"]
+    days = {
+        "quantile_0.5": ["2020-01-05", "2020-01-04", "2020-01-01"],
+        "quantile_0.5_low": ["2020-01-01", "2020-01-03", "2020-01-01"],
+        "quantile_0.5_high": ["2020-01-06", "2020-01-06", "2020-01-03"],
+    }
+    rows = {"city": np.array(["a", "b", "c"]), **{key: np.array(each, "M8[D]") for key, each in days.items()}}
+    rows["quantile_0.5_error"] = np.ones(3)
+    assert _largest({**release, "domain": DATED}, rows, ["quantile_0.5"]).rows == [
+        ("b", "2020-01-04, from 2020-01-03 to 2020-01-06"),
+        ("c", "2020-01-01, from 2020-01-01 to 2020-01-03"),
+        ("a", "not known"),
+    ]
+
+
 def test_times_of_keys_are_shown_as_a_job_writes_them():
     """Parquet has days for months, and milliseconds for hours."""
     release = {

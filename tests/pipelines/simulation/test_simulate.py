@@ -236,6 +236,16 @@ def test_a_function_that_answers_no_block_is_simulated(rows):
     assert one["runs"] == 40 and one["figures"] == []
 
 
+def test_a_group_that_is_not_found_breaks_no_promise():
+    """It is found where its noise is large, so of those runs few keep the promise about a count."""
+    changed = {**changes("statistics"), **LINE, "params.measures": ["count"], "privacy.delta": 1e-6}
+    changed |= {"group_by": {"columns": ["c"], "keys": "private"}, "privacy.epsilon": 0.3, "input.checks": 0}
+    (question,) = questions(check_raw(changed_job(changed)))
+    found = simulate(question, MadeUp(40), runs=300)
+    (count,) = (figure for figure in found.figures if figure.promise == "count_error")
+    assert 0 < found.found < 60 and count.kept > 0.85
+
+
 def test_what_is_made_up_is_named():
     changed = {**changes("statistics"), **LINE, **KEPT["several rows of a unit"], "group_by": KEYS["public"]}
     (one,) = simulate_job(check_raw(changed_job(changed)), MadeUp(100))["simulated"]
