@@ -115,9 +115,14 @@ def simulate(question: Question, made_up: MadeUp, runs: int = RUNS) -> Simulated
     findings = list(run_often(_of_one_group(job, plan), _block(job, points), noises))
     states = [each.state if isinstance(each, Checked) else each for each in findings]
     released = [state.first if isinstance(state, Groups) else state for state in states]
-    measured = [dict(truth.figures(found, plan.promises)) for found in released if found is not None]
+    unfound = [isinstance(state, Groups) and state.first is None for state in states]
+    measured = [
+        dict(truth.figures(found, plan.promises))
+        for found, absent in zip(released, unfound, strict=True)
+        if not absent
+    ]
     names = [name for name in plan.promises if any(name in each for each in measured)]
-    missing = released.count(None)  # a group that is not found breaks no promise about its figures
+    missing = sum(unfound)  # a group that is not found breaks no promise about its figures
     figures = [
         _summed(name, plan.promises[name], [each[name] for each in measured if name in each], missing)
         for name in names
