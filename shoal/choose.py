@@ -5,6 +5,7 @@ from pipelines.choose.options import look
 from pipelines.choose.sweep import parse_sweep
 from pipelines.choose.sweep import sweep as swept
 from pipelines.console.quiet import quiet
+from pipelines.errors import JobError, quoted
 from pipelines.simulation.made_up import parse_made_up
 from shoal.calls import Job, read_to_plan
 from shoal.shown import Plan, Shown
@@ -24,6 +25,7 @@ def solve(job: Job, key: str, promise: str, most: float | str) -> Plan:
     Raises:
         ShoalError: the job is wrong, or no value keeps the promise.
     """
+    _check_texts(key=key, promise=promise)
     raw, stored = read_to_plan(job)
     described, show, refusals = look(raw, solve=key, promise=f"{promise}={most}")
     return Plan.of(described, show, refusals, stored)
@@ -52,12 +54,25 @@ def sweep(
     Raises:
         ShoalError: the job or an argument is wrong.
     """
+    _check_texts(key=key, **({} if promise is None else {"promise": promise}))
     raw, _ = read_to_plan(job)
     with quiet():
         made_up = None if rows is None else parse_made_up(f"{rows}:{shape}")
         curve = swept(raw, parse_sweep(f"{key}={low}..{high}", raw), promise, made_up)
         page = curve_page(curve, str(raw.get("task", "the job")))
     return Shown.of(describe_curve(curve), lambda _, console: show_curve(curve, console), page.decode())
+
+
+def _check_texts(**given: object) -> None:
+    """Check that arguments are texts: a caller may give anything.
+
+    Raises:
+        JobError: one is none, or is empty.
+    """
+    for name, value in given.items():
+        if not isinstance(value, str) or not value:
+            such = {"key": "privacy.epsilon", "promise": "rank_error"}[name]
+            raise JobError(f"{name} is {quoted(value)}: give the name of a {name}, such as {such}.")
 
 
 def simulate(job: Job, rows: int, shape: str = "uniform") -> Shown:

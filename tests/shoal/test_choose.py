@@ -52,3 +52,17 @@ def test_wrong_arguments_are_one_sentence():
         with pytest.raises(shoal.ShoalError, match=says) as refused:
             call()
         assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("wrong", [5, [], {}, b"x", "", None])
+def test_arguments_that_are_no_texts_are_one_sentence(wrong):
+    for call in (
+        lambda: shoal.solve(JOB, wrong, "rank_error", 5),
+        lambda: shoal.solve(JOB, "privacy.epsilon", wrong, 5),
+        lambda: shoal.sweep(JOB, wrong, 1, 2),
+    ):
+        with pytest.raises(shoal.ShoalError, match=r"give the name of a (key|promise), such as "):
+            call()
+    if wrong is not None:
+        with pytest.raises(shoal.ShoalError, match="give the name of a promise, such as rank_error"):
+            shoal.sweep(JOB, "privacy.epsilon", 1, 2, wrong)
