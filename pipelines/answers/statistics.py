@@ -113,8 +113,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found(
             "group",
-            "No group has enough units for its key to be released. Rows whose key is null, or cannot be read "
-            "as the type of its column, are in no group.",
+            "No group has enough units for its key to be released. A key that is null, or cannot be read as "
+            "the type of its column, makes no group.",
             advice=(
                 ("Fewer, larger groups.", "A day instead of an hour, or fewer key columns."),
                 ("Public keys.", "If the keys are known without the data, list them: all are released then."),
