@@ -192,8 +192,13 @@ def _says_nothing(measure: str, error: float | None, axis: int | None, release: 
     """Return whether the standard error of a mean exceeds the axis of its column, on which it must be."""
     if not measure.startswith("mean") or axis is None or error is None:
         return False
+    return bool(_exceeds(error, axis, release))
+
+
+def _exceeds(error: Any, axis: int, release: Release) -> Any:
+    """Return whether an error, or each of several, is longer than an axis."""
     domain = domain_of(release)
-    return bool(error > domain["upper"][axis] - domain["lower"][axis])
+    return error > domain["upper"][axis] - domain["lower"][axis]
 
 
 def _name(value: Value, columns: list[str]) -> str:
@@ -262,12 +267,12 @@ def _unknown(release: Release, rows: Any, name: str) -> NDArray[np.bool_]:
     error of a mean that exceeds its axis.
     """
     at, domain = _axis(release, name), domain_of(release)
-    values, low, high = _with_ends(release, rows, name, at)
-    unknown: NDArray[np.bool_] = np.isnan(values)
+    unknown: NDArray[np.bool_] = np.isnan(steps_of(release, rows[name], at))
     if f"{name}_low" in rows:
+        low, high = (steps_of(release, rows[f"{name}_{end}"], at) for end in ("low", "high"))
         unknown |= (low <= domain["lower"][at]) & (high >= domain["upper"][at])
     elif name.startswith("mean"):
-        unknown |= high - values > domain["upper"][at] - domain["lower"][at]
+        unknown |= _exceeds(_errors(release, rows, name), at, release)
     return unknown
 
 
@@ -290,12 +295,12 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
 def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tuple[Figure, ...]:
     """Return a picture of each of the first measures, of the groups in the table of the report."""
     columns, by, many = domain_of(release)["columns"], release["group_by"], _kept(release, many)
-    order, figures = _order(release, rows, named), []
+    order, figures, groups_in_all = _order(release, rows, named), [], len(rows[named[0]])
+    rows = {key: column[order] for key, column in rows.items()}  # of all groups that would take much memory
     for name in named[:_MOST_MEASURES]:
         at, ranks = _axis(release, name), _of_rank(name)
         values, lows, highs = _with_ends(release, rows, name, at)
-        unknown = _unknown(release, rows, name)
-        known = [i for i in order if not unknown[i]]
+        known = np.flatnonzero(~_unknown(release, rows, name)).tolist()
         groups = short([row_key(by, rows, i) for i in known])
         shown = [
             Row(group, *(_known(each[i]) for each in (values, lows, highs)))
@@ -309,7 +314,7 @@ def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tupl
         interval = "where the true one is" if ranks else _STANDARD_ERROR
         strip = Strip(axis, shown, ", ".join(key_names(by)))
         drawn = strips(axis.title, [strip], "the released value", interval)
-        some = f", of the groups with the largest {named[0]}" if len(values) > len(order) else ""
+        some = f", of the groups with the largest {named[0]}" if groups_in_all > len(order) else ""
         figures.append(Figure(drawn, f"{axis.title}{some}"))
     return tuple(figures)
 
@@ -321,14 +326,21 @@ def _kept(release: Release, many: str) -> str:
 
 def _with_ends(release: Release, rows: Any, name: str, axis: int) -> tuple[NDArray[Any], ...]:
     """Return a measure of all groups, and the ends of its intervals, as positions; NaN for none."""
-    values, times = steps_of(release, rows[name], axis), times_of(release["domain"])
+    values = steps_of(release, rows[name], axis)
     if f"{name}_low" in rows:
         low, high = (steps_of(release, rows[f"{name}_{end}"], axis) for end in ("low", "high"))
         return values, low, high
-    off = rows[f"{name}_error"] * (math.nan if _of_rank(name) else 1.0)
+    off = _errors(release, rows, name)
+    return values, values - off, values + off
+
+
+def _errors(release: Release, rows: Any, name: str) -> NDArray[Any]:
+    """Return the standard errors of a measure of all groups, as lengths; NaN for those of ranks."""
+    off: NDArray[Any] = rows[f"{name}_error"] * (math.nan if _of_rank(name) else 1.0)
+    times = times_of(release["domain"])
     if rows[name].dtype.kind == "M" and times is not None:
         off = off / times.amount  # it is in the unit in which the step is written
-    return values, values - off, values + off
+    return off
 
 
 def _known(value: Any) -> Any:
