@@ -16,7 +16,7 @@ Floats = NDArray[np.float32]
 _SEED = 256  # nodes that are paired with each other first, and rows that are multiplied at a time
 _CORE = 1 << 15  # most nodes whose pairs are counted by products of dense matrices
 _DENSE = 1 / 16  # part of the pairs of a core that have an edge
-_FLOATS = 1 << 23  # numbers held at a time
+_FLOATS = 1 << 20  # numbers held at a time
 _ENTRIES = 1 << 21  # edges looked at between two choices of what can matter
 
 
@@ -51,7 +51,7 @@ def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
     A product is exact, because float32 holds all integers up to 2^24.
     """
     found, degrees = Wedges.none(), graph.degrees
-    within = np.bincount(graph.neighbors[: graph.starts[core]], minlength=graph.nodes)
+    within = _often(graph.neighbors[: graph.starts[core]], graph.nodes)
     height = max(_SEED, _FLOATS // max(1, core))
     for number, start in enumerate(range(0, core, _SEED)):
         if number and number % parts != part:
@@ -72,6 +72,14 @@ def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
             matter = sums > found.reached(counts)
             found += Wedges.of(corners, counts[matter], sums[matter])
     return found
+
+
+def _often(neighbors: Numbers, nodes: int) -> Ints:
+    """Count how often each node is among some: shape (nodes,). `np.bincount` copies what it counts."""
+    often = np.zeros(nodes, dtype=np.int64)
+    for start in range(0, len(neighbors), _ENTRIES):
+        often += np.bincount(neighbors[start : start + _ENTRIES], minlength=nodes)
+    return often
 
 
 def _dense(graph: Ranked, start: int, end: int, within: Ints, core: int) -> Floats:
@@ -115,8 +123,7 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
         before, width = width, min(rivals, end)
         if width < before:
             before, within = 0, np.zeros(graph.nodes, dtype=np.int64)
-        new = graph.neighbors[graph.starts[before] : graph.starts[width]]
-        within += np.bincount(new, minlength=graph.nodes)
+        within += _often(graph.neighbors[graph.starts[before] : graph.starts[width]], graph.nodes)
         least = max(1, found.least(int(degrees[0]) + light))
         skipped = least // 3
         rows = np.arange(start + (part - start) % parts, end, parts)

@@ -50,9 +50,11 @@ class Cuts:
     @classmethod
     def of(cls, edges: WeightedEdges, cap: int) -> "Cuts":
         """Order the edges."""
-        order = edges.by_weight()
         u, v, nodes = compact(edges.keys)
-        return cls(u[order], v[order], edges.weights[order], nodes, cap)
+        order = edges.by_weight()
+        u = u[order]  # one after the other, so that fewer are held
+        v = v[order]
+        return cls(u, v, edges.weights[order], nodes, cap)
 
     @property
     def components(self) -> int:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
-_MOST = 1 << 20  # edges that are looked at together
-_PART = 4  # or a part of the nodes, where that is more: each look costs time for all components
+_MOST = 1 << 17  # edges that are looked at together: more take memory, and no less time
+_PART = 8  # or a part of the nodes, where that is more: each look costs time for all components
 
 
 def labels(u: Numbers, v: Numbers, nodes: int) -> Numbers:

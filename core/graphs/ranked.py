@@ -33,15 +33,23 @@ class Ranked:
         rank = np.empty(nodes, dtype=np.int32)
         order = np.argsort(-degrees_of(u, v, nodes), kind="stable")
         rank[order] = np.arange(nodes, dtype=np.int32)
-        u, v = rank[u], rank[v]
-        once = (np.ones(len(u), dtype=np.int8), (np.minimum(u, v), np.maximum(u, v)))
+        u = rank[u]  # one after the other, so that fewer are held
+        v = rank[v]
+        low = np.minimum(u, v)
+        high = np.maximum(u, v, out=v)
         del u, v
-        upper = scipy.sparse.csr_array(once, shape=(nodes, nodes))
-        del once
+        upper = scipy.sparse.csr_array((np.ones(len(low), dtype=np.int8), (low, high)), shape=(nodes, nodes))
+        del low, high
         lower = upper.T.tocsr()
-        both = upper + lower
-        both.sort_indices()
-        return cls(both.indptr.astype(np.int64), both.indices, np.diff(lower.indptr).astype(np.int64))
+        upper.sort_indices()
+        heavier, lighter = np.diff(lower.indptr).astype(np.int64), np.diff(upper.indptr)
+        after, before = upper.indices, lower.indices
+        del upper, lower
+        is_before = np.repeat(np.tile([True, False], nodes), np.stack([heavier, lighter], axis=1).ravel())
+        neighbors = np.empty(len(is_before), dtype=np.int32)
+        neighbors[is_before] = before
+        neighbors[~is_before] = after
+        return cls(np.append(0, np.cumsum(heavier + lighter)), neighbors, heavier)
 
     @property
     def nodes(self) -> int:
