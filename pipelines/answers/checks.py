@@ -6,7 +6,7 @@ from pipelines.answers.text import counted, number
 _STANDS_OUT = 2.0
 """Standard errors above which a count stands out of its noise: 3% of the counts of nothing do."""
 
-_HIDDEN = 4.0
+HIDDEN = 4.0
 """Standard errors up to which noise may hide a count: of so many rows, 3% of the counts do not stand out."""
 
 _LEFT_OUT = "what this leaves out is in no ± and in no promise, so counts and sums may be far too low"
@@ -58,11 +58,11 @@ def _told(
     """
     columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
     lines = tuple(
-        f"{column}: about {count:,} {many}{whose}{'' if count > _HIDDEN * error else ', or noise'}"
+        f"{column}: about {count:,} {many}{whose}{'' if count > HIDDEN * error else ', or noise'}"
         for column, count in zip(columns, counts, strict=True)
         if count > _STANDS_OUT * error
     )
     if lines:
         return lines, why
-    hidden = f"up to about {number(_HIDDEN * error, 2)} {many} of a column, or all where there are fewer"
+    hidden = f"up to about {number(HIDDEN * error, 2)} {many} of a column, or all where there are fewer"
     return ("none stand out",), f"noise may hide {hidden}; {f'with such a row: {why}' if whose else why}"

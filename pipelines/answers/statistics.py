@@ -24,6 +24,7 @@ from pipelines.answers.answer import (
     steps_of,
 )
 from pipelines.answers.axis import Axis
+from pipelines.answers.checks import HIDDEN
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import (
     Counted,
@@ -129,7 +130,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         return Answer(
             headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead=_LEAD + (_OF_RANKS if ranks else ""),
-            facts=(Fact("groups", (f"{result.groups:,}",), f"in {place_of_table(release)}", said=True),),
+            facts=(Fact("groups", (f"{result.groups:,}",), _where(release, rows, records.many), said=True),),
             figures=() if rows is None else _of_groups(release, rows, named, records.many),
             tables=() if rows is None else (_largest(release, rows, named),),
         )
@@ -242,6 +243,19 @@ def _measures(measures: list[str], columns: int) -> list[str]:
         single = measure in ("count", "units") or columns == 1
         found += [measure] if single else [f"{measure}_{axis}" for axis in range(columns)]
     return found
+
+
+def _where(release: Release, rows: Rows, many: str) -> str:
+    """Return where the groups are, and what to look at where noise may hide all that is in them."""
+    place = f"in {place_of_table(release)}"
+    name = next((name for name in ("count", "units") if rows is not None and name in rows), None)
+    if rows is None or name is None or release["group_by"]["public_keys"] is None:
+        return place
+    if (rows[name] > HIDDEN * rows[f"{name}_error"]).any():
+        return place
+    whose = "units" if name == "units" else many
+    advice = "see whether the keys are written as in the files"
+    return f"{place}; none has more {whose} than noise may hide: {advice}"
 
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:

@@ -343,6 +343,17 @@ def test_the_terminal_shows_the_largest_groups_of_a_table(cities: Bench) -> None
     assert header.split()[0] == "city" and {row.split()[0] for row in rows} == {*KEYS}
 
 
+@pytest.mark.parametrize(("keys", "told"), [([*KEYS], False), (["A", " a"], True)])
+def test_keys_that_no_row_has_are_told(cities: Bench, keys: list[str], told: bool) -> None:
+    """By the released counts: rows of other keys are left out, and are no error."""
+    job = changes("statistics") | {"group_by": {"columns": ["city"], "keys": keys}}
+    done = cities.shoal("run", cities.write(cities.changed(job | {"params.measures": ["mean", "count"]})))
+    assert done.exit_code == 0, done.stderr
+    says = "none has more rows than noise may hide: see whether the keys are written as in the files"
+    assert (says in " ".join(done.stdout.split())) == told
+    assert (says in (cities.folder / "out" / "report.html").read_text()) == told
+
+
 def test_a_report_shows_some_groups_and_lists_all(cities: Bench) -> None:
     keys = [f"city {i}" for i in range(60)]
     release = run_job(job_of(cities, "median", {"group_by": {"columns": ["city"], "keys": keys}}))
