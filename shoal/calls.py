@@ -1,6 +1,5 @@
 """Run or plan a job from Python. A run is embedded: its workers are threads of this process."""
 
-import copy
 import os
 import tempfile
 import uuid
@@ -16,6 +15,7 @@ from pipelines.job.text import parse_job, read_job_text
 from pipelines.looks import look_at_plan
 from pipelines.storage.locate import open_folder
 from shoal.data import Data, place_data
+from shoal.job_values import written
 from shoal.shown import Plan, Release
 
 Job = Mapping[str, Any] | str | os.PathLike[str]
@@ -86,13 +86,13 @@ def read_to_plan(job: Job) -> tuple[dict[str, Any], bool]:
 
 
 def read_job(job: Job) -> dict[str, Any]:
-    """Return a job as a mapping of its own. Its keys and values are not checked.
+    """Return a job as a mapping of its own. Its fields are not checked.
 
     Raises:
-        JobError: it is neither a mapping nor the text or the path of a job file.
+        JobError: it is neither a mapping nor the text or the path of a job file; see also `written`.
     """
     if isinstance(job, Mapping) or (isinstance(job, str) and ("\n" in job or ": " in job)):
-        raw = parse_job(job, "job") if isinstance(job, str) else copy.deepcopy(dict(job))
+        raw = parse_job(job, "job") if isinstance(job, str) else written(job)
         carry_function(raw, os.curdir)
         return raw
     given: Any = job  # a caller may give anything

@@ -1,13 +1,16 @@
 """A job from Python is the job of the command, and leaves nothing behind that it was not asked for."""
 
+import datetime
 import json
 import os
 import stat
 import subprocess
 import sys
 import tempfile
+from decimal import Decimal
+from functools import reduce
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,6 +37,52 @@ JOB: dict[str, Any] = {
     "privacy": {"epsilon": 100.0, "delta": 0},
 }
 """At this epsilon all noise is 0, but with probability exp(-100)."""
+
+
+WRITTEN = {**JOB, "output": "out", "input": {**JOB["input"], "path": "rows/ages.parquet"}}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("params.cells", (np.int64(10),)),
+        ("params.cells", np.array([10])),
+        ("domain.upper", [np.uint8(99)]),
+        ("privacy.epsilon", np.float32(100)),
+        ("input.columns", np.array(["age"])),
+        ("input.columns", (np.str_("age"),)),
+        ("input.path", Path("rows/ages.parquet")),
+        ("params", MappingProxyType({"cells": [10]})),
+    ],
+)
+def test_a_job_may_have_values_of_numpy_and_paths(key: str, value: Any) -> None:
+    job = json.loads(json.dumps(WRITTEN))
+    *places, name = key.split(".")
+    reduce(lambda held, place: held[place], places, job)[name] = value
+    assert shoal.plan(job).values == shoal.plan(WRITTEN).values
+
+
+@pytest.mark.parametrize("day", [datetime.date(2026, 1, 2), np.datetime64("2026-01-02")])
+def test_a_job_may_have_dates(day: Any) -> None:
+    job = {**WRITTEN, "domain": {"lower": ["2026-01-01"], "upper": ["2026-01-31"], "step": "1 day"}}
+    same = {**job, "domain": {**job["domain"], "lower": [day]}}
+    held = {**job, "domain": {**job["domain"], "lower": ["2026-01-02"]}}
+    assert shoal.plan(same).values == shoal.plan(held).values != shoal.plan(job).values
+
+
+def test_other_values_of_a_job_are_named() -> None:
+    loop: dict[str, Any] = {}
+    loop["cells"] = loop
+    for key, value, says in (
+        ("params", {"cells": [Decimal(10)]}, "params.cells[0] is Decimal('10'), of type Decimal"),
+        ("params", {"cells": {10}}, "params.cells is {10}, of type set"),
+        ("privacy", {"epsilon": 1j}, "privacy.epsilon is 1j, of type complex"),
+        ("params", {1: 2}, "The key 1 of params is int: a key must be text."),
+        ("params", loop, "is nested more than 20 levels deep"),
+    ):
+        with pytest.raises(shoal.ShoalError) as refused:
+            shoal.plan({**WRITTEN, key: value})
+        assert says in str(refused.value) and "\n" not in str(refused.value)
 
 
 @pytest.fixture
@@ -156,7 +205,7 @@ def test_a_release_is_stored_where_the_job_says(tmp_path: Path) -> None:
         ({**JOB, "input": 7}, PEOPLE, r"^input is 7: it must be a mapping"),
         ({**JOB, "input": {"columns": ["size"]}}, PEOPLE, r"^input\.columns.*size"),
         ({**JOB, "input": {"columns": ["city"]}}, PEOPLE, r"^input\.columns: city is string in data; used"),
-        ({**JOB, "domain": {"lower": [np.int64(0)], "upper": [9], "step": 1}}, PEOPLE, "a value that is not"),
+        ({**JOB, "domain": {"lower": [{0}], "upper": [9], "step": 1}}, PEOPLE, r"^domain\.lower\[0\] is {0}"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(job: Any, data: Any, told: str, tmp_path: Path) -> None:
