@@ -28,6 +28,7 @@ from pipelines.answers.checks import HIDDEN
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import (
     Counted,
+    beside,
     counted,
     key_names,
     nothing_found,
@@ -218,7 +219,7 @@ def _shown(value: Value, many: str, release: Release) -> str:
     step = domain_of(release)["step"]
     squared = f" squared steps of {step}" if value.measure == "variance" and isinstance(step, Span) else ""
     unit = _unit(value.measure, _column(value, domain_of(release)["columns"]))
-    return f"{number(value.value, 6)}{squared}{unit}"
+    return f"{beside(value.value, None if _of_rank(value.measure) else value.error)}{squared}{unit}"
 
 
 def _unit(measure: str, column: str | None) -> str:
@@ -253,9 +254,8 @@ def _where(release: Release, rows: Rows, many: str) -> str:
         return place
     if (rows[name] > HIDDEN * rows[f"{name}_error"]).any():
         return place
-    whose = "units" if name == "units" else many
-    advice = "see whether the keys are written as in the files"
-    return f"{place}; none has more {whose} than noise may hide: {advice}"
+    none = f"none has more {'units' if name == 'units' else many} than noise may hide"
+    return f"{place}; {none}: see whether the keys are written as in the files"
 
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
@@ -384,13 +384,13 @@ def _cell(release: Release, rows: Any, name: str, i: Any) -> str:
     column = domain_of(release)["columns"][at]
     unit = "" if name in ("count", "units") else after(column, "²" if name.startswith("variance") else "")
 
-    def text(value: Any) -> str:
-        return plain(value) if isinstance(value, np.datetime64) else f"{number(float(value), 6)}{unit}"
+    def text(value: Any, error: float | None = None) -> str:
+        return plain(value) if isinstance(value, np.datetime64) else f"{beside(float(value), error)}{unit}"
 
     group = {key: column[i : i + 1] for key, column in rows.items() if key.startswith(name)}
     if _unknown(release, group, name)[0]:
         return "not known"
-    value = text(rows[name][i])
+    value = text(rows[name][i], None if _of_rank(name) else float(rows[f"{name}_error"][i]))
     if f"{name}_low" in rows:
         low, high = (text(rows[f"{name}_{end}"][i]) for end in ("low", "high"))
         return f"{value}, from {low} to {high}"

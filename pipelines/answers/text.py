@@ -1,6 +1,7 @@
 """Numbers and common phrases of answers."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -173,6 +174,14 @@ def row_key(groups: Mapping[str, Any], rows: Mapping[str, Any], place: int) -> s
 def number(value: float, digits: int = 4) -> str:
     """Return a number as `significant` does. A date is shown as it is written, a quantity with its unit."""
     return value.shown(digits) if isinstance(value, Quantity) else significant(value, digits)
+
+
+def beside(value: float, error: float | None) -> str:
+    """Return a number with the decimals of three digits of its error; with six digits where it has none."""
+    if isinstance(value, Quantity) or not error or not math.isfinite(error) or not abs(value) < 1e15:
+        return number(value, 6)
+    decimals = max(0, 2 - math.floor(math.log10(error)))
+    return significant(round(value, decimals), 15)
 
 
 def on_grid(value: float, step: float) -> str:

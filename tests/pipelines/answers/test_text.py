@@ -9,7 +9,7 @@ from core.k_cover.rounds import CountRows
 from core.one_cluster.found import Result
 from core.plan import Plan
 from pipelines.answers.one_cluster import certified, promises, unpromised
-from pipelines.answers.text import key_text, number, on_grid
+from pipelines.answers.text import beside, key_text, number, on_grid
 from pipelines.errors import JobError
 from pipelines.plan import check_spend, grouped
 
@@ -35,6 +35,24 @@ def test_numbers(value, said):
 )
 def test_values_have_the_decimals_of_the_step(value, step, said):
     assert on_grid(value, step) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (98.6755, 93.4, "98.7"),
+        (12345.6789, 0.0123, "12,345.6789"),
+        (7.0, 3.29, "7"),
+        (331204.0, 329.0, "331,204"),
+        (59656059.4, 1010.0, "59,656,059"),
+        (0.1 + 0.2, 1e-30, "0.3"),
+        (1.23456789, None, "1.23457"),
+        (1.23456789, 0.0, "1.23457"),
+        (1.5e300, 1.0, "1.5e+300"),
+    ],
+)
+def test_a_number_has_the_decimals_of_its_error(value, error, said):
+    assert beside(value, error) == said
 
 
 def release(**said):
