@@ -1,6 +1,7 @@
 """Show on a terminal what a run does, how far it is, and how long it will still take.
 
-Only public numbers are shown: rounds, and pieces of work that are counted in the footers or named in the job.
+It is for whoever may read the files: it counts their row groups, and how many there are follows from the
+number of rows. No log and no file has it.
 """
 
 import os

@@ -195,7 +195,8 @@ def _guarantee(release: Mapping[str, Any]) -> dict[str, Any]:
         "factor": number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
         "spent_delta": delta,
         "odds": f"1 in {number(1 / delta)}" if delta else None,
-        "posterior": _posterior(privacy["epsilon"]),
+        "posterior": posterior(privacy["epsilon"]),
+        "beyond": _beyond(privacy["epsilon"], delta),
         "covers": [sentence.format(one=one) for sentence in _COVERS],
         "covers_not": [Markup(sentence.format(one=one)) for sentence in _COVERS_NOT],
     }
@@ -219,10 +220,25 @@ def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": entry["round"], **entry, "draws": draws.get(entry["round"], [])} for entry in listed]
 
 
-def _posterior(epsilon: float) -> str:
-    """Return the largest posterior probability after an even prior, in percent."""
+def posterior(epsilon: float) -> str:
+    """Return the largest posterior probability after an even prior, in percent, rounded up."""
     percent = 100 / (1 + math.exp(-min(epsilon, 700)))
-    return f"{percent:.0f}%" if percent < 99 else f"{min(percent, 99.99):.2f}%"
+    digits = 0 if percent < 99 else 2
+    rounded = math.ceil(percent * 10**digits) / 10**digits
+    return "100%" if rounded >= 100 else f"{rounded:.{digits}f}%"
+
+
+def _beyond(epsilon: float, delta: float) -> str:
+    """Return how often the largest posterior probability may be exceeded.
+
+    For the privacy loss L, (epsilon, delta) is E max(0, 1 - e^(epsilon - L)) <= delta. So L is above
+    epsilon + 1 with a probability of at most delta / (1 - 1 / e).
+    """
+    if not delta:
+        return ""
+    odds = number((1 - math.exp(-1)) / delta, 3)
+    above = f"above {posterior(epsilon + 1)} with a probability of at most 1 in {odds}"
+    return f"; because of δ it may be higher, and {above}"
 
 
 def _unit(privacy: Mapping[str, Any]) -> str:

@@ -500,3 +500,14 @@ def test_kinds_that_do_not_fit_are_refused_without_a_row(text: str, problem: str
     with pytest.raises(ExpressionError) as error:
         run(text, **{name: pa.nulls(0, kind) for name, kind in kinds.items()})
     assert problem in str(error.value)
+
+
+@pytest.mark.parametrize("function", ["log", "exp", "sqrt"])
+def test_a_function_of_numbers_gives_the_same_bits_at_every_place(function: str) -> None:
+    """Otherwise a row more in a file would move another one."""
+    values = np.random.default_rng(1).lognormal(0, 2, 1009)
+    node = parse_expression(f"{function}(x)")
+    alone = np.array([run_node(node, {"x": pa.array(values[i : i + 1])}, 1)[0] for i in range(len(values))])
+    for start in range(17):
+        for held in (pa.array(values)[start:], pa.array(values[start:])):
+            assert np.array_equal(run_node(node, {"x": held}, len(held)), alone[start:])

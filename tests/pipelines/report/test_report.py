@@ -2,10 +2,12 @@
 
 import html
 import json
+import math
+import re
 
 import pytest
 
-from pipelines.report.report import render
+from pipelines.report.report import posterior, render
 
 
 @pytest.fixture
@@ -66,3 +68,43 @@ def test_a_report_has_no_control_characters(bench, release):
     assert bench.shoal("report", str(bench.folder / "out")).exit_code == 0
     page = (bench.folder / "out" / "report.html").read_text()
     assert r"python \x1b[31m\u202e3" in page and page.count("\n") > 100
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 0.5, 1.0, 2.0, 4.594, 4.6, 5.0, 9.3, 30.0, 1e4])
+def test_the_highest_certainty_is_rounded_up(epsilon):
+    """The bound is reached: two cells whose probabilities differ by the factor e^epsilon."""
+    reached = 100 / (1 + math.exp(-min(epsilon, 700)))
+    shown = float(posterior(epsilon).rstrip("%"))
+    assert reached <= shown <= min(100, reached + (1 if reached < 99 else 0.01))
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_how_often_the_certainty_may_be_exceeded_holds_and_is_reached(release, epsilon, delta):
+    """A release shows the row with a small probability, or makes it likelier by e^(epsilon + 1) with another.
+
+    A Gaussian mechanism of exactly this delta has a loss above epsilon + 1 less often than is said, and one
+    outcome of loss a little above epsilon + 1 is as often as is said.
+    """
+    release["privacy"] |= {"epsilon": epsilon, "spent_delta": delta, "delta": delta}
+    said = re.search(r"above (\S+) with a probability of at most 1 in ([\d,.e]+)", render(release))
+    assert said is not None and said[1] == posterior(epsilon + 1)
+    most = 1 / float(said[2].replace(",", ""))
+    mass = delta / (1 - math.exp(-1.0))  # of one outcome of loss epsilon + 1; the hockey stick is then delta
+    assert mass * (1 - math.exp(epsilon - (epsilon + 1))) == pytest.approx(delta)
+    assert most == pytest.approx(mass, rel=0.01)
+    low, high = 1e-3, 1e3
+    for _ in range(200):  # mu of a Gaussian whose hockey stick is delta
+        mu = math.sqrt(low * high)
+        hockey = _tail(epsilon / mu - mu / 2) - math.exp(epsilon) * _tail(epsilon / mu + mu / 2)
+        low, high = (mu, high) if hockey < delta else (low, mu)
+    assert _tail((epsilon + 1) / mu - mu / 2) <= most
+
+
+def _tail(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
+
+
+def test_without_delta_nothing_is_exceeded(release):
+    release["privacy"] |= {"spent_delta": 0.0, "delta": 0.0}
+    assert "because of δ" not in render(release)
