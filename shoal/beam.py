@@ -7,7 +7,8 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.transforms.trigger import AccumulationMode, DefaultTrigger
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.typehints import is_consistent_with
 
@@ -23,6 +24,7 @@ from pipelines.run.run import RunError, answer_rows, attempt_of, charge_delivery
 from pipelines.run.runners import RUNNERS
 from shoal.calls import Job, read_job
 from shoal.shown import Release
+from transforms.embedded_runner import flush_by_size
 from transforms.hold_batches import HoldBatches, open_schema
 from transforms.plain_errors import plain_errors
 from transforms.spread import Keyed, Spread
@@ -45,8 +47,8 @@ class Answer(beam.PTransform):
 
     What the caller promises:
 
-    1. The batches are the whole data of the run, and have the same rows whenever the pipeline is run again,
-       in batches of any sizes.
+    1. The batches are the whole data of the run, each row once, and have the same rows whenever the pipeline
+       is run again, in batches of any sizes.
     2. Each row is of one person. Nothing before this step mixed the rows of different people: no join,
        average, rank, normalization or deduplication over rows, and no sample or limit that depends on
        them. The guarantee is for the rows that arrive here.
@@ -89,6 +91,7 @@ class Answer(beam.PTransform):
                 refuse.
         """
         _check_batches(batches)
+        flush_by_size()  # Beam's own embedded runner may lose elements otherwise
         if not isinstance(self.schema, pa.Schema):
             raise JobError(f"schema is a {type(self.schema).__name__}: give a pyarrow.Schema.")
         job = _job_of(self.job)
@@ -166,8 +169,8 @@ def _check_batches(batches: beam.PCollection) -> None:
     """Check the PCollection and the runner of its pipeline.
 
     Raises:
-        JobError: there is more than one window or no end, its elements cannot be batches, or the runner might
-            draw noise for each consumer.
+        JobError: there is more than one window or no end, rows may arrive several times, its elements cannot
+            be batches, or the runner might draw noise for each consumer.
     """
     if not isinstance(batches, beam.PCollection):
         said = "the pipeline itself: put the step before it that gives"
@@ -183,13 +186,52 @@ def _check_batches(batches: beam.PCollection) -> None:
     if not batches.is_bounded:
         raise JobError("batches is an unbounded PCollection: give a bounded one, which is the whole data.")
     if not isinstance(batches.windowing.windowfn, GlobalWindows):
-        raise JobError("batches has windows: put beam.WindowInto(GlobalWindows()) before, for one release.")
+        raise JobError(
+            "batches has windows: give the PCollection from before its WindowInto; after fixed windows "
+            "beam.WindowInto(GlobalWindows()) makes one of them, too."
+        )
+    trigger = batches.windowing.triggerfn
+    if not isinstance(trigger, DefaultTrigger):
+        raise JobError(
+            f"batches has the trigger {type(trigger).__name__}, by which a release would be made of some of "
+            "the rows: leave it out."
+        )
+    _check_once(batches)
     kind = batches.element_type
     if kind is not None and not is_consistent_with(pa.RecordBatch, kind):
         raise JobError(
             f"batches has elements of type {getattr(kind, '__name__', kind)}: give pyarrow.RecordBatch, such "
             "as of pyarrow.RecordBatch.from_pylist(rows, schema=schema)."
         )
+
+
+def _check_once(batches: beam.PCollection) -> None:
+    """Check that no step before, by its windows or triggers, lets an element arrive several times.
+
+    An element is there once for each sliding window that it is in, also where all are put into one window
+    later. A trigger that accumulates fires again with the elements that it has fired with.
+
+    Raises:
+        JobError: one does.
+    """
+    waiting, seen = [batches], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        windows, mode = each.windowing.windowfn, each.windowing.accumulation_mode
+        repeats = None
+        if not isinstance(windows, GlobalWindows | FixedWindows | Sessions):
+            repeats = type(windows).__name__
+        elif mode == AccumulationMode.ACCUMULATING:
+            repeats = "AccumulationMode.ACCUMULATING"
+        if repeats is not None:
+            raise JobError(
+                f"A step before batches has {repeats}, by which a row may arrive several times: leave it out."
+            )
+        if each.producer is not None:
+            waiting += [held for held in each.producer.inputs if isinstance(held, beam.PCollection)]
 
 
 def _job_of(job: Job) -> OneQuestion | QuestionsJob:

@@ -25,6 +25,11 @@ _GIVE_BACK_EVERY = 2.0
 """Seconds after which free memory goes back to the system, which takes a tenth where a heap has many gaps."""
 
 
+def flush_by_size() -> None:
+    """Let workers of embedded runners in this process flush their own output; see `EmbeddedRunner`."""
+    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # no option sets it for both ends of the connection
+
+
 class EmbeddedRunner(FnApiRunner):
     """Run a pipeline in this process.
 
@@ -40,7 +45,7 @@ class EmbeddedRunner(FnApiRunner):
     def run_via_runner_api(self, pipeline_proto: Any, options: Any) -> Any:
         """See `FnApiRunner`."""
         self._gave_back = time.monotonic()
-        worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # no option sets it for both ends of the connection
+        flush_by_size()
         if options.view_as(DirectOptions).direct_running_mode == "multi_processing":
             self._progress_frequency = _ASK_EVERY
             fn_runner.ProgressRequester = _CountRequester  # type: ignore[assignment, misc]  # Beam passes none

@@ -18,6 +18,7 @@ independent hashes, so the samples of the others have the same joint distributio
 import dataclasses
 import uuid
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import apache_beam as beam
@@ -25,7 +26,7 @@ import pyarrow as pa
 from apache_beam.typehints.decorators import no_annotations
 
 from transforms.column_types import Opened
-from transforms.list_files import Held, InputError
+from transforms.list_files import Held, InputError, short
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor
 from transforms.spread import Keyed, Spread
@@ -85,10 +86,25 @@ def _content(batch: Any, schema: pa.Schema, _: Any) -> bytes:
                 "as of table.to_batches()."
             )
         if not batch.schema.equals(schema):
-            raise InputError(
-                "batches: an element has another schema than the one that is given; all batches must have it."
-            )
+            differs = _differs(batch.schema, schema)
+            raise InputError(f"batches: an element has another schema than the one that is given{differs}.")
         return _written(batch)
+
+
+def _differs(found: pa.Schema, given: pa.Schema) -> str:
+    """Return the first difference of two schemas, which are public, in words."""
+    for number, (other, field) in enumerate(zip_longest(found, given), 1):
+        if other is None or field is None or not other.equals(field):
+            return f": column {number} is {_named(other)} there, and {_named(field)} in the schema"
+    return ""
+
+
+def _named(field: pa.Field | None) -> str:
+    if field is None:
+        return "missing"
+    return (
+        f"{short(field.name)} ({short(str(field.type))}, {'may be null' if field.nullable else 'not null'})"
+    )
 
 
 def _written(batch: pa.RecordBatch) -> bytes:

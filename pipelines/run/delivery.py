@@ -170,6 +170,7 @@ def write_one_part(part: tuple[int, bytes], attempt: Attempt, delivery: Delivery
 def write_table(parts: list[Part], delivery: Delivery) -> None:
     """Write the release of a table, all parts of which are stored, unless there is one."""
     with plain_errors("Write"):
+        check_folder(delivery)
         delivery.folder.create(RELEASE, join_parts(parts))
         delivery.finish()
 
@@ -190,6 +191,7 @@ def write_one_answer(
 def write_answers(answers: list[tuple[str, dict[str, Any]]], draft: JointDraft, delivery: Delivery) -> None:
     """Write the release of several questions, the tables of which are stored, unless there is one."""
     with plain_errors("Write"):
+        check_folder(delivery)
         write_joint_release(delivery.folder, draft, answers)
         delivery.finish()
 

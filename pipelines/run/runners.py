@@ -70,7 +70,7 @@ def _remember_signatures() -> None:
 
     def remembered(f: Any) -> tuple[list[str], list[Any]]:
         method = getattr(f, "__func__", None)
-        if method is None:  # not a method, but a function of one step
+        if method is None or not _is_of_beam(method):  # or a function of one step
             return inspect(f)
         if method not in known:
             known[method] = inspect(f)
@@ -90,15 +90,20 @@ def _remember_states() -> None:
     known = weakref.WeakKeyDictionary[type[beam.DoFn], tuple[set[Any], set[Any]]]()
 
     def remembered(dofn: beam.DoFn) -> tuple[set[Any], set[Any]]:
-        if any(isinstance(value, MethodType) for value in vars(dofn).values()):
-            return find(dofn)
         kind = type(dofn)
+        if not _is_of_beam(kind) or any(isinstance(value, MethodType) for value in vars(dofn).values()):
+            return find(dofn)
         if kind not in known:
             known[kind] = find(dofn)
         states, timers = known[kind]
         return set(states), set(timers)
 
     userstate.get_dofn_specs = remembered
+
+
+def _is_of_beam(what: Any) -> bool:
+    """Return whether a class or a method is Beam's own, which nobody changes while a process runs."""
+    return str(what.__module__).startswith("apache_beam.")
 
 
 _remember_signatures()

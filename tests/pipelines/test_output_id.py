@@ -1,5 +1,6 @@
 """A charge pays for one draw in one folder: in another folder at its place nothing is drawn again."""
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,25 @@ def test_two_machines_with_disks_of_their_own_draw_once(bench, job, monkeypatch)
     assert len(read_ledger(job.privacy.ledger).charges) == 1
 
 
-def test_a_worker_with_another_disk_writes_nothing(bench, job, tmp_path):
+WRITERS = [
+    name
+    for name, each in vars(delivery).items()
+    if name.startswith("write_") and each.__module__ == delivery.__name__
+]
+
+
+def test_there_are_writers():
+    assert {"write_whole", "write_one_part", "write_table", "write_one_answer", "write_answers"} < {*WRITERS}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_worker_with_another_disk_writes_nothing(job, tmp_path, name):
+    """Whatever it would write: each writer asks first, before it looks at what it is given."""
     there = delivery.Delivery(open_folder(str(tmp_path / "disk")), "monday", job.hash(), None, None, "0" * 32)
+    writer = getattr(delivery, name)
+    given = {key: (0, None) for key in inspect.signature(writer).parameters} | {"delivery": there}
     with pytest.raises(StorageError, match="on the worker is not the folder of the machine that"):
-        delivery.write_whole(None, {}, job.grid, there)
+        writer(**given)
     assert not (tmp_path / "disk").exists()
 
 

@@ -1,5 +1,6 @@
 """A table in parts: each part is drawn once, whatever is killed, repeated, changed or in the way."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from pipelines.errors import JobError
 from pipelines.job.job import check_job
 from pipelines.release import draft_release
+from pipelines.run.run import attempt_of, prepare_run
 from pipelines.storage.locate import open_folder
 from pipelines.table import Attempt, encode_table, part_name, write_part
 
@@ -292,3 +294,22 @@ def test_parts_cost_as_much_as_one_table(bench) -> None:
     assert json.dumps(draft_release(parts, plans[1])["params"]) == json.dumps(
         {"cells": [8, 8], "failure": 0.1, "method": "sparse", "floor": 0, "parts": PARTS}
     )
+
+
+def test_an_attempt_is_for_one_order_of_the_public_keys(bench) -> None:
+    """In which part a group is follows from the keys and their order, which a file may have changed."""
+    keys = bench.folder / "keys.parquet"
+    job = {
+        "task": "statistics",
+        "params": {"measures": ["count"], "parts": PARTS},
+        "group_by": {"columns": ["city"], "keys": str(keys)},
+    }
+    rows = pq.read_table(bench.rows)
+    pq.write_table(rows.append_column("city", pa.array(["a"] * len(rows))), bench.rows)
+    attempts = []
+    for names in (["a", "b", "c"], ["a", "b", "c"], ["c", "b", "a"], ["a", "b", "d"]):
+        pq.write_table(pa.table({"city": names}), keys)
+        os.utime(keys, ns=(0, 0))
+        prepared = prepare_run(check_job(bench.changed(job)))
+        attempts.append(attempt_of(dataclasses.replace(prepared, salt=b"the salt of one.")))
+    assert attempts[0] == attempts[1] and len(set(map(repr, attempts))) == 3

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.transforms.window import FixedWindows, GlobalWindows
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
 
 import shoal
 import shoal.beam
@@ -281,6 +282,9 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(shoal.ShoalError, match=r"^batches has windows: .*\.$"):
         answer.expand(rows | beam.WindowInto(FixedWindows(60)))
     answer.expand(rows | "All" >> beam.WindowInto(GlobalWindows()))
+    fixed = rows | "Fixed" >> beam.WindowInto(FixedWindows(60))
+    both = shoal.beam.Answer(cells(tmp_path, output=str(tmp_path / "other")), ROWS.schema)
+    _ = fixed | "One of them" >> beam.WindowInto(GlobalWindows()) | both
     rows.is_bounded = False
     with pytest.raises(shoal.ShoalError, match=r"^batches is an unbounded PCollection: .*\.$"):
         answer.expand(rows)
@@ -289,6 +293,38 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
     other = beam.Pipeline(runner="SparkRunner") | beam.Create([])
     with pytest.raises(shoal.ShoalError, match=r"^The runner is SparkRunner: it must be DirectRunner, .*\.$"):
         answer.expand(other)
+
+
+REPEATING = {
+    "SlidingWindows": lambda: beam.WindowInto(SlidingWindows(60, 5)),
+    "AccumulationMode.ACCUMULATING": lambda: beam.WindowInto(
+        FixedWindows(60),
+        trigger=Repeatedly(AfterCount(1)),
+        accumulation_mode=AccumulationMode.ACCUMULATING,
+    ),
+}
+
+
+@pytest.mark.parametrize("step", REPEATING)
+def test_steps_that_may_repeat_rows_are_refused(step: str, tmp_path: Path) -> None:
+    """Also where all windows are put into one later: a row in twelve windows would count twelve times."""
+    rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create([]) | REPEATING[step]()
+    both = (rows | beam.Map(lambda row: row), rows | "Other" >> beam.Map(lambda row: row)) | beam.Flatten()
+    once = "All" >> beam.WindowInto(
+        GlobalWindows(), trigger=DefaultTrigger(), accumulation_mode=AccumulationMode.DISCARDING
+    )
+    with pytest.raises(shoal.ShoalError, match=rf"^A step before batches has {step}, by which .*\.$"):
+        shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(both | once)
+
+
+def test_a_trigger_is_refused(tmp_path: Path) -> None:
+    """A release is made of all rows, and not of those that have arrived."""
+    trigger = beam.WindowInto(
+        GlobalWindows(), trigger=Repeatedly(AfterCount(1)), accumulation_mode=AccumulationMode.DISCARDING
+    )
+    rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create([]) | trigger
+    with pytest.raises(shoal.ShoalError, match=r"^batches has the trigger Repeatedly, by which .*\.$"):
+        shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(rows)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +339,7 @@ def test_a_wrong_collection_is_one_sentence(tmp_path: Path) -> None:
         ),
         (
             ROWS.select(["x"]).to_batches()[0],
-            r"batches: an element has another schema than the one that is given",
+            r"another schema than .*: column 2 is missing there, and y \(double, may be null\) in the schema",
         ),
     ],
 )

@@ -22,14 +22,17 @@ from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from tests.core.seeded import SeededNoise
 from tests.engines.golden import Recorded, Trace
 from tests.transforms.tables import write, write_points
+from transforms import split_units
 from transforms.bound_units import Bounding
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
 from transforms.open_source import InputError, Source, open_source
+from transforms.parse_expression import parse_expression
+from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import ReadBlocks, list_row_groups
 from transforms.run_function import Function
 from transforms.run_rounds import RunRounds
-from transforms.split_units import Splitting, gather, split_rows
+from transforms.split_units import Splitting, gather, read_split, split_rows
 
 SALT = b"a salt of 16 byt"
 LINE = Grid((0.0,), (4.0,), 2.0**-12)
@@ -388,3 +391,23 @@ def test_a_function_that_cannot_be_imported_fails_the_pipeline_in_a_sentence(dat
         beam.Pipeline(runner=EmbeddedRunner()) as pipeline,
     ):
         _ = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), nowhere)
+
+
+def test_a_row_has_one_identity_whichever_rows_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of its place in the file, also where rows of earlier batches are left out."""
+    monkeypatch.setattr(split_units, "_ROWS", 16)
+    x = np.random.default_rng(3).integers(0, 2, 400)
+    path = str(write(tmp_path / "t.parquet", 100, x=x).parent)
+    some = Preparation(where=parse_expression("x == 1"))
+
+    def identities(preparation: Preparation) -> np.ndarray:
+        source = open_source(path, ["x"], preparation=preparation)
+        cut = replace(splitting(source), preparation=preparation)
+        read = [read_split(cut, each) for each in list_row_groups(source.files[0])]
+        return np.concatenate([ids.to_numpy() for batches in read for _, ids, _, _ in batches])
+
+    everyone, kept = identities(AS_THEY_ARE), identities(some)
+    assert len(set(everyone.tolist())) == len(x)
+    assert np.array_equal(kept, everyone[x == 1])

@@ -723,3 +723,27 @@ def test_an_avro_date_beyond_32_bits_is_null(tmp_path, day):
     with pa.OSFile(str(tmp_path / "rows.avro")) as opened:
         (batch,) = read_avro(None, opened, 0, ["d", "x"])
     assert batch.column("d").is_valid().to_pylist() == [True, day == 15_000]
+
+
+@pytest.mark.parametrize(("unit", "last"), [("s", "9999-12-31"), ("us", "9999-12-31"), ("ns", "2262-04-10")])
+def test_a_time_that_a_unit_cannot_hold_is_null(unit: str, last: str) -> None:
+    """It would be another time after an overflow."""
+    texts = [f"{day}T00:00:00Z" for day in (last, "1970-01-01", "2262-04-12", "9999-12-31", "0001-01-01")]
+    found = parse_texts(pa.array([text.encode() for text in texts], pa.binary()), pa.timestamp(unit, "UTC"))
+    held = [text if unit != "ns" or text[:10] in (last, "1970-01-01") else None for text in texts]
+    expected = [None if text is None else np.datetime64(text[:-1], unit) for text in held]
+    ticks = found.view(pa.int64()).to_pylist()
+    assert [None if tick is None else np.datetime64(tick, unit) for tick in ticks] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("-9223372036854775808", -(2**63)),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", None),
+        ("-9223372036854775809", None),
+    ],
+)
+def test_integers_up_to_both_ends_are_read(text: str, value: int | None) -> None:
+    assert parse_texts(pa.array([text.encode()], pa.binary()), pa.int64()).to_pylist() == [value]

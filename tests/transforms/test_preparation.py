@@ -196,7 +196,7 @@ def test_a_row_is_in_the_same_block_whether_others_are_left_out(rows, unit: str 
 def test_a_public_table_is_joined_by_key(rows, tmp_path: Path) -> None:
     folder, columns = rows
     table = write(
-        tmp_path / "towns.parquet", city=["IT", "XX", "DE", None], size=[60, 1, 80, 5], name=["a"] * 4
+        tmp_path / "towns.parquet", city=["IT", None, "XX", "DE"], size=[60, 5, 1, 80], name=["a"] * 4
     )
     made = preparation("size > 70 or is_null(size)", open_join(str(table), "city", None), twice="size * 2")
     source = open_source(str(folder), ["size"], preparation=made)

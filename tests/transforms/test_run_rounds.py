@@ -23,10 +23,10 @@ from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms import merge_aggregates as module
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine, _split
-from transforms.merge_sections import _deal
+from transforms.merge_sections import _deal, _examine_sections
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.records import Drawn, OneQuestion, held_by
+from transforms.records import Drawn, OneQuestion, RoundError, held_by
 from transforms.run_rounds import Held, PassName, RunRounds, Step, _after, _summarize
 from transforms.spill import Place, Spill, fetched
 
@@ -452,3 +452,15 @@ def test_large_sums_and_answers_wait_in_a_file(
     assert [piece for piece, _ in waited].count(Made) >= 3 + 1
     (seen,) = (tmp_path / "seen").read_text().splitlines()[:1]
     assert seen.startswith("Counts(")
+
+
+@pytest.mark.parametrize("marks", [[b"one"], [b"two", b"one"], [b"one", b"two"]])
+def test_sections_of_two_draws_of_one_state_release_nothing(marks: list[bytes]) -> None:
+    """Also of another strand of the same pass: workers merge it there."""
+    spill = Spill()
+    sent = [Made([spill.put(Tally(np.array([1])))], mark) for mark in marks]
+    kept = [(0, Held(Drawn((), b"two")))]
+    with pytest.raises(RoundError, match="two different draws of one state"):
+        _examine_sections((0, sent), kept, {0: None}, {}, SecureNoise(), spill)
+    fine = [Made([spill.put(Tally(np.array([1])))], b"two") for _ in range(2)]
+    assert _examine_sections((0, fine), kept, {0: None}, {}, SecureNoise(), spill)[1].mark == b"two"

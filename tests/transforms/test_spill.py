@@ -147,6 +147,16 @@ def test_a_forked_process_does_not_write_to_the_file(monkeypatch: pytest.MonkeyP
         assert own.put(b"rows") == b"rows"
 
 
+def test_a_forked_process_does_not_empty_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that made it still reads it."""
+    spill = Spill()
+    place = spill.put(b"rows")
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    spill.empty()
+    monkeypatch.undo()
+    assert spill.get(place) == b"rows"
+
+
 def test_a_full_disk_leaves_pieces_to_the_runner(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "full")

@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import stat
 import struct
 import tempfile
 import threading
@@ -290,3 +291,44 @@ def test_an_access_list_is_kept(place):
         replace_file(str(place / "ledger"), b"new")
     for file in (place / "ledger", place / ".ledger.lock"):
         assert os.getxattr(file, "system.posix_acl_access") == listed
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> list[str]:
+    """Return what is synced, linked and renamed, in order."""
+    calls = []
+
+    def record(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(*args: object, **more: object) -> object:
+            kind = "folder" if name == "fsync" and stat.S_ISDIR(os.fstat(args[0]).st_mode) else "file"
+            calls.append(f"{name} {kind}" if name == "fsync" else name)
+            return real(*args, **more)
+
+        monkeypatch.setattr(os, name, call)
+
+    for name in ("fsync", "link", "rename"):
+        record(name)
+    act()
+    return calls
+
+
+def test_what_is_published_is_on_the_disk(place, either, monkeypatch):
+    """The content before its name, and the name before the writer goes on: a charge outlives a power cut."""
+    path = str(place / "a")
+    assert recorded(monkeypatch, lambda: create_file(path, b"1")) == ["fsync file", "link", "fsync folder"]
+    monkeypatch.undo()
+    assert recorded(monkeypatch, lambda: replace_file(path, b"2")) == ["fsync file", "rename", "fsync folder"]
+
+
+def test_a_lock_file_that_was_made_anew_is_no_lock(place, monkeypatch):
+    """Whoever waited for the old one would write beside the owner of the new one."""
+    lock = place / ".lock"
+    lock.touch()
+
+    def made_anew(file: int, how: int) -> None:
+        lock.rename(place / "old")
+        lock.touch()
+
+    monkeypatch.setattr(whole_file.fcntl, "flock", made_anew)
+    assert whole_file._acquire(str(lock), None) is None

@@ -185,6 +185,10 @@ def test_many_constraints_cost_at_most_one_record_more_than_they_are():
         assert sensitivity(Policy(Full(), lines, semantics), (99,)) == 82
     grid = boxes(*(((i, i, i), (i, i, i)) for i in range(40)))  # too many atoms to cut
     assert sensitivity(Policy(Distance(2), grid), (99, 99, 99)) == 82
+    many = boxes(*((i, i) for i in range(1, 12)), (12, 14), (14, 16))  # some overlap
+    longest = policy_graph(Distance(2), many, (40,)).longest()
+    assert longest == len(many) + 1
+    assert sensitivity(Policy(Distance(2), many, "edge_moves"), (40,)) == 2 * longest
     overlapping = (*grid, KnownCount((0, 0, 0), (50, 50, 50), 3))
     with pytest.raises(ValueError, match="overlap"):
         sensitivity(Policy(Distance(2), overlapping, "edge_moves"), (99, 99, 99))

@@ -7,11 +7,13 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pipelines.errors import JobError
 from pipelines.job.job import check_job
+from pipelines.ledger.content import Entry
 from pipelines.ledger.ledger import (
     Ledger,
     LedgerRefusal,
@@ -92,6 +94,19 @@ def test_a_retry_that_plans_more_noise_than_was_charged_is_refused(books):
     with pytest.raises(LedgerRefusal, match="other noise"):
         charge_run(books.path, job, costlier, clock)
     assert len(read_ledger(books.path).charges) == 1
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("cost", ["epsilon", "delta", "rho"])
+def test_a_charge_covers_no_draw_that_costs_more_in_any_way(place, cost):
+    """A Gaussian draw has epsilon 0, and a draw of one kind may be followed by those of another."""
+    charged = ((0.5, 1e-9, 0.1), (0.0, 1e-8, 0.2))
+    names = ("epsilon", "delta", "rho")
+    entry = Entry.model_construct(draws=charged)
+    planned = [SimpleNamespace(**dict(zip(names, draw, strict=True))) for draw in charged]
+    assert entry.covers(SimpleNamespace(mechanisms=planned))
+    setattr(planned[place], cost, 1.01 * getattr(planned[place], cost) or 0.01)
+    assert not entry.covers(SimpleNamespace(mechanisms=planned))
 
 
 def test_a_replaced_record_is_no_added_one(books):
