@@ -3,7 +3,9 @@
 from tests.mutants.mutant import Mutant, Selection
 
 _HOLD = "transforms/hold_batches.py"
-_ANSWERS = Selection(("tests/shoal/test_beam.py",), "identities or wait or holds or twice or no_batches or two_jobs")
+_ANSWERS = Selection(
+    ("tests/shoal/test_beam.py",), "identities or wait or holds or twice or no_batches or two_jobs"
+)
 
 HELD = (
     Mutant(
