@@ -12,7 +12,7 @@ from core.centers.cells import AXIS_UNIT, Frame
 from core.centers.center_averages import CenterAverages
 from core.centers.found import Centers
 from core.centers.iteration import scattered
-from core.centers.moments import MAX_DIMENSION, public_half, random_frame
+from core.centers.moments import MAX_DIMENSION, Moments, public_half, random_frame
 from core.centers.params import KMeans, KMedian
 from core.centers.solver import Solver, squared_distances
 from core.centers.space import Space, nearest
@@ -231,6 +231,21 @@ def test_sums_of_2_to_the_40_records_fit(d):
     assert space.reach * 2**40 < 2**62
     plan = K_MEANS.plan(Grid((0.0,) * 784, (255.0,) * 784, 1.0), KMeans(2), BUDGET, ONE, SALT)
     assert plan.rounds[0].longest ** 2 * 2**40 <= 2**62
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 9, 30])
+@pytest.mark.parametrize("extent", [1, 2, 3, 5, 8, 1000])
+def test_no_record_is_longer_in_second_moments_than_is_charged(d, extent):
+    """Also where rounding to coarse units makes it longer: a corner of a small domain."""
+    moments = Moments(Space(Grid((0.0,) * d, (float(extent),) * d, 1.0)), None, None)  # type: ignore[arg-type]
+    corners = np.random.default_rng(d).integers(0, 2, (64, d)) * extent
+    others = np.random.default_rng(d).integers(0, extent, (64, d), endpoint=True)
+    upper = np.triu_indices(d)
+    twice = np.where(upper[0] == upper[1], 1, 2)  # an entry off the diagonal is there twice
+    for point in np.concatenate([corners, others]):
+        tally = moments.summarize(Block(point[None, :], np.zeros(1, np.uint64)), None).totals
+        assert math.sqrt((tally[:d] ** 2).sum()) <= moments.longest == tally[d]
+        assert math.sqrt((twice * tally[d + 1 :] ** 2).sum()) <= moments.longest**2
 
 
 def test_too_wide_domains_are_refused():

@@ -50,6 +50,14 @@ EDGES = (
         Selection(("tests/transforms/test_run_rounds.py",), only="sections_of_two_draws"),
     ),
     Mutant(
+        12,
+        "core/centers/moments.py",
+        "records that rounding makes longer are charged as if it did not",
+        "return math.ceil(self.space.reach * self.shrink + math.sqrt(self._d) / 2)",
+        "return math.ceil(self.space.reach * self.shrink)",
+        Selection(("tests/core/centers/test_coreset.py",), only="second_moments"),
+    ),
+    Mutant(
         11,
         "transforms/split_units.py",
         "the identity of a row follows from which rows before it are kept",
