@@ -209,7 +209,8 @@ def _check_once(batches: beam.PCollection) -> None:
     """Check that no step before, by its windows or triggers, lets an element arrive several times.
 
     An element is there once for each sliding window that it is in, also where all are put into one window
-    later. A trigger that accumulates fires again with the elements that it has fired with.
+    later. A trigger that accumulates fires again with the elements that it has fired with. Windows of other
+    kinds are refused, as they may do either. What a step makes of its elements is not known here.
 
     Raises:
         JobError: one does.
@@ -222,7 +223,7 @@ def _check_once(batches: beam.PCollection) -> None:
         seen.add(id(each))
         windows, mode = each.windowing.windowfn, each.windowing.accumulation_mode
         repeats = None
-        if not isinstance(windows, GlobalWindows | FixedWindows | Sessions):
+        if type(windows) not in (GlobalWindows, FixedWindows, Sessions):
             repeats = type(windows).__name__
         elif mode == AccumulationMode.ACCUMULATING:
             repeats = "AccumulationMode.ACCUMULATING"
@@ -231,7 +232,10 @@ def _check_once(batches: beam.PCollection) -> None:
                 f"A step before batches has {repeats}, by which a row may arrive several times: leave it out."
             )
         if each.producer is not None:
-            waiting += [held for held in each.producer.inputs if isinstance(held, beam.PCollection)]
+            inputs = [held for held in each.producer.inputs if isinstance(held, beam.PCollection)]
+            if len(inputs) > len({*map(id, inputs)}):
+                raise JobError("A step before batches takes one PCollection twice: a row must arrive once.")
+            waiting += [*inputs, *(side.pvalue for side in each.producer.side_inputs)]
 
 
 def _job_of(job: Job) -> OneQuestion | QuestionsJob:

@@ -26,10 +26,14 @@ def written(value: Any, name: str = "") -> Any:
     Raises:
         JobError: a value is of another type, a key is no text, or values are nested too deep.
     """
-    if isinstance(value, np.generic | np.ndarray):
+    if isinstance(value, np.generic | np.ndarray) and value.dtype.kind != "m":  # whose numbers have units
         value = (value.astype(str) if value.dtype.kind == "M" else value).tolist()
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
+    if isinstance(value, str):
+        return str.__str__(value)  # of a member of an enumeration its value
     if name.count(".") + name.count("[") > _MOST_LEVELS:
         raise JobError(f"{name[:60]} is nested more than {_MOST_LEVELS} levels deep: no field of a job is.")
     if isinstance(value, Mapping):
@@ -51,4 +55,7 @@ def written(value: Any, name: str = "") -> Any:
 
 
 def _told(value: object) -> str:
-    return printable(ascii(value)[:60])
+    try:
+        return printable(ascii(value)[:60])
+    except Exception:  # an object may fail to say what it is, as may a number of too many digits
+        return "a value"

@@ -18,7 +18,6 @@ independent hashes, so the samples of the others have the same joint distributio
 import dataclasses
 import uuid
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
 from typing import Any
 
 import apache_beam as beam
@@ -92,19 +91,20 @@ def _content(batch: Any, schema: pa.Schema, _: Any) -> bytes:
 
 
 def _differs(found: pa.Schema, given: pa.Schema) -> str:
-    """Return the first difference of two schemas, which are public, in words."""
-    for number, (other, field) in enumerate(zip_longest(found, given), 1):
-        if other is None or field is None or not other.equals(field):
-            return f": column {number} is {_named(other)} there, and {_named(field)} in the schema"
-    return ""
+    """Return how the schema of an element first differs, in words that have nothing of the element's own.
 
-
-def _named(field: pa.Field | None) -> str:
-    if field is None:
-        return "missing"
-    return (
-        f"{short(field.name)} ({short(str(field.type))}, {'may be null' if field.nullable else 'not null'})"
-    )
+    Its names and types may be made of rows. Those of the given schema are public.
+    """
+    for number, field in enumerate(given):
+        if number == len(found):
+            return f": column {number + 1}, {short(field.name)}, is missing there"
+        other = found.field(number)
+        if not other.equals(field):
+            unlike = "name" if other.name != field.name else "type"
+            unlike = "nullability" if unlike == "type" and other.type.equals(field.type) else unlike
+            kind = f"{short(str(field.type))}, {'may be null' if field.nullable else 'not null'}"
+            return f": column {number + 1} has another {unlike} there than {short(field.name)} ({kind})"
+    return f": it has more columns than the {len(given)} of the schema"
 
 
 def _written(batch: pa.RecordBatch) -> bytes:

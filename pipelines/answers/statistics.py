@@ -249,7 +249,7 @@ def _measures(measures: list[str], columns: int) -> list[str]:
 def _where(release: Release, rows: Rows, many: str) -> str:
     """Return where the groups are, and what to look at where noise may hide all that is in them."""
     place = f"in {place_of_table(release)}"
-    name = next((name for name in ("count", "units") if rows is not None and name in rows), None)
+    name = next((name for name in ("count", "units") if name in release["params"]["measures"]), None)
     if rows is None or name is None or release["group_by"]["public_keys"] is None:
         return place
     if (rows[name] > HIDDEN * rows[f"{name}_error"]).any():

@@ -178,10 +178,12 @@ def number(value: float, digits: int = 4) -> str:
 
 def beside(value: float, error: float | None) -> str:
     """Return a number with the decimals of three digits of its error; with six digits where it has none."""
+    if isinstance(value, Amount):
+        return f"{beside(value.value, error)} {value.unit}"
     if isinstance(value, Quantity) or not error or not math.isfinite(error) or not abs(value) < 1e15:
         return number(value, 6)
     decimals = max(0, 2 - math.floor(math.log10(error)))
-    return significant(round(value, decimals), 15)
+    return significant(round(value, decimals) + 0.0, 15)  # which has no -0
 
 
 def on_grid(value: float, step: float) -> str:

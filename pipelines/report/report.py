@@ -192,7 +192,7 @@ def _guarantee(release: Mapping[str, Any]) -> dict[str, Any]:
         "hides": privacy["hides"],
         "hides_less": privacy["hides"] != hides(privacy["neighbors"], privacy["unit"], privacy.get("count")),
         "one": one,
-        "factor": number(math.exp(privacy["epsilon"]), 3) if privacy["epsilon"] < 20 else "many millions",
+        "factor": _rounded_up(math.exp(privacy["epsilon"])) if privacy["epsilon"] < 20 else "many millions",
         "spent_delta": delta,
         "odds": f"1 in {number(1 / delta)}" if delta else None,
         "posterior": posterior(privacy["epsilon"]),
@@ -220,6 +220,12 @@ def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": entry["round"], **entry, "draws": draws.get(entry["round"], [])} for entry in listed]
 
 
+def _rounded_up(factor: float) -> str:
+    """Return a factor of at least 1 with three digits, not less than it is."""
+    digits = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    return number(math.ceil(factor / digits - 1e-9) * digits, max(3, math.floor(math.log10(factor)) + 1))
+
+
 def posterior(epsilon: float) -> str:
     """Return the largest posterior probability after an even prior, in percent, rounded up."""
     percent = 100 / (1 + math.exp(-min(epsilon, 700)))
@@ -234,11 +240,14 @@ def _beyond(epsilon: float, delta: float) -> str:
     For the privacy loss L, (epsilon, delta) is E max(0, 1 - e^(epsilon - L)) <= delta. So L is above
     epsilon + 1 with a probability of at most delta / (1 - 1 / e).
     """
-    if not delta:
+    above, odds = posterior(epsilon + 1), (1 - math.exp(-1)) / max(delta, 1e-300)
+    if not delta or above == posterior(epsilon):
         return ""
-    odds = number((1 - math.exp(-1)) / delta, 3)
-    above = f"above {posterior(epsilon + 1)} with a probability of at most 1 in {odds}"
-    return f"; because of δ it may be higher, and {above}"
+    if odds < 2 or above == "100%":
+        return "; because of δ it may be higher"
+    digits = 10.0 ** (math.floor(math.log10(odds)) - 2)
+    least = number(math.floor(odds / digits) * digits, 3)
+    return f"; because of δ it may be higher, and above {above} with a probability of at most 1 in {least}"
 
 
 def _unit(privacy: Mapping[str, Any]) -> str:

@@ -347,7 +347,10 @@ def test_the_terminal_shows_the_largest_groups_of_a_table(cities: Bench) -> None
 def test_keys_that_no_row_has_are_told(cities: Bench, keys: list[str], told: bool) -> None:
     """By the released counts: rows of other keys are left out, and are no error."""
     job = changes("statistics") | {"group_by": {"columns": ["city"], "keys": keys}}
-    done = cities.shoal("run", cities.write(cities.changed(job | {"params.measures": ["mean", "count"]})))
+    done = cities.shoal(
+        "run",
+        cities.write(cities.changed(job | {"params.measures": ["mean", "count"], "privacy.epsilon": 100.0})),
+    )
     assert done.exit_code == 0, done.stderr
     says = "none has more rows than noise may hide: see whether the keys are written as in the files"
     assert (says in " ".join(done.stdout.split())) == told
@@ -469,3 +472,20 @@ def test_names_of_table_columns_are_taken(cities: Bench, task: str) -> None:
     job = job_of(cities, task)
     assert [name for name in table.column_names if not job.is_in_table(name)] == ["city"]
     assert not job_of(cities, "median").is_in_table("count")
+
+
+@pytest.mark.parametrize("name", ["count", "units", "mean", "count_error"])
+def test_a_key_column_may_be_called_as_a_measure(cities: Bench, name: str) -> None:
+    """A run that was charged and released must be shown."""
+    rows = pq.read_table(cities.rows)
+    pq.write_table(
+        rows.rename_columns([name if each == "city" else each for each in rows.column_names]), cities.rows
+    )
+    job = changes("statistics") | {"group_by": {"columns": [name], "keys": [*KEYS]}}
+    for measures in (["sum"], ["sum", "count"]):
+        if {name, name.removesuffix("_error")} & {*measures}:
+            continue  # which is refused
+        given = {"params.measures": measures, "output": str(cities.folder / "-".join(measures))}
+        done = cities.shoal("run", cities.write(cities.changed(job | given)))
+        assert done.exit_code == 0, done.stderr
+        assert "is one standard error" in done.stdout

@@ -8,7 +8,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
 from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
 
@@ -317,6 +317,27 @@ def test_steps_that_may_repeat_rows_are_refused(step: str, tmp_path: Path) -> No
         shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(both | once)
 
 
+def test_rows_beside_the_main_input_are_looked_at_too(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    sliding = pipeline | "Side" >> beam.Create([]) | beam.WindowInto(SlidingWindows(60, 5))
+    side = beam.pvalue.AsList(sliding | "All" >> beam.WindowInto(GlobalWindows()))
+    rows = pipeline | beam.Create([0]) | beam.FlatMap(lambda _, held: held, side)
+    with pytest.raises(shoal.ShoalError, match=r"^A step before batches has SlidingWindows, .*\.$"):
+        shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(rows)
+    once = pipeline | "Once" >> beam.Create([])
+    twice = (once, once) | "Twice" >> beam.Flatten()
+    with pytest.raises(shoal.ShoalError, match=r"^A step before batches takes one PCollection twice: .*\.$"):
+        shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(twice)
+
+
+def test_the_embedded_runner_of_beam_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its workers flush their output by size, and not by time in a second thread; see `EmbeddedRunner`."""
+    monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
+    rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create([])
+    shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(rows)
+    assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
+
+
 def test_a_trigger_is_refused(tmp_path: Path) -> None:
     """A release is made of all rows, and not of those that have arrived."""
     trigger = beam.WindowInto(
@@ -339,7 +360,7 @@ def test_a_trigger_is_refused(tmp_path: Path) -> None:
         ),
         (
             ROWS.select(["x"]).to_batches()[0],
-            r"another schema than .*: column 2 is missing there, and y \(double, may be null\) in the schema",
+            r"batches: an element has another schema than .*: column 2, y, is missing there\.",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """A job from Python is the job of the command, and leaves nothing behind that it was not asked for."""
 
 import datetime
+import enum
 import json
 import os
 import stat
@@ -39,6 +40,14 @@ JOB: dict[str, Any] = {
 """At this epsilon all noise is 0, but with probability exp(-100)."""
 
 
+class Cells(enum.IntEnum):
+    TEN = 10
+
+
+class Task(str, enum.Enum):
+    HISTOGRAM = "histogram"
+
+
 WRITTEN = {**JOB, "output": "out", "input": {**JOB["input"], "path": "rows/ages.parquet"}}
 
 
@@ -47,6 +56,8 @@ WRITTEN = {**JOB, "output": "out", "input": {**JOB["input"], "path": "rows/ages.
     [
         ("params.cells", (np.int64(10),)),
         ("params.cells", np.array([10])),
+        ("params.cells", [Cells.TEN]),
+        ("task", Task.HISTOGRAM),
         ("domain.upper", [np.uint8(99)]),
         ("privacy.epsilon", np.float32(100)),
         ("input.columns", np.array(["age"])),
@@ -76,6 +87,12 @@ def test_other_values_of_a_job_are_named() -> None:
     for key, value, says in (
         ("params", {"cells": [Decimal(10)]}, "params.cells[0] is Decimal('10'), of type Decimal"),
         ("params", {"cells": {10}}, "params.cells is {10}, of type set"),
+        (
+            "params",
+            {"cells": np.timedelta64(5, "ns")},
+            "params.cells is np.timedelta64(5,'ns'), of type timedelta64",
+        ),
+        ("params", {"cells": {10**5000}}, "params.cells is a value, of type set"),
         ("privacy", {"epsilon": 1j}, "privacy.epsilon is 1j, of type complex"),
         ("params", {1: 2}, "The key 1 of params is int: a key must be text."),
         ("params", loop, "is nested more than 20 levels deep"),

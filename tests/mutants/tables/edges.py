@@ -183,8 +183,8 @@ EDGES = (
         12,
         "pipelines/report/report.py",
         "the certainty is said to be exceeded with a probability of delta",
-        "odds = number((1 - math.exp(-1)) / delta, 3)",
-        "odds = number(1 / delta, 3)",
+        "odds = posterior(epsilon + 1), (1 - math.exp(-1)) / max(delta, 1e-300)",
+        "odds = posterior(epsilon + 1), 1 / max(delta, 1e-300)",
         _REPORT,
     ),
 )

@@ -12,6 +12,7 @@ from pipelines.answers.one_cluster import certified, promises, unpromised
 from pipelines.answers.text import beside, key_text, number, on_grid
 from pipelines.errors import JobError
 from pipelines.plan import check_spend, grouped
+from pipelines.quantities import Amount
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,10 @@ def test_values_have_the_decimals_of_the_step(value, step, said):
         (98.6755, 93.4, "98.7"),
         (12345.6789, 0.0123, "12,345.6789"),
         (7.0, 3.29, "7"),
+        (-0.3, 1000.0, "0"),
+        (-12.345, 0.5, "-12.345"),
+        (-12.3456789, 12.0, "-12.3"),
+        (Amount(98.6755, "kWh", 0.01), 93.4, "98.7 kWh"),
         (331204.0, 329.0, "331,204"),
         (59656059.4, 1010.0, "59,656,059"),
         (0.1 + 0.2, 1e-30, "0.3"),

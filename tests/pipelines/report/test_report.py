@@ -83,22 +83,36 @@ def test_the_highest_certainty_is_rounded_up(epsilon):
 def test_how_often_the_certainty_may_be_exceeded_holds_and_is_reached(release, epsilon, delta):
     """A release shows the row with a small probability, or makes it likelier by e^(epsilon + 1) with another.
 
-    A Gaussian mechanism of exactly this delta has a loss above epsilon + 1 less often than is said, and one
-    outcome of loss a little above epsilon + 1 is as often as is said.
+    A Gaussian mechanism of exactly this delta has a loss above epsilon + 1 less often than is said. One
+    outcome of just this loss may have the probability that is said, rounded up to three digits.
     """
     release["privacy"] |= {"epsilon": epsilon, "spent_delta": delta, "delta": delta}
-    said = re.search(r"above (\S+) with a probability of at most 1 in ([\d,.e]+)", render(release))
+    said = re.search(r"above (\S+) with a probability of at most 1 in ([\d,.e+]+)", render(release))
     assert said is not None and said[1] == posterior(epsilon + 1)
     most = 1 / float(said[2].replace(",", ""))
-    mass = delta / (1 - math.exp(-1.0))  # of one outcome of loss epsilon + 1; the hockey stick is then delta
-    assert mass * (1 - math.exp(epsilon - (epsilon + 1))) == pytest.approx(delta)
-    assert most == pytest.approx(mass, rel=0.01)
+    mass = most / 1.01 - 1e-15  # its hockey stick is below delta, and that of a little more is above it
+    assert mass * (1 - math.exp(-1.0)) < delta < 1.02 * most * (1 - math.exp(-1.0))
     low, high = 1e-3, 1e3
     for _ in range(200):  # mu of a Gaussian whose hockey stick is delta
         mu = math.sqrt(low * high)
         hockey = _tail(epsilon / mu - mu / 2) - math.exp(epsilon) * _tail(epsilon / mu + mu / 2)
         low, high = (mu, high) if hockey < delta else (low, mu)
     assert _tail((epsilon + 1) / mu - mu / 2) <= most
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(8.5, True), (9.5, False), (30.0, False)])
+def test_certainty_is_not_exceeded(release, epsilon, told):
+    release["privacy"] |= {"epsilon": epsilon, "spent_delta": 1e-6, "delta": 1e-6}
+    page = render(release)
+    assert "above 100%" not in page and ("because of δ it may be higher" in page) == told
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.3, 1.0, 5.0, 6.0, 12.0])
+def test_the_factor_is_not_less_than_it_is(release, epsilon):
+    release["privacy"] |= {"epsilon": epsilon}
+    factor = re.search(r"becomes at most ([\d,.e+]+)", render(release))
+    assert factor is not None
+    assert math.exp(epsilon) <= float(factor[1].replace(",", "")) <= 1.011 * math.exp(epsilon)
 
 
 def _tail(x: float) -> float:

@@ -146,3 +146,15 @@ def test_what_beam_remembers_of_methods_is_what_it_would_find(times: int) -> Non
         for names in (["a", "b"], ["c"]):
             function = eval(f"lambda {', '.join(names)}: 0")
             assert core.get_function_args_defaults(function) == (names, [])
+
+
+def test_a_step_of_a_caller_is_looked_at_anew() -> None:
+    """Its class may be changed, as by a test that replaces a method."""
+
+    class Own(beam.DoFn):
+        def process(self, element: object) -> None:
+            """Do nothing."""
+
+    assert userstate.get_dofn_specs(Own()) == (set(), set())
+    Own.process = _Counting.process  # type: ignore[method-assign,assignment]
+    assert userstate.get_dofn_specs(Own()) == ({_Counting.COUNT}, set())
