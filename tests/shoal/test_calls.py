@@ -44,7 +44,7 @@ class Cells(enum.IntEnum):
     TEN = 10
 
 
-class Task(str, enum.Enum):
+class Task(enum.StrEnum):
     HISTOGRAM = "histogram"
 
 
