@@ -75,6 +75,14 @@ ROUNDS = (
     ),
     Mutant(
         1,
+        "core/sample_and_aggregate/average.py",
+        "answers are clamped to their exact minimum, and to a private quartile above",
+        "low, high = min(ends), max(ends)",
+        "low, high = int(points[:, axis].min()), max(ends)",
+        nothing_but_noise("sample_and_aggregate", "drawn and average"),
+    ),
+    Mutant(
+        1,
         _TRIANGLES,
         "a count is kept below twice the exact one",
         "most = min(_MOST, self.nodes * (self.nodes - 1) * (self.nodes - 2) // 6)",
