@@ -9,8 +9,7 @@ import numpy as np
 
 from pipelines.console.printable import printable
 from pipelines.errors import JobError
-
-_MOST_LEVELS = 20
+from pipelines.job.text import MOST_LEVELS
 
 
 def written(value: Any, name: str = "") -> Any:
@@ -34,8 +33,8 @@ def written(value: Any, name: str = "") -> Any:
         return int(value) if isinstance(value, int) else float(value)
     if isinstance(value, str):
         return str.__str__(value)  # of a member of an enumeration its value
-    if name.count(".") + name.count("[") > _MOST_LEVELS:
-        raise JobError(f"{name[:60]} is nested more than {_MOST_LEVELS} levels deep: no field of a job is.")
+    if name.count(".") + name.count("[") > MOST_LEVELS:
+        raise JobError(f"{name[:60]} is nested more than {MOST_LEVELS} levels deep: no field of a job is.")
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):

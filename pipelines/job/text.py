@@ -16,7 +16,7 @@ FILL_IN = "FILL_IN"
 
 _INTEGERS_BELOW = 2**53  # beyond it, float64 may not represent the number exactly
 _MOST_BYTES = 1_000_000
-_MOST_LEVELS = 20
+MOST_LEVELS = 20
 _TEXT = "tag:yaml.org,2002:str"
 
 
@@ -36,8 +36,8 @@ class _Loader(yaml.SafeLoader):
             raise _refusal("anchors and aliases (& and *) are not allowed: write the value out", event)
         if getattr(event, "tag", None) is not None:
             raise _refusal("tags such as !!set are not allowed: leave the tag out", event)
-        if self._level == _MOST_LEVELS:
-            raise _refusal(f"values may be nested {_MOST_LEVELS} levels deep, and no deeper", event)
+        if self._level == MOST_LEVELS:
+            raise _refusal(f"values may be nested {MOST_LEVELS} levels deep, and no deeper", event)
         self._level += 1
         node = super().compose_node(parent, index)
         self._level -= 1
@@ -238,8 +238,8 @@ def _below(job: dict[str, Any], name: str, where: str) -> tuple[dict[str, Any], 
     *parents, key = name.strip().split(".")
     if not all([*parents, key]):
         raise JobError(f"{where} is not an override: give key=value, such as privacy.epsilon=2.")
-    if len(parents) >= _MOST_LEVELS:
-        raise JobError(f"{where}: values may be nested {_MOST_LEVELS} levels deep, and no deeper.")
+    if len(parents) >= MOST_LEVELS:
+        raise JobError(f"{where}: values may be nested {MOST_LEVELS} levels deep, and no deeper.")
     place: Any = job
     for parent in parents:
         if place.get(parent) is None:

@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file, made from the release alone."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -192,7 +192,9 @@ def _guarantee(release: Mapping[str, Any]) -> dict[str, Any]:
         "hides": privacy["hides"],
         "hides_less": privacy["hides"] != hides(privacy["neighbors"], privacy["unit"], privacy.get("count")),
         "one": one,
-        "factor": _rounded_up(math.exp(privacy["epsilon"])) if privacy["epsilon"] < 20 else "many millions",
+        "factor": _three_digits(math.exp(privacy["epsilon"]), math.ceil)
+        if privacy["epsilon"] < 20
+        else "many millions",
         "spent_delta": delta,
         "odds": f"1 in {number(1 / delta)}" if delta else None,
         "posterior": posterior(privacy["epsilon"]),
@@ -220,10 +222,10 @@ def _rounds(release: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": entry["round"], **entry, "draws": draws.get(entry["round"], [])} for entry in listed]
 
 
-def _rounded_up(factor: float) -> str:
-    """Return a factor of at least 1 with three digits, not less than it is."""
-    digits = 10.0 ** (math.floor(math.log10(factor)) - 2)
-    return number(math.ceil(factor / digits - 1e-9) * digits, max(3, math.floor(math.log10(factor)) + 1))
+def _three_digits(value: float, rounded: Callable[[float], int]) -> str:
+    """Return a number above 0 with three digits, rounded by `math.ceil` or `math.floor`."""
+    digits = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return number(rounded(value / digits) * digits, 3)
 
 
 def posterior(epsilon: float) -> str:
@@ -245,8 +247,7 @@ def _beyond(epsilon: float, delta: float) -> str:
         return ""
     if odds < 2 or above == "100%":
         return "; because of δ it may be higher"
-    digits = 10.0 ** (math.floor(math.log10(odds)) - 2)
-    least = number(math.floor(odds / digits) * digits, 3)
+    least = _three_digits(odds, math.floor)
     return f"; because of δ it may be higher, and above {above} with a probability of at most 1 in {least}"
 
 
