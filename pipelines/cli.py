@@ -261,18 +261,24 @@ def report(
 @app.command()
 def diff(
     a: Annotated[str, typer.Argument(metavar="A", help="A job file, a release.json, or the folder of one.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="Another one; with --groups it may be left out.")
+    ] = None,
+    groups: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="X Y", help="Compare group X of release A with group Y of B, or of A."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Compare two jobs or releases: what is asked, what is planned, and which changes noise explains."""
+    """Compare two jobs, releases or groups: what is asked and planned, and which changes noise explains."""
     with exit_codes():
         import logging
 
-        from pipelines.compare.compare import compare, read_side, show_comparison
+        from pipelines.compare.compare import compare, read_sides, show_comparison
         from pipelines.console.printable import as_json, finite, printable, terminal
 
         logging.disable(logging.CRITICAL)  # Beam logs where it is imported
-        found = compare(read_side(a), read_side(b))
+        found = compare(*read_sides(a, b, groups))
         if json:
             typer.echo(as_json(finite(found), indent=2))
         else:

@@ -1,4 +1,4 @@
-"""Compare two jobs or two releases: what they ask for, what is planned for it, and what came out.
+"""Compare two jobs, two releases or two groups: what they ask for, what is planned, and what came out.
 
 A change of a figure is larger than noise explains if hardly any two releases of the same rows differ so much:
 
@@ -11,12 +11,17 @@ A change of a figure is larger than noise explains if hardly any two releases of
 
 Where each run draws anew which rows of a unit count (`keep: one`, or contributions), that changes figures,
 too; see `pipelines.compare.estimates.drawn_anew`. Counts allow for it. Of other figures it is not known.
+
+Two groups of one release have noise of their own each, so the same limits hold for the difference of their
+figures. Both are those of the rows that this run kept. The limits are for two groups that are named without
+a look at their figures: among many, the highest and the lowest differ by more.
 """
 
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from rich import box
@@ -43,6 +48,21 @@ _MOST = 40
 
 _ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
+_ALLOWED_GROUPS = f"give a {RELEASE} or the folder of a release"
+
+_SHOWN = 5
+"""Groups that an error names."""
+
+_EQUAL_GROUPS = (
+    "If both groups had the same true figures none would, except with a probability of 5%, or where a "
+    "promise of A or B fails. This holds for two groups that were named without a look at their figures. It "
+    "is about the rows of the data: what other rows of such groups would be like, noise does not tell."
+)
+_KEPT = (
+    " The figures are those of the rows that count of each unit, which may be a smaller part of one group "
+    "than of the other."
+)
+
 _ASKED = ("task", "rows", "domain", "group_by", "contributions", "params")
 _ALIKE = (
     "privacy.epsilon",
@@ -67,6 +87,7 @@ class Side:
         planned: what was planned for each question, by what it is.
         figures: of each question; None for a job.
         drawn: whether, in any question, each run draws anew which rows of a unit count.
+        group: the key of the only group whose figures are compared, or None.
     """
 
     path: str
@@ -74,6 +95,7 @@ class Side:
     planned: Mapping[str, Mapping[str, Any]]
     figures: Mapping[str, Sequence[Estimate]] | None = None
     drawn: bool = False
+    group: str | None = None
 
     @classmethod
     def of(
@@ -107,13 +129,63 @@ class Change:
     larger: bool | None
 
 
-def read_side(path: str) -> Side:
+def read_sides(a: str, b: str | None, groups: tuple[str, str] | None) -> tuple[Side, Side]:
+    """Return what is compared: two jobs or releases, or one group of each of two releases, or of one.
+
+    Args:
+        a: where the first one is.
+        b: where the second one is; None with groups of one release.
+        groups: their keys as answers show them, or None.
+
+    Raises:
+        JobError: one of these is not there.
+    """
+    if groups is None:
+        if b is None:
+            raise JobError("B is missing: give a second job or release, or --groups with two groups of A.")
+        return read_side(a), read_side(b)
+    alone = b is None or _place(a) == _place(b)
+    if alone and groups[0] == groups[1]:
+        raise JobError(f"--groups has {groups[0]} twice: give two groups of {a}, or a second release.")
+    one = read_side(a, of_kept=alone)
+    other = one if b is None else read_side(b, of_kept=alone)
+    return _of_group(one, groups[0]), _of_group(other, groups[1])
+
+
+def _place(path: str) -> str:
+    """Return the folder of a release."""
+    return absolute(path).removesuffix(f"/{RELEASE}").rstrip("/")
+
+
+def _of_group(side: Side, key: str) -> Side:
+    """Return a side with the figures of one group."""
+    if side.figures is None:
+        raise JobError(f"{side.path} is a job, and --groups compares groups of releases: {_ALLOWED_GROUPS}.")
+    keys = dict.fromkeys(
+        each.group for its in side.figures.values() for each in its if each.group is not None
+    )
+    if key not in keys:
+        some = ", ".join(list(keys)[:_SHOWN])
+        there = f"it has {len(keys):,}, such as {some}" if keys else "none of its figures is that of a group"
+        raise JobError(f"--groups: {side.path} has no group {key}; {there}.")
+    figures = {
+        name: [replace(each, group=None) for each in its if each.group == key]
+        for name, its in side.figures.items()
+    }
+    return replace(side, figures=figures, group=key)
+
+
+def read_side(path: str, of_kept: bool = False) -> Side:
     """Return the job or the release at `path`: a job file, a release.json, or the folder of a release.
+
+    Args:
+        path: where it is.
+        of_kept: see `estimates`.
 
     Raises:
         JobError: it is neither, or the job cannot be planned.
     """
-    folder = open_folder(absolute(path).removesuffix(f"/{RELEASE}"))
+    folder = open_folder(_place(path))
     data = folder.read(RELEASE)
     if data is None:
         if os.path.isdir(path):
@@ -131,14 +203,17 @@ def read_side(path: str) -> Side:
     release = parse_release(data, folder.locate(RELEASE))
     with as_the_run_wrote_it(folder.locate(RELEASE)):
         if release["task"] != QUESTIONS:
-            return Side.of(path, {"": release}, {"": estimates(release, read_rows(folder, release))})
+            return Side.of(path, {"": release}, {"": estimates(release, read_rows(folder, release), of_kept)})
         answers, rows = answers_of(release), read_answer_rows(folder, release)
-        return Side.of(path, answers, {name: estimates(one, rows[name]) for name, one in answers.items()})
+        figures = {name: estimates(one, rows[name], of_kept) for name, one in answers.items()}
+        return Side.of(path, answers, figures)
 
 
 def compare(one: Side, other: Side) -> dict[str, Any]:
     """Return the differences of two sides as JSON values: `job`, `plan`, and of releases `answers`."""
     found: dict[str, Any] = {"a": one.path, "b": other.path, "job": [], "plan": []}
+    if one.group is not None:
+        found["groups"] = [one.group, other.group]
     alike = True
     for name in dict.fromkeys((*one.asked, *other.asked)):
         if name not in one.asked or name not in other.asked:
@@ -212,7 +287,7 @@ def _changes(
 
 def _named(figures: Mapping[str, Sequence[Estimate]]) -> dict[str, Estimate]:
     return {
-        f"{question}: {each.name}" if question else each.name: each
+        f"{question}: {each.label}" if question else each.label: each
         for question, its in figures.items()
         for each in its
     }
@@ -242,8 +317,10 @@ def _limit(a: Estimate, b: Estimate, figures: int) -> float | None:
 
 def show_comparison(found: Mapping[str, Any], console: Console) -> None:
     """Print what `compare` returned."""
-    console.print(f"A: {found['a']}", soft_wrap=True)
-    console.print(f"B: {found['b']}", soft_wrap=True)
+    groups = found.get("groups", [])
+    for name, group in zip_longest("AB", groups):
+        which = "" if group is None else f", group {group}"
+        console.print(f"{name}: {found[name.lower()]}{which}", soft_wrap=True)
     for section, same in (("job", "The jobs ask for the same."), ("plan", "The plans are the same.")):
         if found[section]:
             console.print(_table(section, found[section]))
@@ -290,10 +367,15 @@ def _verdict(found: Mapping[str, Any]) -> str:
     alone = [f"{found[f'only_{side}']:,} only in {side.upper()}" for side in "ab" if found[f"only_{side}"]]
     more = f" Figures {' and '.join(alone)} are not compared." if alone else ""
     drawn = " Each run draws anew which rows of a unit count: counts allow for it, of others it is not known."
-    changed = f"{found['larger']:,} of {known:,} figures changed by more than noise explains."
+    groups = found.get("groups", [""])
+    verb = "changed" if len(set(groups)) == 1 else "differ"
+    changed = f"{found['larger']:,} of {known:,} figures {verb} by more than noise explains."
     if not found["alike"]:
         other = "But the jobs ask for different things, so figures of the same rows may differ, too."
         return f"{changed} {other}{more}"
+    if len(set(groups)) == 2:
+        kept = _KEPT if found["drawn_anew"] else ""
+        return f"{changed} {_EQUAL_GROUPS}{kept}{more}"
     return (
         f"{changed} On the same rows none does, except with a probability of 5%, or where a promise of A or "
         f"B fails.{drawn if found['drawn_anew'] else ''}{more}"

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from pipelines.answers.answer import Release, Rows
 from pipelines.answers.text import kept_rows, row_key
 from pipelines.grouped_release import answers_by_group
@@ -24,6 +26,7 @@ class Estimate:
         bound: it is off by at most this, with the probability of a promise.
         interval: holds the true value, with the probability of a promise.
         counts: whether it counts records.
+        group: the key of its group; None where it is of all records.
     """
 
     name: str
@@ -32,6 +35,12 @@ class Estimate:
     bound: float | None = None
     interval: tuple[Value, Value] | None = None
     counts: bool = False
+    group: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name, with that of the group."""
+        return self.name if self.group is None else f"{self.name} of {self.group}"
 
 
 def most_of_unit(release: Release) -> int | None:
@@ -64,23 +73,25 @@ def drawn_anew(estimate: Estimate, most: int) -> Estimate:
     return replace(estimate, error=math.hypot(estimate.error, math.sqrt(most * max(0, estimate.value))))
 
 
-def estimates(release: Release, rows: Rows) -> list[Estimate]:
+def estimates(release: Release, rows: Rows, of_kept: bool = False) -> list[Estimate]:
     """Return the figures of a release of one question.
 
     Args:
         release: a value as in release.json.
         rows: the columns of its table, if there is one.
+        of_kept: whether errors are from the figures of the rows that this run kept of each unit, and not from
+            those that runs have on average.
     """
     if "groups" in release:
         return [
-            replace(each, name=f"{each.name} of {group}")
+            replace(each, group=group)
             for group, one, own in answers_by_group(release, rows)
-            for each in estimates(one, own)
+            for each in estimates(one, own, of_kept)
         ]
     if release["result"] is None:
         return []
     found = [each for each in _OF_TASK.get(release["task"], _point)(release, rows) if _is_known(each.value)]
-    most = most_of_unit(release)
+    most = None if of_kept else most_of_unit(release)
     return found if most is None else [drawn_anew(each, most) for each in found]
 
 
@@ -160,18 +171,25 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
     for place in range(len(columns[names[0]]) if names else 0):
         group = row_key(release["group_by"], columns, place)
         for name in names:
-            ends = {
-                end: columns[f"{name}_{end}"][place] for end in ("low", "high") if f"{name}_{end}" in columns
-            }
-            value, error = columns[name][place].item(), columns[f"{name}_error"][place].item()
-            yield _measure(f"{name} of {group}", value, error, _interval(ends))
+            values = {end: columns.get(f"{name}{end}") for end in ("", "_error", "_low", "_high")}
+            value, error, low, high = (
+                None if each is None else _of_table(each[place]) for each in values.values()
+            )
+            yield _measure(name, value, error, _interval({"low": low, "high": high}), group)
 
 
-def _measure(name: str, value: Any, error: Any, interval: tuple[Value, Value] | None) -> Estimate:
+def _of_table(value: Any) -> Any:
+    """Return a value of a table as answers have it: a date as text."""
+    return str(value) if isinstance(value, np.datetime64) else value.item()
+
+
+def _measure(
+    name: str, value: Any, error: Any, interval: tuple[Value, Value] | None, group: str | None = None
+) -> Estimate:
     """Return a measure. The error of a quantile or an extreme is of its rank, not of its value."""
     of_rank = name.startswith(("quantile", "minimum", "maximum"))
     counts = name.partition(" ")[0] in ("count", "units")
-    return Estimate(name, value, None if of_rank else error, interval=interval, counts=counts)
+    return Estimate(name, value, None if of_rank else error, None, interval, counts, group)
 
 
 def _ball(release: Release, rows: Rows) -> Iterator[Estimate]:

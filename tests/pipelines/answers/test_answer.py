@@ -193,7 +193,7 @@ def test_times_of_keys_are_shown_as_a_job_writes_them():
     key = "a, 2025-10-02, 2025-10-01T23, 2025-10"
     assert table.headers == ("city, day (day), hour (hour), month (month)", "count")
     assert table.rows == [(key, "7 ± 1")]
-    assert [each.name for each in estimates({**release, "task": "statistics", "result": {}}, rows)] == [
+    assert [each.label for each in estimates({**release, "task": "statistics", "result": {}}, rows)] == [
         f"count of {key}"
     ]
     by = {"columns": ["month"], "truncate": CUT}
