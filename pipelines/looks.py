@@ -79,4 +79,4 @@ def check_function(job: Job | QuestionsJob) -> None:
         from pipelines.run.import_function import import_function  # imports Arrow
 
         check_block_memory(job.task_params.memory_limit)
-        import_function(job.task_params.untrusted())
+        import_function(job.untrusted())

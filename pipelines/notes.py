@@ -81,8 +81,8 @@ def _apart(job: Job) -> str:
     """Return how the function is kept apart from all but the rows of its block."""
     inside = {
         "process": "It has the rights of the worker, so it must not be hostile (params.isolation).",
-        "sandbox": "It has no network, no files but those of Python, and no rights. It must not pass what it "
-        "saw to later blocks.",
+        "sandbox": "It has no network, no files but those of the system and of Python's packages, and no "
+        "rights. It must not pass what it saw to later blocks.",
     }
     return f"Each block is answered in a process of its own. {inside[job.task_params.isolation]}"
 

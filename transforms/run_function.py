@@ -36,6 +36,7 @@ from core.domain import Grid
 from core.errors import ShoalError
 from transforms.function_messages import DENIED, END, FAILED, PROCESS, READY, RUN, SANDBOX
 from transforms.function_process import home_in, remove
+from transforms.sandbox import shown_of
 
 _PROGRAM = f"{__package__}.function_process"
 _START = 120.0
@@ -50,6 +51,9 @@ that wait for something, share a core with more than ten others, or start proces
 
 _END = 10.0
 """Seconds within which a child must be killed; otherwise the process that forked it is replaced."""
+
+_HERE = str(Path(__file__).resolve().parents[1 + __package__.count(".")])
+"""The folder of Shoal's own packages."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -73,6 +77,7 @@ class Function:
             too. Cleaning up after a function that was killed may take additional time.
         text: of the file; None for a module.
         isolation: `process`, or `sandbox`; see `transforms.sandbox`.
+        unseen: local files and folders that must not be in a sandbox.
     """
 
     place: str
@@ -83,6 +88,7 @@ class Function:
     constant_time: bool = False
     text: str | None = None
     isolation: str = PROCESS
+    unseen: tuple[str, ...] = ()
 
     @property
     def patience(self) -> float:
@@ -106,7 +112,8 @@ class FunctionRunner:
             only for made-up rows.
 
     Raises:
-        FunctionError: the function cannot be imported, or the machine is not Linux.
+        FunctionError: the function cannot be imported, the machine is not Linux, or a sandbox would show what
+            it must not.
     """
 
     def __init__(self, function: Function, *, report_errors: bool = False) -> None:
@@ -117,6 +124,8 @@ class FunctionRunner:
                 f"params.function runs in processes that need Linux, and this machine is {sys.platform}: "
                 "run the job on a machine or in a container with Linux. Its plan is the same anywhere."
             )
+        if function.isolation == SANDBOX:
+            _check_unseen(function)
         self._start()
 
     def run(self, rows: bytes) -> NDArray[np.int64] | None:
@@ -237,6 +246,21 @@ class FunctionRunner:
         return raw
 
 
+def _check_unseen(function: Function) -> None:
+    """Check that no file of the job, and none of the worker's temporary ones, is where Python finds modules.
+
+    Raises:
+        FunctionError: one is.
+    """
+    found = shown_of((*function.unseen, tempfile.gettempdir()), [_HERE])
+    if found is not None:
+        place, shown = found
+        raise FunctionError(
+            f"params.isolation is sandbox, which shows {shown} to the function for its modules, and {place} "
+            "is there: move it elsewhere."
+        )
+
+
 def _advice(why: str) -> str:
     if not why.startswith("ModuleNotFoundError"):
         return ""
@@ -291,6 +315,5 @@ def _environment(home: str) -> dict[str, str]:
     """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     one_thread = dict.fromkeys(_THREADS, "1")
-    here = str(Path(__file__).resolve().parents[1 + __package__.count(".")])
-    python = {"PYTHONPATH": here, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    python = {"PYTHONPATH": _HERE, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **one_thread, **python, "HOME": home, "TMPDIR": home}

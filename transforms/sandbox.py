@@ -1,10 +1,11 @@
-"""Namespaces of Linux for the process that runs an untrusted function: no network, and no files but Python's.
+"""Namespaces of Linux for the process that runs an untrusted function: no network, and no files of people.
 
 Run as a program, it enters them and then is `transforms.function_process`. That takes no rights and no other
 program, but a kernel that lets its users make namespaces; many containers do not. Inside
 
-- the files are those of the system's libraries, of Python and of the folders on its path, all read-only. The
-  home of a child is a file system in memory that no other process sees, and that ends with the child;
+- the files are those of the system's libraries, of Python and of its packages, all read-only: of a folder on
+  Python's path that is not for packages alone, such as that of a program, only modules and packages are there.
+  The home of a child is a file system in memory that no other process sees, and that ends with the child;
 - there is no network, not even that of the machine itself;
 - there are no processes but those of the sandbox, no System V objects and no message queues of others;
 - a child has no rights, and cannot trace or signal the process that forked it.
@@ -23,6 +24,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from importlib.machinery import all_suffixes
 from pathlib import Path
 
 from transforms.function_messages import DENIED
@@ -125,10 +127,56 @@ def _enter_root(folder: str, path: Sequence[str]) -> None:
     _check(done, "mount_setattr")
 
 
+def shown_of(places: Sequence[str], path: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first of some places that a sandbox shows, and what it shows of which this is a part.
+
+    Args:
+        places: absolute paths, which may be globs, and need not exist.
+        path: of Python, beside that of this process.
+    """
+    shown = _places(path)
+    for place in places:
+        fixed = place
+        while any(sign in fixed for sign in "*?["):
+            fixed = os.path.dirname(fixed)
+        real = os.path.realpath(fixed)
+        for each in map(os.path.realpath, shown):
+            if f"{real}/".startswith(f"{each}/"):
+                return place, each
+    return None
+
+
+def _importable(folder: str) -> set[str]:
+    """Return what is shown of a place on Python's path: all of an archive or of a folder for packages alone.
+
+    Of another folder, such as that of a program or of sources, these are the modules and packages: files of
+    people may lie beside them.
+    """
+    if not os.path.isdir(folder):
+        return {folder}
+    inside = [entry.path for entry in os.scandir(folder)]
+    installed = any(place.endswith(".dist-info") for place in inside)
+    if installed or os.path.basename(folder) in ("site-packages", "dist-packages"):
+        return {folder}
+    return {place for place in inside if _is_module(place) or place.endswith(".egg-info")}
+
+
+def _is_module(place: str) -> bool:
+    """Return whether a file is a module, or a folder a package: one with a module `__init__`."""
+    suffixes = tuple(all_suffixes())
+    if os.path.isdir(place):
+        return any(os.path.exists(f"{place}/__init__{suffix}") for suffix in suffixes)
+    return place.endswith(suffixes)
+
+
 def _places(path: Sequence[str]) -> list[str]:
     """Return the files and folders that programs of Python read: none of them lies in another one."""
     loaded = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    wanted = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, *path, *loaded}
+    wanted = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *loaded}
+    roots = tuple(f"{os.path.realpath(root)}/" for root in wanted if root)
+    for place in filter(os.path.isabs, {*sys.path, *path}):
+        within = f"{os.path.realpath(place)}/".startswith(roots)
+        wanted |= {place} if within else _importable(place)
     real = {os.path.realpath(place) for place in wanted if os.path.isabs(place)}
     links = {place for place in wanted if os.path.islink(place)}
     found: list[str] = []

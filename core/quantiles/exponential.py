@@ -14,7 +14,7 @@ from core.mechanisms.exponential import Exponential
 from core.neighbors import Neighbors
 from core.noise import Noise
 from core.quantiles.aim import Aim
-from core.quantiles.brackets import Bins, most_pairs
+from core.quantiles.brackets import Bins, most_pairs, widened
 from core.quantiles.found import FoundQuantiles, FoundValue, Promises
 from core.quantiles.hardest import hardest, hardest_extreme
 from core.quantiles.params import OneValue
@@ -69,6 +69,19 @@ def far_from(aim: Aim, size: int, draw: Exponential, failure: float, among: int 
 def typical_distance(aim: Aim, scale: float) -> float:
     """Return the standard deviation of the rank among dense records: that of a two-sided exponential."""
     return 2 * aim.weight * scale * math.sqrt(2)
+
+
+def widening(size: int, part: float, failure: float) -> float:
+    """Return by how much an interval makes that deviation larger; see `core.quantiles.brackets.widened`.
+
+    Args:
+        size: number of grid points.
+        part: of epsilon for the pivot of the interval; 0 for no interval.
+        failure: see `choice_of`.
+    """
+    if not part:
+        return 1.0
+    return widened(math.log(outcomes_of(size, True)) - math.log(failure), (1 - part) / part)
 
 
 @dataclass(frozen=True)
@@ -253,14 +266,16 @@ class ExponentialByRank(Method[OneValue]):
         )
         if not aim.inside:
             part = self.setting.params.interval
+            more = widening(self._size, part, self.setting.params.failure)
             note = (
-                f"{100 * part:.4g}% of epsilon pays for an interval of values that holds the true quantile "
-                "(interval_share)."
+                f"An interval of values that holds the true quantile takes {100 * part:.4g}% of epsilon "
+                f"(interval_share). The standard error of the rank is {100 * (more / (1 - part) - 1):.0f}% "
+                "larger than without it."
                 if part
                 else "No interval of values is released beside the value, because interval_share is 0."
             )
             promises, tightness = (
-                Promises(math.ceil(bound), typical),
+                Promises(math.ceil(bound), typical * more),
                 {"rank_error": hardest(aim.probability, bound, part > 0)},
             )
             return Accuracy(promises, error=bound, notes=(note,), tightness=tightness)

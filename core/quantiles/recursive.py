@@ -14,6 +14,7 @@ from core.mechanisms.splits import Splits
 from core.mechanisms.tails import smallest_bound, sum_of_errors
 from core.mechanisms.within_cell import WithinCell
 from core.quantiles.aim import Aim
+from core.quantiles.brackets import widened
 from core.quantiles.cells import CellCounts, Groups, best_groups
 from core.quantiles.cells_and_searches import (
     PIVOTS,
@@ -25,7 +26,14 @@ from core.quantiles.cells_and_searches import (
     tree_within,
 )
 from core.quantiles.descent import Between, Shape
-from core.quantiles.exponential import OneQuantile, choice_of, distance_bound, outcomes_of, typical_distance
+from core.quantiles.exponential import (
+    OneQuantile,
+    choice_of,
+    distance_bound,
+    outcomes_of,
+    typical_distance,
+    widening,
+)
 from core.quantiles.found import promised
 from core.quantiles.hardest import hardest
 from core.quantiles.params import INTERVAL_SHARE, Quantiles
@@ -148,9 +156,9 @@ class Recursive(Method[Quantiles]):
         """
         if len(self._given) == 1:
             aim, scale = self._alone, self._scale(share)
-            typical = typical_distance(aim, scale)
-            size = outcomes_of(self._size, True)
-            worst = distance_bound(aim, size, scale, self.setting.params.failure)
+            failure = self.setting.params.failure
+            typical = typical_distance(aim, scale) * widening(self._size, INTERVAL_SHARE, failure)
+            worst = distance_bound(aim, outcomes_of(self._size, True), scale, failure)
             return promised(worst, typical, typical, hardest(aim.probability, worst, True))
         failure, counts = self.setting.params.failure, self._cells(share).over(self._most).scales
         base = self._groups.variance * (self.setting.neighbors.changes / (share * self._parts[3])) ** 2
@@ -166,7 +174,21 @@ class Recursive(Method[Quantiles]):
         worst = step * sum_of_errors(
             self._ranks_exceed(share, bounds), self._searches_exceed(scale, bounds), failure
         )
-        return promised(worst, math.sqrt(base + 2 * scale**2), math.sqrt(base + searched), _OF_SEARCHES)
+        typical = math.sqrt(base + 2 * (self._widened(scale, rank) * scale) ** 2)
+        return promised(worst, typical, math.sqrt(base + searched), _OF_SEARCHES)
+
+    def _widened(self, scale: float, rank: float) -> float:
+        """Return how much larger the typical error of a search is that a cell has for itself, by its interval.
+
+        Args:
+            scale: of a choice that gets all of a cell's budget, in records.
+            rank: by how much the rank that is sought may be off.
+        """
+        many, own = len(self._given), scale / (1 - PIVOTS)
+        width = max(2, self._size // many)
+        each = self.setting.params.failure / 2 / many
+        reach = math.log(outcomes(width, True)) - math.log(each) + rank / own
+        return widened(reach, (1 - PIVOTS) / PIVOTS) / (1 - PIVOTS)
 
     def _ranks_exceed(self, share: float, bounds: Floats) -> Floats:
         """Bound the probabilities that some edge's noisy rank errs by more than a bound.

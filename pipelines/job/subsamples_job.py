@@ -1,7 +1,8 @@
 """A job whose records are the answers of a function to disjoint subsamples of the rows."""
 
 import math
-from typing import Any, ClassVar, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import computed_field
 
@@ -9,6 +10,9 @@ from core.domain import Grid
 from pipelines.job.groups import GroupsJob
 from pipelines.job.inputs import SubsamplesInput
 from pipelines.job.prepared import check_prepared
+
+if TYPE_CHECKING:
+    from transforms.run_function import Function
 
 
 class SubsamplesJob(GroupsJob):
@@ -37,6 +41,12 @@ class SubsamplesJob(GroupsJob):
     def unit(self) -> str | None:
         """See `Job.unit`."""
         return self.input.unit
+
+    def untrusted(self) -> "Function":
+        """Return the function with its limits, as workers run it, and the files that it must not see."""
+        places = (self.input.path, self.output, self.privacy.ledger)
+        unseen = tuple(place for place in places if place and "://" not in place)
+        return replace(self.task_params.untrusted(), unseen=unseen)
 
     def check_records(self) -> None:
         """See `Job.check_records`."""

@@ -63,7 +63,7 @@ def check(job: Job) -> list[Finding]:
     """
     if not isinstance(job, SubsamplesJob):
         raise JobError(f"task is {job.task}: only sample_and_aggregate has a function to check.")
-    function: Function = job.task_params.untrusted()
+    function: Function = job.untrusted()
     bounds = np.array(job.input.bounds or [(0.0, 1.0)] * len(job.input.columns))
     try:
         with FunctionRunner(function, report_errors=True) as runner:

@@ -44,7 +44,7 @@ class Prepared:
     @property
     def function(self) -> Function | None:
         """The function whose answers are the records; None where the records are rows or units."""
-        return self.job.task_params.untrusted() if TASKS[self.job.task].subsamples else None
+        return self.job.untrusted() if TASKS[self.job.task].subsamples else None
 
     @property
     def splitting(self) -> Splitting:

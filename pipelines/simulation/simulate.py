@@ -196,7 +196,7 @@ def _answers(job: SubsamplesJob, made_up: MadeUp, rng: np.random.Generator) -> P
     rows = low + (high - low) * unit_records(made_up.shape, (made_up.rows, len(names)), rng)
     parts = np.array_split(rows, job.task_params.blocks)
     try:
-        with FunctionRunner(job.task_params.untrusted()) as runner:
+        with FunctionRunner(job.untrusted()) as runner:
             batches = (pa.RecordBatch.from_arrays(list(map(pa.array, part.T)), list(names)) for part in parts)
             answers = [runner.run(stream(batch)) for batch in batches if len(batch)]
     except FunctionError as error:

@@ -1,4 +1,4 @@
-"""Inside a sandbox: no network, no files but Python's, no other processes, and nothing to leave behind."""
+"""Inside a sandbox: no network, no files but programs, no other processes, and nothing to leave behind."""
 
 import os
 import socket
@@ -13,12 +13,13 @@ import transforms.sandbox
 from core.domain import Grid
 from pipelines.errors import JobError
 from pipelines.job.job import load_job
-from tests.pipelines.conftest import Bench
+from tests.pipelines.conftest import Bench, Refused, bench, refused
 from tests.pipelines.jobs import changes
 from transforms.function_messages import PROCESS, SANDBOX
-from transforms.run_function import Function, FunctionRunner
+from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
+__all__ = ["bench", "refused"]  # fixtures
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 
 ROWS = stream(pa.record_batch({"x": [0.25, 0.75]}))
@@ -93,6 +94,13 @@ def mounts(place):
     return libc.mount(b"none", b"/usr", b"tmpfs", ctypes.c_ulong(0), None) == 0
 
 
+def imports(place):
+    try:
+        return bool(__import__(place))
+    except ImportError:
+        return False
+
+
 def reads_python(place):
     import json.tool, numpy.fft
     return True
@@ -116,6 +124,76 @@ def test_other_files_are_not_there(tmp_path: Path) -> None:
         assert answers(SANDBOX, "sees", place) == [0.0], place
     assert answers(PROCESS, "sees", tmp_path / "rows") == [1.0]
     assert answers(SANDBOX, "reads_python") == [1.0]
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder on Python's path, as that of a program or of sources, with rows beside modules."""
+    for place in ("rows.parquet", "lonely.py", "people/rows.parquet", "packed/__init__.py", "packed/rows"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_of_a_folder_of_programs_only_modules_and_packages_are_there(beside: Path) -> None:
+    for place in ("rows.parquet", "people", "people/rows.parquet"):
+        assert answers(SANDBOX, "sees", beside / place) == [0.0], place
+        assert answers(PROCESS, "sees", beside / place) == [1.0], place
+    for name in ("lonely", "packed"):
+        assert answers(SANDBOX, "imports", name) == [1.0], name
+
+
+def test_of_the_sources_of_shoal_only_its_packages_are_there() -> None:
+    root = Path(transforms.sandbox.__file__).parents[1]
+    kept = [
+        place for place in root.iterdir() if place.suffix != ".py" and not (place / "__init__.py").exists()
+    ]
+    assert any(place.name == "docs" for place in kept)
+    for place in kept:
+        seen = place == Path(sys.prefix) or place.suffix == ".egg-info"
+        assert answers(SANDBOX, "sees", place) == [float(seen)], place
+
+
+def test_an_installation_is_there_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its packages may lack a module `__init__`, and keep libraries in folders of their own."""
+    for name in ("site-packages", "target"):
+        (tmp_path / name / "spaced.libs").mkdir(parents=True)
+        (tmp_path / name / "a.dist-info").mkdir()
+        monkeypatch.syspath_prepend(tmp_path / name)
+        assert answers(SANDBOX, "sees", tmp_path / name / "spaced.libs") == [1.0]
+
+
+def test_files_of_a_job_among_modules_are_refused(beside: Path) -> None:
+    """Also by a glob, through a link, or where the folder is still to be made."""
+    (beside / "link").symlink_to(beside / "packed")
+    for place in ("packed", "packed/rows", "packed/*.parquet", "packed/out/2025", "link/rows", "lonely.py"):
+        function = Function("f.py:tries", LINE, text=CODE, isolation=SANDBOX, unseen=(str(beside / place),))
+        with pytest.raises(FunctionError) as refused:
+            FunctionRunner(function)
+        shown = beside / Path(place).parts[0].replace("link", "packed")
+        assert f"shows {shown} to the function for its modules, and {beside / place} is there" in str(
+            refused.value
+        )
+    for place in ("people", "people/*.parquet", "*.parquet", "rows.parquet", "packed2/out"):
+        unseen = (str(beside / place),)
+        FunctionRunner(Function("f.py:tries", LINE, text=CODE, isolation=SANDBOX, unseen=unseen)).close()
+
+
+def test_a_job_is_refused_whose_files_a_sandbox_shows(beside: Path, refused: Refused, bench: Bench) -> None:
+    job = changes("sample_and_aggregate")
+    job["params"] = {**job["params"], "isolation": "sandbox"}
+    bench.rows.rename(beside / "packed" / "rows.parquet")
+    bench.job["input"]["path"] = str(beside / "packed" / "rows.parquet")
+    (beside / "elsewhere.parquet").symlink_to(beside / "packed" / "rows.parquet")
+    for field, value in (
+        ("input.path", str(beside / "packed" / "rows.parquet")),
+        ("input.path", str(beside / "elsewhere.parquet")),
+        ("output", str(beside / "packed" / "out")),
+        ("privacy.ledger", str(beside / "packed" / "books.json")),
+    ):
+        said = refused(bench.run({**job, field: value}))
+        assert f"params.isolation is sandbox, which shows {beside / 'packed'} to the function" in said
 
 
 def test_there_is_no_network(tmp_path: Path) -> None:
