@@ -3,9 +3,9 @@
 Run as a program, it enters them and then is `transforms.function_process`. That takes no rights and no other
 program, but a kernel that lets its users make namespaces; many containers do not. Inside
 
-- the files are those of the system's libraries, of Python and of its packages, all read-only: of a folder on
-  Python's path that is not for packages alone, such as that of a program, only modules and packages are there.
-  The home of a child is a file system in memory that no other process sees, and that ends with the child;
+- the files are those of the system's libraries, of Python and of its packages, all read-only. Of a folder on
+  Python's path that is not for packages alone, such as that of a program, there are only modules and
+  packages. The home of a child is a file system in memory that no other process sees, and that ends with it;
 - there is no network, not even that of the machine itself;
 - there are no processes but those of the sandbox, no System V objects and no message queues of others;
 - a child has no rights, and cannot trace or signal the process that forked it.

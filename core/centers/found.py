@@ -24,9 +24,10 @@ class Promises:
     Args:
         count_error: every count is off by at most this, if each record counts only for its nearest center.
             None where the counts are of the records of parts of a policy.
-        smallest_group: if so many records belong to a center, the noise moves the center by about a tenth of
-            the typical distance between it and its records. More records make the noise smaller. None where
-            the method promises nothing about it.
+        smallest_group: if so many records belong to a center, the noise is expected to move the center by
+            about a tenth of the typical distance between it and its records, where that distance is a
+            twentieth of the domain's width or more. More records make the noise smaller, and narrower groups
+            make it larger beside the distance. None where the method says nothing about it.
     """
 
     count_error: int | None

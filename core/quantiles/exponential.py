@@ -284,8 +284,8 @@ class ExponentialByRank(Method[OneValue]):
             f"The value is sought {aim.inside:,} records inside of the extreme, because all values beyond "
             f"the records have the same rank. Among at least {2 * aim.inside:,} records the value is beyond "
             f"them with a probability of at most {self.setting.params.failure:.4g}; among fewer it is sought "
-            "in their middle. No interval of values is released, because one row may lie anywhere beyond the "
-            "others."
+            "in their middle, and the fewer there are, the more often it is anywhere in the domain. No "
+            "interval of values is released, because one row may lie anywhere beyond the others."
         )
         promises, tightness = (
             Promises(error, math.hypot(aim.inside, typical)),

@@ -148,7 +148,8 @@ class OrderedValue(_Ordered[OneValue]):
         note = (
             f"The value is sought {inside:,} records inside of the extreme. Among at least {2 * inside:,} "
             "records the value is beyond them with a probability of at most "
-            f"{self.setting.params.failure:.4g}; among fewer it is sought in their middle."
+            f"{self.setting.params.failure:.4g}; among fewer it is sought in their middle, and it may be "
+            "anywhere in the domain."
         )
         return Accuracy(promises, error=error, notes=(note,), tightness={"rank_error": _TIGHTNESS})
 

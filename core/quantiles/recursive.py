@@ -178,7 +178,7 @@ class Recursive(Method[Quantiles]):
         return promised(worst, typical, math.sqrt(base + searched), _OF_SEARCHES)
 
     def _widened(self, scale: float, rank: float) -> float:
-        """Return how much larger the typical error of a search is that a cell has for itself, by its interval.
+        """Return by how much an interval makes the typical error of the only search of a cell larger.
 
         Args:
             scale: of a choice that gets all of a cell's budget, in records.

@@ -301,8 +301,8 @@ class ReleaseTotals(Method[Statistics]):
         if promises.extreme_error is not None:
             notes.append(
                 f"Minima and maxima are sought {(promises.extreme_error + 1) // 2:,} rows inside of the "
-                f"ends. In a group of fewer than {promises.extreme_error:,} rows they say nothing, and a "
-                "minimum may be above the maximum."
+                f"ends. In a group of fewer than about {math.ceil(1.5 * promises.extreme_error):,} rows they "
+                "say nothing, and a minimum may be above the maximum."
             )
         if self._private:
             notes.append(

@@ -19,7 +19,7 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Picture, Row, Strip, curve, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, span, truth
+from pipelines.answers.text import ROUNDED, confidence, counted, nothing_found, number, on_grid, span, truth
 
 _TITLE = "Ranges, both ends included"
 _MOST_RANGES = 24
@@ -40,7 +40,7 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    return None
+    return ROUNDED
 
 
 def answer(release: Release, rows: Rows) -> Answer:

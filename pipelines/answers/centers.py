@@ -33,18 +33,20 @@ def promises(release: Release) -> list[str]:
             f"The count of every center is within {number(promised.count_error)} of the number of {many} "
             "nearest to it."
         )
-    if promised.smallest_group is not None:
-        sentences.append(
-            f"The noise moves the center of a group of {number(promised.smallest_group)} {many} by about a "
-            f"tenth of the typical distance between the center and its {many}. It moves the centers of "
-            "larger groups less."
-        )
     return sentences
 
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     cost = "How close the cost is to the optimal cost depends on the data and is not promised."
+    smallest, many = promises_of(Promises, release).smallest_group, counted(release).many
+    if smallest is not None:
+        cost += (
+            f" The noise is expected to move the center of a group of {number(smallest)} {many} by about a "
+            f"tenth of the typical distance between it and its {many}, where that is a twentieth of the "
+            "width of the domain or more, and those of larger groups less. It may move centers of narrower "
+            "groups far out of them: the release says of each center how large its noise was."
+        )
     if len(domain_of(release)["lower"]) == 1 or release["domain"].get("geography") is not None:
         return cost
     return (

@@ -23,7 +23,16 @@ from pipelines.answers.answer import (
 from pipelines.answers.axis import Axis
 from pipelines.answers.maps import Plane, heat
 from pipelines.answers.picture import Row, Strip, bars, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, plain, truth
+from pipelines.answers.text import (
+    ROUNDED,
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    place_of_table,
+    plain,
+    truth,
+)
 from pipelines.quantities import after
 
 _LARGEST = 12
@@ -48,8 +57,9 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises_of(Promises, release).released_from is None:
-        return None
-    return f"A cell with fewer {counted(release).many} may be missing, so a missing cell is not always empty."
+        return ROUNDED
+    few = f"A cell with fewer {counted(release).many} may be missing, so a missing cell is not always empty."
+    return f"{few} {ROUNDED}"
 
 
 def answer(release: Release, rows: Rows) -> Answer:

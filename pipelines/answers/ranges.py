@@ -21,7 +21,16 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.maps import Plane, heat
 from pipelines.answers.picture import Picture, Row, Spec, Strip, layer, listed, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, place_of_table, span, truth
+from pipelines.answers.text import (
+    ROUNDED,
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    place_of_table,
+    span,
+    truth,
+)
 
 _MOST_RECTANGLES = 24  # in the picture
 _SIDE = 56  # fields of the map on each axis
@@ -43,7 +52,8 @@ def unpromised(release: Release) -> str | None:
     many = counted(release).many
     return (
         f"How evenly {many} lie in a cell is not known, so a rectangle that cuts cells has an error beside "
-        "the noise. Its bounds in the release hold all the same."
+        "the noise. Its bounds in the release hold all the same. "
+        f"{ROUNDED}"
     )
 
 

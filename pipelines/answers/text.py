@@ -39,6 +39,9 @@ UNITS = (
 )
 """What is not promised where ranks are."""
 
+ROUNDED = "Values are rounded to the step of the domain before they are counted."
+"""What counts of ranges and cells are of."""
+
 _BY = {
     "one": ", by one random row of each unit",
     "last": ", by the last row of each unit",

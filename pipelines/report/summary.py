@@ -101,9 +101,10 @@ def _promised(release: Mapping[str, Any]) -> list[str]:
     """Return what was promised of an answer, since not every number has an error of its own beside it."""
     answers = TASKS[release["task"]].answers
     promises, unpromised = answers.promises(release), answers.unpromised(release)
+    whose = " of any one group" if "each_group" in release else ""
     return [
         "",
-        *([f"Promised, with probability {confidence(release)} or more:"] if promises else []),
+        *([f"Promised{whose}, with probability {confidence(release)} or more:"] if promises else []),
         *(f"  • {sentence}" for sentence in promises),
         *([unpromised] if unpromised else []),
     ]
