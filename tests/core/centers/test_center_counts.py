@@ -15,7 +15,7 @@ from core.draws import Gaussian, Laplace
 @pytest.mark.parametrize("k", [1, 7])
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
 def test_counts_are_farther_off_as_rarely_as_stated(kind, k, failure):
-    """Exactly, from the probabilities of discrete noise; a promise of one or two records less fails more."""
+    """Exactly, from the probabilities of discrete noise; two records less would not do."""
     counts = kind(what="counts", scale=6.0, sensitivity=1)
     step = CountNearest(Space(Grid((0.0,), (9.0,), 1.0)), k, counts)
     support = np.arange(-400, 401)

@@ -71,7 +71,7 @@ def test_a_walk_releases_points_between_records():
 
 @pytest.mark.parametrize("bits", [1, 2, 20])
 def test_delta_counts_every_query_of_a_walk(bits, monkeypatch):
-    """As many as there are levels, and one for the root; at one level each of both counts for half."""
+    """One of the root and one of each level. So in a tree of one level, one query fewer is half of them."""
     walk = HeavyPathWalk.calibrated("any", 1.0, 1e-3, bits)
     asked = []
     monkeypatch.setattr(HeavyPathWalk, "sampled", lambda _, queries, *more: asked.append(len(queries)))

@@ -251,9 +251,9 @@ def test_a_group_is_found_as_promised(make):
 @pytest.mark.parametrize("failure", [0.5, 0.3, 0.1, 1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
 def test_no_group_of_so_many_units_is_missed_more_often_than_promised(scale, failure):
-    """Exactly, from the probabilities of both noises and of the coin; a coin and Laplace noise need no less.
+    """Exactly, from the probabilities of both noises and of the coin; one unit less would not do.
 
-    The bound for Gaussian noise is that of a continuous one, e^(-x^2 / 2), which is at most a few times less.
+    For Gaussian noise the tail is bounded by e^(-x^2 / 2), which takes up to 1.2 scales more.
     """
     for gaussian in (False, True):
         draw = threshold(scale, 1e-6, 2, gaussian)

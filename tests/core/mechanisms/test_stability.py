@@ -103,7 +103,7 @@ def test_it_finds_what_it_needs():
 @pytest.mark.parametrize("cells", [1, 10, 1000])
 @pytest.mark.parametrize("failure", [0.3, 0.01, 1e-9])
 def test_what_it_needs_lets_no_noise_of_any_cell_hide_the_fullest(cells, failure):
-    """Exactly: the noise of every cell is within the margin, and more of it would not be needed by far."""
+    """Exactly: the noise of every cell is within the margin; four records less would not do."""
     draw = StabilityHistogram(what="any", scale=3.0, threshold=9, l1=1)
     margin = draw.needs(cells, failure) - draw.threshold
     a = math.exp(-1 / draw.scale)
