@@ -8,6 +8,7 @@ _FILTERS = Selection(
 )
 _CDF = Selection(("tests/core/cdf/test_found.py",), only="all_bounds_of_the_ordered")
 _THRESHOLD = Selection(("tests/core/threshold/test_interior_point.py",), only="may_fail_of_a_promise")
+_BALLS = Selection(("tests/pipelines/simulation/test_simulate.py",), only="no_ball_at_all")
 _RANGES = Selection(("tests/core/ranges/test_found.py",), only="ends_of_all_rectangles or noisier_of_box")
 
 PROMISES = (
@@ -140,5 +141,86 @@ PROMISES = (
         "self.stable - error, self.stable - 2 * error, choice)",
         "self.stable - error, self.stable - error, choice)",
         Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), only="miss_it_by_little"),
+    ),
+    Mutant(
+        12,
+        "transforms/sandbox.py",
+        "blocks have no shared memory of their own",
+        """    for place in (folder, _SHARED):
+        _mount(""",
+        """    for place in (folder,):
+        _mount(""",
+        Selection(("tests/transforms/test_sandbox_folders.py",)),
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "a function that crashes may leave its rows in a core file",
+        "(resource.RLIMIT_CORE, 0)",
+        "(resource.RLIMIT_CORE, limits.memory)",
+        Selection(("tests/transforms/test_run_function.py",), only="core_file"),
+    ),
+    *(
+        Mutant(
+            12,
+            "pipelines/job/policy.py",
+            f"a public count is also of the grid points {where} its box",
+            f"_inside({end}, grid, math.{rounded})",
+            f"_inside({end}, grid, round)",
+            Selection(("tests/pipelines/job/test_policy.py",)),
+        )
+        for where, end, rounded in (("below", "lowest", "ceil"), ("above", "highest", "floor"))
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/left.py",
+        "runs are said to fit whose delta does not",
+        "math.floor(min(times))",
+        "math.floor(times[0])",
+        Selection(("tests/pipelines/ledger/test_left.py",), only="so_many_runs_fit"),
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/ledger.py",
+        "a charge that names no ledger is taken for one of any",
+        "if entry.ledger != ledger.id)",
+        "if entry.ledger not in (None, ledger.id))",
+        Selection(("tests/pipelines/ledger/test_ledger.py",), only="of_another_ledger"),
+    ),
+    Mutant(
+        12,
+        "pipelines/ledger/ledger.py",
+        "a run is checked as if those before it in its pipeline cost nothing",
+        """            ledger = ledger.model_copy(update={"charges": (*ledger.charges, entry)})
+    job, plan = runs[-1]
+""",
+        """            pass
+    job, plan = runs[-1]
+""",
+        Selection(("tests/pipelines/ledger/test_check_charges.py",)),
+    ),
+    Mutant(
+        12,
+        "pipelines/simulation/measures.py",
+        "a search that finds no ball breaks no promise",
+        'return {"missing": INFINITE} if enough and promises["missing"] is not None else {}',
+        "return {}",
+        _BALLS,
+    ),
+    Mutant(
+        12,
+        "pipelines/simulation/measures.py",
+        "a cover that lacks a ball breaks no promise",
+        'missing += [INFINITE] if enough and promises["missing"] is not None else []',
+        "missing += []",
+        _BALLS,
+    ),
+    Mutant(
+        12,
+        "pipelines/choose/solve.py",
+        "a smaller value is not looked for between those at powers of two",
+        "away = {*(1 << step for step in range(place.bit_length())), *range(3, 49, 3)}",
+        "away = {*(1 << step for step in range(place.bit_length()))}",
+        Selection(("tests/pipelines/choose/test_solve.py",), only="found_below_some"),
     ),
 )
