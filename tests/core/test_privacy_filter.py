@@ -14,6 +14,7 @@ from core.draws import Gaussian
 from core.privacy_filter import (
     Charge,
     allowed_divergence,
+    at_most,
     best_order,
     filter_delta,
     filter_spend,
@@ -183,3 +184,18 @@ def test_delta_is_spent_by_runs_or_by_their_draws() -> None:
     assert filter_delta(charges, budget, None) == pytest.approx((3e-6, 1e-5))
     gaussian = Charge(Budget(1.0, 1e-6), Gaussian.of("sum", 0.01, 1).mechanisms("r"))
     assert filter_delta([*charges, gaussian], budget, 10.0) == pytest.approx((3e-6, 5e-6))
+
+
+@pytest.mark.parametrize("budget", [Budget(1.0, 1e-6), Budget(0.3, 1e-9), Budget(5.0, 1e-3)])
+def test_draws_without_a_delta_fill_a_renyi_filter_where_they_need_half_of_its_delta(budget: Budget) -> None:
+    """The other half is for the deltas of draws: a filter that converts with all of it promises 1.5 delta."""
+    order = best_order(budget)
+    rho = allowed_divergence(budget.epsilon, budget.delta / 2, order) / order
+    charge = Charge(Budget(0.1, 0.0), (Mechanism("r", "m", 1.0, 1.0, rho=rho / 4),))
+    assert filter_spend([charge] * 4, budget, order).epsilon == pytest.approx(budget.epsilon, rel=1e-12)
+
+
+def test_a_sum_may_exceed_its_limit_by_rounding_alone() -> None:
+    assert at_most(1 + 5e-10, 1.0)
+    assert not at_most(1 + 1e-8, 1.0)
+    assert not at_most(1e-300, 0.0)

@@ -71,3 +71,8 @@ def test_scrambled_numbers_fill_shards_and_win_races_evenly():
         start = scramble(ids, SALT, 5)
         racers = np.stack([scramble(start ^ np.uint64(racer), SALT, 5) for racer in range(8)])
         assert stats.chisquare(np.bincount(racers.argmin(axis=0), minlength=8)).pvalue > 1e-6
+
+
+def test_no_two_uses_share_a_word_of_a_key():
+    keys = [sampling._key_of(SALT, tweak) for tweak in range(64)]
+    assert len({int(word) for key in keys for word in key}) == 128

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -140,6 +141,10 @@ def writes_too_few_bytes(rows: pa.Table) -> list[float]:
 
 def answers_words(rows: pa.Table) -> object:
     return "secret"
+
+
+def core_limits(rows: pa.Table) -> list[float]:
+    return [float(max(resource.getrlimit(resource.RLIMIT_CORE)))]
 
 
 def answers_too_much(rows: pa.Table) -> object:

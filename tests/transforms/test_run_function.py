@@ -207,6 +207,11 @@ def test_memory_is_counted_above_what_was_there(make: Make) -> None:
     assert make("takes", megabytes=80, arguments={"megabytes": 100}).run(HARMLESS) is None
 
 
+def test_no_block_may_leave_a_core_file(make: Make) -> None:
+    """It would hold rows. The worker's own limit, which children inherit, may be any."""
+    assert make("core_limits").run(HARMLESS).tolist() == [0]
+
+
 def test_constant_time(make: Make) -> None:
     runner = make("attack", seconds=0.5, constant_time=True, arguments={"how": "raises"})
     for rows in (HARMLESS, SECRET, b""):

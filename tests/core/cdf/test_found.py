@@ -289,6 +289,28 @@ def test_the_population_is_as_near_as_stated():
     assert broken <= 300 * 0.2 + 3 * math.sqrt(300 * 0.16)
 
 
+@pytest.mark.parametrize("failure", [0.3, 0.1, 0.01])
+def test_all_bounds_of_the_ordered_mechanism_fail_as_rarely_as_stated(failure):
+    """Exactly, for the noise of two counts: they and their difference, with all of `failure` and with half.
+
+    Half of it is for the distance to the population, whose other half is for the sample.
+    """
+    plan = CDF.plan(line(3), Cdf(method="ordered", failure=failure), Budget(0.1, 0.0), within(1), b"")
+    (step,) = plan.rounds
+    noise, mass = laplace_mass(step.count.scale, 400)
+    first, second = np.meshgrid(noise, noise)
+    chance, reading = np.outer(mass, mass), step.reading
+    counts = np.maximum(np.abs(first), np.abs(second))
+    ends = np.stack([first, second, 0 * first])  # nothing, and the public total, are exact
+    ranges = np.ptp(ends, axis=0)
+    for count, range_, part in (
+        (reading.error, reading.range_error, failure),
+        (reading.half_error, reading.half_range_error, failure / 2),
+    ):
+        assert chance[(counts > count) | (ranges > range_)].sum() <= part
+        assert chance[counts > count - 1].sum() > part
+
+
 @pytest.mark.parametrize("neighbors", [ONE, REPLACE, within(1), within(9), RELATIONS["parts of 3"][0]])
 @pytest.mark.parametrize("epsilon", [1e-4, 1e5])
 def test_extreme_budgets_are_planned_and_run(neighbors, epsilon):

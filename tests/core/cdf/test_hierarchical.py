@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.budget import Budget, Cost
+from core.cdf import hierarchical
 from core.cdf.forest import Forest
 from core.cdf.found import Reading
 from core.cdf.hierarchical import OrderedHierarchical, split
@@ -357,3 +358,11 @@ def test_range_errors_are_those_of_equation_13(theta):
     errors = noise @ moved.T
     after = np.mean([(errors[:, a] - errors[:, b]) ** 2 for a, b in combinations(range(size + 1), 2)])
     assert after < measured
+
+
+def test_the_proven_error_of_a_count_includes_its_rounding(monkeypatch):
+    """A count that is off by 10.6 is off by 11 once it is rounded; simulations are left out here."""
+    monkeypatch.setattr(hierarchical, "_MOST_SIMULATED", 0)
+    monkeypatch.setattr(hierarchical, "largest_sum", lambda *_: 10.6)
+    plan = CDF.plan(line(20), Cdf(method="hierarchical"), PURE, Neighbors("replace_one"), b"")
+    assert (plan.promises["kolmogorov_records"], plan.promises["range_error"]) == (11, 22)

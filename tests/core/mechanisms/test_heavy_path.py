@@ -67,3 +67,15 @@ def test_a_walk_releases_points_between_records():
     assert walk.point(points, 20, SeededNoise(0, factor=1e-9)) == 2**19 - 1
     assert walk.point([5] * (need + walk.stop), 20, SeededNoise(0, factor=1e-9)) == 5
     assert walk.point([], 20, SeededNoise(0)) is None
+
+
+@pytest.mark.parametrize("bits", [1, 2, 20])
+def test_delta_counts_every_query_of_a_walk(bits, monkeypatch):
+    """One of the root and one of each level. So in a tree of one level, one query fewer is half of them."""
+    walk = HeavyPathWalk.calibrated("any", 1.0, 1e-3, bits)
+    asked = []
+    monkeypatch.setattr(HeavyPathWalk, "sampled", lambda _, queries, *more: asked.append(len(queries)))
+    walk.point([0] * 10 + [2**bits - 1] * 10, bits, SeededNoise(0))
+    margin = min(walk.threshold - 3, walk.stop - 2 - walk.threshold)
+    assert asked == [bits + 1]
+    assert walk.cost.delta == walk.missed(margin, asked[0]) > walk.missed(margin, asked[0] - 1)

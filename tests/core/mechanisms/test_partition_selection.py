@@ -246,3 +246,22 @@ def test_a_group_is_found_as_promised(make):
     assert number > 3600 - 5 * math.sqrt(360)
     fewer = draw.released(np.arange(4000), counts - 3, SeededNoise(3))
     assert len(fewer[0] if isinstance(fewer, tuple) else fewer) < 3600
+
+
+@pytest.mark.parametrize("failure", [0.5, 0.3, 0.1, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
+def test_no_group_of_so_many_units_is_missed_more_often_than_promised(scale, failure):
+    """Exactly, from the probabilities of both noises and of the coin; one unit less would not do.
+
+    For Gaussian noise the tail is bounded by e^(-x^2 / 2), which takes up to 1.2 scales more.
+    """
+    for gaussian in (False, True):
+        draw = threshold(scale, 1e-6, 2, gaussian)
+        support, mass = masses(scale, gaussian, round(40 * scale) + 200)
+        found = draw.found_from(failure)
+        assert mass[support < draw.threshold - found].sum() <= failure * (1 + 1e-9)
+        fewer = found - 1 - gaussian * (2 + math.ceil(1.2 * scale))
+        assert found == draw.threshold or mass[support < draw.threshold - fewer].sum() > failure
+    coins = coin(1 / scale, 1e-6)
+    found = coins.found_from(failure)
+    assert 1 - coins.odds[found] / WHOLE <= failure < 1 - coins.odds[found - 1] / WHOLE

@@ -98,3 +98,17 @@ def test_it_finds_what_it_needs():
     draw = StabilityHistogram(what="any", scale=3.0, threshold=9, l1=1)
     counts, noise = np.append(np.ones(9, dtype=np.int64), draw.needs(10, 0.2)), SeededNoise(5)
     assert sum(draw.fullest(np.arange(10), counts, noise) is None for _ in range(1000)) <= 260
+
+
+@pytest.mark.parametrize("cells", [1, 10, 1000])
+@pytest.mark.parametrize("failure", [0.3, 0.01, 1e-9])
+def test_what_it_needs_lets_no_noise_of_any_cell_hide_the_fullest(cells, failure):
+    """Exactly: the noise of every cell is within the margin; four records less would not do."""
+    draw = StabilityHistogram(what="any", scale=3.0, threshold=9, l1=1)
+    margin = draw.needs(cells, failure) - draw.threshold
+    a = math.exp(-1 / draw.scale)
+
+    def some(beyond):
+        return -math.expm1(cells * math.log1p(-2 * a ** (beyond + 1) / (1 + a)))
+
+    assert some(margin) <= failure < some(margin - 4)

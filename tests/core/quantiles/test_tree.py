@@ -39,3 +39,14 @@ def test_a_record_is_counted_once_on_each_level_of_the_tree(seed):
     assert all(values.sum() <= len(points) for _, values, _ in before.calls)
     release(plan, np.empty(0), after)
     assert sum(int(values.sum()) for _, values, _ in after.calls) == 0
+
+
+@pytest.mark.parametrize("probabilities", [NINE, (0.01,), (0.99,)])
+def test_a_number_of_records_that_is_not_known_makes_rank_errors_larger(probabilities):
+    """Of the same noise: a rank is then a part of a noisy number, which errs as well."""
+    public = plan_for(probabilities, "tree", Budget(2.0, 0.0), REPLACE)
+    noisy = plan_for(probabilities, "tree", Budget(1.0, 0.0), ADD)
+    (one,), (other,) = public.rounds, noisy.rounds
+    assert one.shape == other.shape
+    assert [draw.scale for draw in one.counts] == pytest.approx([draw.scale for draw in other.counts])
+    assert other.error > 1.05 * one.error

@@ -1,17 +1,19 @@
 """Rectangles: their noise, bounds that hold however records lie, and errors against a grid of equal cells."""
 
 import itertools
+import math
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
+import core.ranges.found
 from core.aggregate import CellCounts
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
-from core.mechanisms.tails import variance
+from core.mechanisms.tails import largest_one, variance
 from core.neighbors import Neighbors
 from core.policy import Distance, Policy
 from core.ranges.boxes import MOST_CELLS, Boxes, Cells, Equal
@@ -260,3 +262,34 @@ def test_the_private_stage_holds_what_the_plan_says() -> None:
 def evenly(size: int) -> CellCounts:
     """Return as many counts, of thirty million records."""
     return CellCounts(size, None, np.full(size, 30_000_000 // size))
+
+
+def test_the_ends_of_all_rectangles_fail_together_as_rarely_as_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts: list[float] = []
+
+    def bound(noise: float, scale: float, failure: float) -> float:
+        parts.append(failure)
+        return largest_one(noise, scale, failure)
+
+    monkeypatch.setattr(core.ranges.found, "largest_one", bound)
+    released(plan_for("tree", some_rectangles(PLANE, 5), failure=0.3), clumped(1000)).result(PLANE)
+    assert len(parts) == 10 and sum(parts) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("scales", [(10.0, 1.0), (1.0, 10.0)], ids=["box", "cell"])
+def test_the_bound_of_a_whole_box_covers_the_noisier_of_box_and_cells(scales: tuple[float, float]) -> None:
+    """What the box's own noise, or that of its first cell, exceeds alone where the rest is not below 0."""
+    box, cell = scales
+    parts, failure = (10, 10) if box > cell else (1, 1), 1e-6
+    boxes = Boxes.of(Equal.of((10, 10), 1), np.arange(2))
+    zeros = np.zeros(parts[0] * parts[1], np.int64)
+    asked = Asked((((0.0, 9.0), (0.0, 9.0)),), failure)
+    found = CountedCells(Cells(boxes, np.array([parts])), np.zeros(1, np.int64), zeros, box, cell, asked)
+    (whole,) = found.result(Grid((0.0, 0.0), (9.0, 9.0), 1.0)).ranges
+    own = len(zeros) * variance(cell) / (len(zeros) * variance(cell) + variance(box))
+    weight, scale = max((own, box), (1 - own, cell), key=lambda each: each[0] * each[1])
+    beyond = math.floor((whole.high + 1) / weight)
+    alone = math.exp(-(beyond + 1) / scale) / (1 + math.exp(-1 / scale)) / 2
+    assert whole.low == 0 and 2 * alone <= failure / 2

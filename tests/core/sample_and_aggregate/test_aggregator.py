@@ -352,3 +352,18 @@ def test_a_failed_block_counts_as_the_default():
     found = step.aggregate(step.summarize(block, None).table(1000, np.array(step.default)), SeededNoise(0))
     assert found.value[0] == pytest.approx(0.1 * PLANE.extents[0], abs=300)
     assert found.value[1] == pytest.approx(0, abs=300)
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.1, 0.001])
+@pytest.mark.parametrize("blocks", [1000, 10_000])
+def test_a_radius_holds_what_is_promised_even_if_all_others_miss_it_by_little(blocks, failure):
+    """The worst scores, exactly: one radius misses the target by 0, all others by one more than they may.
+
+    Then another one is chosen as rarely as stated. It may hold too few of the stable answers or too many.
+    """
+    plan = plan_for("median", blocks=blocks, fraction=0.8, failure=failure)
+    radius, stable = plan.rounds[0].radius, math.floor(0.8 * blocks)
+    assert plan.promises["radius_blocks"] == stable - radius.holds
+    for missed in (radius.target - radius.holds, stable - radius.target):
+        others = (len(radius.radii) - 1) * math.exp(-(missed + 1) / radius.choice.scale)
+        assert others / (1 + others) <= failure / 4

@@ -206,3 +206,22 @@ def test_the_point_is_found_around_the_rank_that_was_drawn(rank):
     (order,) = seen
     assert order.total == 2 * window
     assert (order.values[0], order.values[-1]) == (rank - window, rank + window - 1)
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+@pytest.mark.parametrize("failure", [0.3, 0.1, 1e-6])
+def test_what_may_fail_of_a_promise_is_together_as_rare_as_stated(neighbors, failure):
+    """The number of examples, the finder and both choices: the first and the last exactly, by their laws."""
+    params = Threshold(method="interior_point", failure=failure)
+    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), params, Budget(0.5, 0.0), neighbors, bytes(16))
+    learner = plan.rounds[0].learner
+    number = 0.0
+    if learner.total is not None:
+        a = math.exp(-1 / learner.total.scale)
+        number = 2 * a ** (learner.total_margin + 1) / (1 + a)
+    point = learner.size * math.exp(-learner.window / learner.finder.choice.scale)
+    first, second = learner.rank.scale, learner.choice.scale
+    lost = plan.promises["errors"] - learner.window - (learner.step + 1) // 2
+    lost -= first * math.log(MOST_RANKS) + second * math.log(3)
+    choices = (first * math.exp(-lost / first) - second * math.exp(-lost / second)) / (first - second)
+    assert number + point + choices <= failure

@@ -16,6 +16,7 @@ from tests.mutants.tables import (
     parts,
     pictures,
     plane,
+    promises,
     questions,
     rows,
     samplers,
@@ -71,5 +72,6 @@ MUTANTS = (
     *statistics.LEFT_OUT,
     *statistics.KEYS,
     *statistics.RANKS,
+    *promises.PROMISES,
 )
 """Every wrong version."""

@@ -228,3 +228,9 @@ WRONG = {
 def test_wrong_arguments_are_one_sentence(bench, refused, wrong):
     arguments, says = WRONG[wrong]
     assert says in refused(bench.shoal("plan", bench.write(bench.changed(changes("median"))), *arguments))
+
+
+@pytest.mark.parametrize("away", [*range(3, 49, 3)])
+def test_a_possible_place_is_found_below_some_that_are_not(away):
+    """A multiple of 3 places below, beside those that are 1, 2, 4, 8, ... below."""
+    assert _first({60 - away, 60}.__contains__, 60, 61) == 60 - away

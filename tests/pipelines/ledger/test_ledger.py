@@ -439,6 +439,10 @@ def test_charges_of_another_ledger_are_refused(books):
     Path(books.path).write_text(json.dumps(spliced))
     with pytest.raises(JobError, match="contains the charge of run tuesday, which belongs to another ledger"):
         books.charge("wednesday")
+    spliced["charges"][1]["ledger"] = None
+    Path(books.path).write_text(json.dumps(spliced))
+    with pytest.raises(JobError, match="contains the charge of run tuesday, which belongs to another ledger"):
+        read_ledger(books.path)
     del spliced["id"]
     Path(books.path).write_text(json.dumps(spliced))
     with pytest.raises(JobError, match="contains the charge of run monday, which belongs to another ledger"):

@@ -25,12 +25,21 @@ def path(bench) -> str:
 
 @pytest.mark.parametrize("accountant", ["basic", "renyi"])
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [(0.3, 0.0), (0.25, 2e-6), (0.5, 0.0), (0.1, 4e-6), (3.0, 0.0)]
+    ("epsilon", "delta", "method"),
+    [
+        (0.3, 0.0, "dense"),
+        (0.25, 2e-6, "dense"),
+        (0.5, 0.0, "dense"),
+        (0.1, 4e-6, "dense"),
+        (3.0, 0.0, "dense"),
+        (0.1, 4e-6, "sparse"),  # whose draws spend delta, which runs out first
+    ],
 )
-def test_so_many_runs_fit(bench, path, accountant, epsilon, delta):
+def test_so_many_runs_fit(bench, path, accountant, epsilon, delta, method):
     """The ledger is charged until it refuses: as often as was said, and one fewer is left after each."""
     create_ledger(path, new_ledger(TOTAL, accountant))
     given = {**SMALL, "privacy.epsilon": epsilon, "privacy.delta": delta, "privacy.ledger": path}
+    given["params"] = {"cells": [8], "method": method}
     jobs = (check_job(bench.changed({**given, "run_id": f"run-{i}"})) for i in range(100))
     job = next(jobs)
     plan = make_plan(job, bytes(16))
@@ -42,6 +51,7 @@ def test_so_many_runs_fit(bench, path, accountant, epsilon, delta):
             job = next(jobs)
     assert said == list(range(len(said) - 1, -1, -1))
     assert (len(said) == 1) == (epsilon > 2)
+    assert method == "dense" or said[0] == {"basic": 2, "renyi": 1}[accountant]
 
 
 def test_it_is_said_by_the_plan_and_the_dry_run(bench, path):

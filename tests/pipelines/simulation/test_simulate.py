@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from core.domain import Grid
+from core.k_cover.found import Cover
+from core.one_cluster.found import NotFound
 from core.secure_noise import SecureNoise
 from pipelines.errors import JobError
 from pipelines.figures import questions
@@ -24,6 +26,7 @@ from pipelines.simulation.shown import simulate_job
 from pipelines.simulation.simulate import RUNS, simulate
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
+from tests.measured.cases import Case, cube
 from tests.pipelines.every_plan import changed_job
 from tests.pipelines.jobs import LINE, changes
 from tests.pipelines.test_nearest import QUESTIONS_JOB
@@ -307,3 +310,15 @@ def test_every_task_has_a_measure():
 def test_a_text_is_parsed():
     assert parse_made_up("100") == (100, "uniform")
     assert parse_made_up("2000:clumps") == (2000, "clumps")
+
+
+@pytest.mark.parametrize(("promised", "enough"), [(100, True), (100, False), (None, True)])
+@pytest.mark.parametrize("task", ["one_cluster", "k_cover"])
+def test_no_ball_at_all_breaks_a_promise_about_the_records_that_it_holds(task, promised, enough):
+    """Where there is a promise, and there are as many records as it is about."""
+    n, plane = 40 if enough else 39, cube(100, 2)
+    case = Case(task, plane, {"target": 40, "k": 2}, 1.0, "add_or_remove_one", "uniform", n)
+    measure = MEASURES[task](case, records("uniform", n, plane, np.random.default_rng(1)))
+    nothing = NotFound() if task == "one_cluster" else Cover(search=NotFound())
+    missing = measure.figures(nothing, {"missing": promised}).get("missing", 0.0)
+    assert missing == (math.inf if promised and enough else 0.0)
