@@ -10,9 +10,9 @@ from core.groups import AnyPlan
 from pipelines.console.printable import error_text
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
+from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.joint_plan import planned_as
 from pipelines.run.temporary import check_temporary
-from pipelines.tasks import TASKS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +74,7 @@ def check_function(job: Job | QuestionsJob) -> None:
     Raises:
         ShoalError: it cannot be imported, or has more memory than there is.
     """
-    if not isinstance(job, QuestionsJob) and TASKS[job.task].subsamples:
+    if isinstance(job, SubsamplesJob):
         from pipelines.run.block_memory import check_block_memory
         from pipelines.run.import_function import import_function  # imports Arrow
 

@@ -11,8 +11,8 @@ from core.rounds import Round, Strand, looks_of
 from pipelines.console.progress import Step
 from pipelines.grouped_plan import strands_of_job
 from pipelines.job.job import Job
+from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.run.joint_run import unit_bounds
-from pipelines.tasks import TASKS
 from transforms.bound_groups import CHOSEN, SHARDS
 from transforms.bound_units import UnitBounds
 from transforms.evaluate_subsamples import ANSWERED
@@ -44,7 +44,7 @@ class Prepared:
     @property
     def function(self) -> Function | None:
         """The function whose answers are the records; None where the records are rows or units."""
-        return self.job.untrusted() if TASKS[self.job.task].subsamples else None
+        return self.job.untrusted() if isinstance(self.job, SubsamplesJob) else None
 
     @property
     def splitting(self) -> Splitting:
