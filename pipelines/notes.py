@@ -113,8 +113,8 @@ def _left_out(job: Job, plan: Plan) -> str:
         missing += " They are not counted."
     moved = (
         "Values outside of the domain are moved to its edge, which belongs to it, and all are rounded to its "
-        "step: a row within half a step of an edge of a cell or a range may count on the other side. Answers "
-        "and promises are about these values."
+        "step: values within half a step of an edge of a cell or a range may count on the other side. "
+        "Answers and promises are about these values."
     )
     public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:

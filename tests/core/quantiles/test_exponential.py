@@ -296,3 +296,17 @@ def test_the_promise_is_reached_where_all_rows_have_the_highest_value(relation, 
 
     assert broken(promise + 1) < plan.failure + 0.03
     assert broken(promise - 1) > plan.failure - 0.03
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_the_typical_error_of_a_median_says_what_its_interval_costs(share):
+    """By more than its part of epsilon: see `widened`, which `test_task` holds against runs."""
+    grid = Grid((0.0,), (10_000.0,), 1.0)
+    plans = [
+        MEDIAN.plan(grid, Median(method="exponential", interval_share=part), PURE, ADD, bytes(16))
+        for part in (0.0, share)
+    ]
+    without, with_it = (plan.promises["typical_rank_error"] for plan in plans)
+    assert 1.15 < with_it * (1 - share) / without < 1.45
+    said = f"The standard error of the rank is {100 * (with_it / without - 1):.0f}% larger"
+    assert any(said in note for note in plans[1].notes)

@@ -50,6 +50,8 @@ def test_a_line_of_a_group_names_an_odd_key(odd):
     names = [line.split(": The median")[0] for line in done.stdout.splitlines()[: len(KEYS)]]
     assert names == ['""', r"\x1b[31mred", r"\u202eleft", "\U0001f600", "<b>", "long" * 14 + "l...", "x"]
     page = (odd.folder / "out" / "report.html").read_text()
+    assert "Promised of any one group, with probability 90% or more:" in done.stdout
+    assert "before the run, of any one group, for all data" in page
     assert r"\x1b[31mred" in page and "&lt;b&gt;" in page and "long" * 50 in page
     assert not {"\x1b", "\u202e"} & set(page)
 
@@ -104,3 +106,14 @@ def test_true_quantiles_of_kept_rows_are_named():
     release = {**release, "privacy": {**release["privacy"], "unit": "who", "keep": "one"}}
     lead = TASKS["quantiles"].answers.answer(release, rows).lead
     assert " all true quantiles of the kept rows are in the intervals beside them." in lead
+
+
+@pytest.mark.parametrize("task", ["histogram", "cdf", "ranges"])
+def test_counts_are_said_to_be_of_rounded_values(bench, task):
+    """Of one release, whose promises are not said to be of a group."""
+    done = bench.run(changes(task))
+    assert "Values are rounded to the step of the domain before they are counted." in done.stdout
+    assert "Promised, with probability 90% or more:" in done.stdout
+    assert "any one group" not in (bench.folder / "out" / "report.html").read_text()
+    planned = " ".join(bench.shoal("plan", str(bench.folder / "job.yaml")).stdout.split())
+    assert "all are rounded to its step" in planned
