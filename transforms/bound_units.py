@@ -29,7 +29,7 @@ from transforms.row_order import order_keys, order_words
 from transforms.sorted_words import sorted_numbers
 from transforms.spill import Spill, Spilled, fetched
 from transforms.split_units import read_keyed
-from transforms.unit_records import kept_by
+from transforms.unit_records import NumbersOfRows, count_of, kept_by
 from transforms.unit_rows import ROWS, ShardRows, UnitRows, renumbered, words_of
 
 Bounded = tuple[bytes, bytes, bytes]
@@ -79,7 +79,8 @@ class Bounding:
         salt: 16 secret bytes.
         shards: number of shards for gathering units, at most 2^15.
         checked: whether to count the units that have a row left out, or a row moved to a bound, by column.
-            Rows of nobody are not counted. The keys of units with such rows are in shards of their own.
+            Rows of nobody are not counted. The keys of units with such rows are in shards of their own. With
+            `keep` of `count` no row is moved, and units are counted whose number of rows is.
         order: column that orders the rows of a unit, for `keep` of `last` alone.
         preparation: how rows are prepared. Rows that it does not keep are not counted by checks either.
     """
@@ -307,6 +308,8 @@ def of_someone(batch: pa.RecordBatch, keys: pa.Array) -> tuple[pa.RecordBatch, p
 def add_outside(odd: ShardRows, bounding: Bounding, batch: pa.RecordBatch, keys: pa.Array) -> None:
     """Add the units that have a row left out or moved to a bound: a bit for each count of checks."""
     found = outside(batch, bounding.columns, bounding.grid)
+    if bounding.keep == "count":
+        found[len(bounding.columns) :] = False
     some = np.flatnonzero(found.any(axis=0))
     bits = np.zeros((len(some), 8 * _check_words(bounding)), dtype=np.uint8)
     packed = np.packbits(found[:, some].T, axis=1, bitorder="little")
@@ -376,10 +379,20 @@ def bound(bounding: Bounding, parts: Iterable[bytes]) -> Bounded:
         bounding: how the rows of a unit become its record.
         parts: pieces of `split_points`, in any order.
     """
-    reduction = kept_by(bounding.keep, bounding.grid, bounding.salt, bounding.order is not None)
+    grid, ordered, checks = bounding.grid, bounding.order is not None, b""
+    numbers = bounding.keep == "count"
+    reduction: Any = (
+        NumbersOfRows(grid, ordered, "count")
+        if numbers
+        else kept_by(bounding.keep, grid, bounding.salt, ordered)
+    )
     pieces = (words_of(part) for part in parts if part)
     found = list(reduce_units(pieces, reduction, bounding.salt))
     if not found:
         return b"", b"", b""
     kept, ids = (np.concatenate(each) for each in zip(*found, strict=True))
-    return kept.tobytes(order="F"), ids.tobytes(), b""
+    if numbers:
+        if bounding.checked:
+            checks = np.array([0, np.count_nonzero(grid.outside(kept, 0))], dtype="<i8").tobytes()
+        kept = count_of(kept, grid).astype(stored(grid))
+    return kept.tobytes(order="F"), ids.tobytes(), checks

@@ -196,6 +196,15 @@ class AddedRows:
 
 
 @dataclass(frozen=True)
+class NumbersOfRows(AddedRows):
+    """The number of rows of each unit, as it is: shape (units,); see `AddedRows`."""
+
+    def finished(self, merged: Sequence[U64]) -> tuple[Any, U64]:
+        """Return the numbers of rows of units, and their identities."""
+        return merged[len(merged) - self.state_words], merged[0]
+
+
+@dataclass(frozen=True)
 class Extremes:
     """The least or the greatest coordinates of each unit; see `transforms.reduce_units.Reduction`.
 

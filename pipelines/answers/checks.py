@@ -18,15 +18,23 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
     if checks is None:
         return ()
     error = checks["standard_error"]
+    moved = "a value outside of the bounds of the column, moved to the nearest one"
+    if _counts_rows(release):
+        moved = "a number of rows outside of the bounds, moved to the nearest one"
     return tuple(
         Fact(
             name, *_told(release, checks[key], error, many, name, f"{why}; standard error {number(error, 3)}")
         )
         for name, key, why in (
             ("left out", "left_out", "a null, NaN or infinity in the column"),
-            ("moved", "moved", "a value outside of the bounds of the column, moved to the nearest one"),
+            ("moved", "moved", moved),
         )
     )
+
+
+def _counts_rows(release: Release) -> bool:
+    """Return whether the record of a unit is the number of its rows."""
+    return release["privacy"].get("keep") == "count"
 
 
 def kept_facts(release: Release) -> tuple[Fact, ...]:
@@ -57,6 +65,8 @@ def _told(
     moved, and no unit.
     """
     columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
+    if what == "moved" and _counts_rows(release):
+        whose = " have a number of rows that is moved"
     lines = tuple(
         f"{column}: about {count:,} {many}{whose}{'' if count > HIDDEN * error else ', or noise'}"
         for column, count in zip(columns, counts, strict=True)
@@ -65,4 +75,5 @@ def _told(
     if lines:
         return lines, why
     hidden = f"up to about {number(HIDDEN * error, 2)} {many} of a column, or all where there are fewer"
-    return ("none stand out",), f"noise may hide {hidden}; {f'with such a row: {why}' if whose else why}"
+    such = whose and not (what == "moved" and _counts_rows(release))
+    return ("none stand out",), f"noise may hide {hidden}; {f'with such a row: {why}' if such else why}"

@@ -71,7 +71,8 @@ def promises(release: Release) -> list[str]:
     if promised.units_error is not None:
         sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
     noisy = f"the released number of {records.many}"
-    if promised.count_error is None:
+    of_units = records.many == "units" and promised.units_error is not None
+    if promised.count_error is None and not of_units:
         noisy = f"the noisy number of {records.many}, which is not released"
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for axis, (column, low, high) in enumerate(columns):

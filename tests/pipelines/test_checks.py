@@ -68,6 +68,15 @@ def test_counts_are_released_with_noise(bench, job, unit):
     assert "with such a row" not in said
 
 
+def test_numbers_of_rows_that_are_moved_are_told_and_not_values(bench):
+    """2,000 people have 2 rows, but 300 have one; all values but these lie within or beyond the bounds."""
+    given = {**JOBS["one round"], **CHECKS, "input.unit": "person", "input.keep": "count"}
+    wide, said = released(bench, {**given, "domain.upper": [5]})
+    assert abs(wide["checks"]["moved"][0]) < 30 and "a number of rows outside of the bounds" in said
+    narrow, said = released(bench, {**given, "domain.upper": [1], "output": str(bench.folder / "narrow")})
+    assert "x: about" in said and "units have a number of rows that is moved" in said
+
+
 def test_a_replaced_row_may_change_every_count(bench):
     release, _ = released(bench, {**JOBS["one round"], **CHECKS, **REPLACED})
     (draw,) = [m for m in release["mechanisms"] if "moved" in m["mechanism"]]

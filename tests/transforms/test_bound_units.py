@@ -183,6 +183,18 @@ def test_rows_are_counted_where_the_column_has_a_value(tmp_path: Path, step: flo
     assert 2 not in counts.ids
 
 
+def test_of_counted_rows_the_numbers_that_are_moved_are_counted(tmp_path: Path) -> None:
+    """And not the values that are outside of the bounds, which no record depends on."""
+    grid = Grid((2.0,), (4.0,), 1.0)
+    units = np.repeat(np.arange(600), 1 + np.arange(600) % 6)  # units of 1, ..., 6 rows, a hundred of each
+    x = np.full(len(units), 1e6)
+    x[units == 599] = np.nan  # one of six
+    bounding = Bounding.of(table(tmp_path, units, x=x), grid, "count", SALT, checked=True)
+    blocks = list(bound_in_memory(table(tmp_path, units, x=x), bounding))
+    assert sum(block.outside for block in blocks if block.outside is not None).tolist() == [1, 100 + 99 + 100]
+    assert sum(len(block.ids) for block in blocks) == 599
+
+
 def test_each_row_is_as_likely_as_any_other(tmp_path: Path) -> None:
     """Of 12,000 units each keeps 0 with probability 9/10: 6 sigma stray with probability 2e-9.
 
