@@ -274,7 +274,8 @@ def diff(
     with exit_codes():
         import logging
 
-        from pipelines.compare.compare import compare, read_sides, show_comparison
+        from pipelines.compare.compare import compare, read_sides
+        from pipelines.compare.shown import show_comparison
         from pipelines.console.printable import as_json, finite, printable, terminal
 
         logging.disable(logging.CRITICAL)  # Beam logs where it is imported

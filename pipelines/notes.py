@@ -111,11 +111,7 @@ def _left_out(job: Job, plan: Plan) -> str:
     if job.group_keys is not None:
         missing += " Rows whose key is null, or cannot be read as the type of its column, are in no group."
         missing += " They are not counted."
-    moved = (
-        "Values outside of the domain are moved to its edge, which belongs to it, and all are rounded to its "
-        "step: values within half a step of an edge of a cell or a range may count on the other side. "
-        "Answers and promises are about these values."
-    )
+    moved = "Values outside of the domain are moved to its edge, which belongs to it."
     public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:
         missing += " How many rows are not left out is public under replace_one."

@@ -182,7 +182,7 @@ class FunctionRunner:
                     *(function.place, arguments, "module" if function.text is None else str(len(text))),
                     *(str(value) for value in (number, *limits, "report" if self._report_errors else "hide")),
                     function.isolation,
-                    *sys.path,
+                    *(_real(place) if inside else place for place in sys.path),
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -210,7 +210,7 @@ class FunctionRunner:
                 self._report_errors or why.isidentifier()
             ):  # the module names its errors as it likes
                 why = "it raised an error of no plain name"
-            advice = _advice(why)
+            advice = _advice(why, function.isolation)
             if not self._report_errors:
                 advice += " `shoal check-function` prints the whole error."
             raise FunctionError(
@@ -261,13 +261,21 @@ def _check_unseen(function: Function) -> None:
         )
 
 
-def _advice(why: str) -> str:
+def _real(place: str) -> str:
+    """Return the real path of a folder of Python's path: a sandbox has no links on the way to it."""
+    return os.path.realpath(place) if os.path.isabs(place) else place
+
+
+def _advice(why: str, isolation: str) -> str:
     if not why.startswith("ModuleNotFoundError"):
         return ""
-    return (
+    advice = (
         " Shoal finds modules that are installed in its environment or lie in a folder of PYTHONPATH, here "
         "and on every worker."
     )
+    if isolation == SANDBOX:
+        advice += " In a sandbox a package in such a folder needs a file __init__.py."
+    return advice
 
 
 def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, report_errors: bool) -> bytes:

@@ -131,18 +131,15 @@ def shown_of(places: Sequence[str], path: Sequence[str]) -> tuple[str, str] | No
     """Return the first of some places that a sandbox shows, and what it shows of which this is a part.
 
     Args:
-        places: absolute paths, which may be globs, and need not exist.
+        places: absolute paths, which need not exist.
         path: of Python, beside that of this process.
     """
-    shown = _places(path)
+    shown = [f"{os.path.realpath(each)}/" for each in _places(path)]
     for place in places:
-        fixed = place
-        while any(sign in fixed for sign in "*?["):
-            fixed = os.path.dirname(fixed)
-        real = os.path.realpath(fixed)
-        for each in map(os.path.realpath, shown):
-            if f"{real}/".startswith(f"{each}/"):
-                return place, each
+        real = f"{os.path.realpath(place)}/"
+        for each in shown:
+            if real.startswith(each):
+                return place, each.rstrip("/")
     return None
 
 
@@ -150,11 +147,14 @@ def _importable(folder: str) -> set[str]:
     """Return what is shown of a place on Python's path: all of an archive or of a folder for packages alone.
 
     Of another folder, such as that of a program or of sources, these are the modules and packages: files of
-    people may lie beside them.
+    people may lie beside them. Of a folder that cannot be listed it is nothing.
     """
     if not os.path.isdir(folder):
         return {folder}
-    inside = [entry.path for entry in os.scandir(folder)]
+    try:
+        inside = [os.path.join(folder, name) for name in os.listdir(folder)]
+    except OSError:
+        return set()
     installed = any(place.endswith(".dist-info") for place in inside)
     if installed or os.path.basename(folder) in ("site-packages", "dist-packages"):
         return {folder}
@@ -173,14 +173,15 @@ def _places(path: Sequence[str]) -> list[str]:
     """Return the files and folders that programs of Python read: none of them lies in another one."""
     loaded = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     wanted = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *loaded}
-    roots = tuple(f"{os.path.realpath(root)}/" for root in wanted if root)
+    roots = tuple(f"{os.path.realpath(root)}/" for root in wanted if os.path.isabs(root))
     for place in filter(os.path.isabs, {*sys.path, *path}):
         within = f"{os.path.realpath(place)}/".startswith(roots)
         wanted |= {place} if within else _importable(place)
     real = {os.path.realpath(place) for place in wanted if os.path.isabs(place)}
     links = {place for place in wanted if os.path.islink(place)}
     found: list[str] = []
-    for place in sorted(links | {place for place in real if os.path.exists(place)} - {"/"}):
+    every = links | {place for place in real if os.path.exists(place)} - {"/"}
+    for place in sorted(every, key=lambda place: place.split("/")):  # a folder, and then all that lies in it
         if not found or not place.startswith(f"{found[-1]}/"):
             found.append(place)
     return found

@@ -20,6 +20,8 @@ from core.quantiles.hardest import hardest, hardest_extreme
 from core.quantiles.params import OneValue
 from core.task import Accuracy, Method
 
+_FARTHEST = 1e6  # scales of a choice: an interval about a pivot that is farther off costs hardly anything
+
 
 def per_weight(what: str, epsilon: float, neighbors: Neighbors, **more: Any) -> Exponential:
     """Return a draw on ranks that spends `epsilon`; a replacement is a removal and an addition.
@@ -81,7 +83,8 @@ def widening(size: int, part: float, failure: float) -> float:
     """
     if not part:
         return 1.0
-    return widened(math.log(outcomes_of(size, True)) - math.log(failure), (1 - part) / part)
+    pivot = min((1 - part) / part, _FARTHEST)
+    return widened(math.log(outcomes_of(size, True)) - math.log(failure), pivot)
 
 
 @dataclass(frozen=True)
@@ -269,8 +272,8 @@ class ExponentialByRank(Method[OneValue]):
             more = widening(self._size, part, self.setting.params.failure)
             note = (
                 f"An interval of values that holds the true quantile takes {100 * part:.4g}% of epsilon "
-                f"(interval_share). The standard error of the rank is {100 * (more / (1 - part) - 1):.0f}% "
-                "larger than without it."
+                f"(interval_share). The standard error of the rank is {more / (1 - part):.3g} times that "
+                "without it."
                 if part
                 else "No interval of values is released beside the value, because interval_share is 0."
             )

@@ -34,7 +34,7 @@ def check_facts(release: Release) -> tuple[Fact, ...]:
 
 def _counts_rows(release: Release) -> bool:
     """Return whether the record of a unit is the number of its rows."""
-    return release["privacy"].get("keep") == "count"
+    return bool(release["privacy"].get("keep") == "count")
 
 
 def kept_facts(release: Release) -> tuple[Fact, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.statistics.found import Promises, Result, Value
-from core.statistics.params import quantile_name
 from pipelines.answers.answer import (
     Answer,
     Fact,
@@ -25,6 +24,7 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.checks import HIDDEN
+from pipelines.answers.measure_names import in_table, listed, names_of
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import (
     Counted,
@@ -46,8 +46,8 @@ _OF_RANKS = (
     "interval as wide as the domain says nothing."
 )
 
-_SHOWN = 12
-"""Groups in the table of the report."""
+_SHOWN, _IN_ORDER = 12, 48
+"""Groups in the table of the report: the largest, or all in the order of their keys, if these have one."""
 
 _STANDARD_ERROR = "one standard error to each side"
 _MOST_MEASURES = 6
@@ -126,11 +126,11 @@ def answer(release: Release, rows: Rows) -> Answer:
         )
     columns, measures = domain_of(release)["columns"], release["params"]["measures"]
     if result.groups is not None:
-        named = _measures(_names(measures), len(columns))
+        named = in_table(names_of(measures), len(columns))
         promised = promises_of(Promises, release)
         ranks = promised.rank_error is not None or promised.extreme_error is not None
         return Answer(
-            headline=f"{_listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
+            headline=f"{listed(measures).capitalize()} of {result.groups:,} groups{records.by}",
             lead=_LEAD + (_OF_RANKS if ranks else ""),
             facts=(Fact("groups", (f"{result.groups:,}",), _where(release, rows, records.many), said=True),),
             figures=() if rows is None else _of_groups(release, rows, named, records.many),
@@ -163,28 +163,8 @@ def _grouped(release: Release) -> bool:
     return release.get("group_by") is not None
 
 
-def _names(measures: list[Any]) -> list[str]:
-    """Return the names of the measures of a job, each quantile by its own."""
-    found: list[str] = []
-    for measure in measures:
-        found += [measure] if isinstance(measure, str) else map(quantile_name, measure["quantiles"])
-    return found
-
-
 def _of_rank(measure: str) -> bool:
     return measure.startswith(("quantile", "minimum", "maximum"))
-
-
-def _listed(measures: list[Any]) -> str:
-    plural = {
-        "variance": "variances",
-        "units": "numbers of units",
-        "minimum": "minima",
-        "maximum": "maxima",
-    }
-    shown = ["quantile" if isinstance(measure, dict) else measure for measure in measures]
-    names = [plural.get(measure, f"{measure}s") for measure in shown]
-    return ", ".join(names[:-1]) + (" and " if names[:-1] else "") + names[-1]
 
 
 def _column(value: Value, columns: list[str]) -> str | None:
@@ -239,14 +219,6 @@ def _off(value: Value, many: str, column: str | None) -> str:
     return f"from {number(value.low, 6)} to {number(value.high, 6)}; {rank}"
 
 
-def _measures(measures: list[str], columns: int) -> list[str]:
-    found = []
-    for measure in measures:
-        single = measure in ("count", "units") or columns == 1
-        found += [measure] if single else [f"{measure}_{axis}" for axis in range(columns)]
-    return found
-
-
 def _where(release: Release, rows: Rows, many: str) -> str:
     """Return where the groups are, and what to look at where noise may hide all that is in them."""
     place = f"in {place_of_table(release)}"
@@ -260,19 +232,32 @@ def _where(release: Release, rows: Rows, many: str) -> str:
 
 
 def _largest(release: Release, rows: Any, named: list[str]) -> Table:
-    """Return the groups with the largest first measure."""
+    """Return the groups that are shown; see `_order`."""
     groups, order = release["group_by"], _order(release, rows, named)
     shown = [(row_key(groups, rows, i), *(_cell(release, rows, name, i) for name in named)) for i in order]
     many = f"{len(shown)} groups" if len(shown) != 1 else "group"
     title = f"The {many} with the largest {named[0]}; all groups are in {place_of_table(release)}"
+    if _by_key(release, rows) is not None:
+        title = f"The {many} by {key_names(groups)[0]}, as in {place_of_table(release)}"
     return Table(title, (", ".join(key_names(groups)), *named), shown)
 
 
 def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
-    """Return the groups with the largest first measure, of which those where it is not known are last."""
+    """Return the groups by their key, or those with the largest first measure, not known ones last."""
+    by_key = _by_key(release, rows)
+    if by_key is not None:
+        return by_key
     values = np.array(steps_of(release, rows[named[0]], _axis(release, named[0])), dtype=np.float64)
     values[_unknown(release, rows, named[0])] = -math.inf
     return np.argsort(-values, kind="stable")[:_SHOWN]
+
+
+def _by_key(release: Release, rows: Any) -> NDArray[np.int64] | None:
+    """Return the order of all groups by their only key, a time or a number, unless they are many."""
+    keys = [rows[name] for name in release["group_by"]["columns"]]
+    if len(keys) > 1 or keys[0].dtype.kind not in "iuM" or len(keys[0]) > _IN_ORDER or release.get("table"):
+        return None
+    return np.argsort(keys[0], kind="stable")
 
 
 def _unknown(release: Release, rows: Any, name: str) -> NDArray[np.bool_]:

@@ -39,7 +39,10 @@ UNITS = (
 )
 """What is not promised where ranks are."""
 
-ROUNDED = "Values are rounded to the step of the domain before they are counted."
+ROUNDED = (
+    "Values are rounded to the step of the domain before they are counted, so those near an edge may count "
+    "on its other side."
+)
 """What counts of ranges and cells are of."""
 
 _BY = {

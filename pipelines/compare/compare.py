@@ -17,19 +17,18 @@ figures. Both are those of the rows that this run kept. The limits are for two g
 a look at their figures: among many, the highest and the lowest differ by more.
 """
 
+import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
+from pipelines.answers.answer import Rows
 from pipelines.answers.text import number
-from pipelines.compare.estimates import Estimate, Value, estimates, most_of_unit
+from pipelines.compare.estimates import Estimate, Value, estimates, groups_of, most_of_unit
 from pipelines.errors import JobError
 from pipelines.job.job import load_job
 from pipelines.job.questions import QUESTIONS
@@ -43,25 +42,12 @@ _CHANCE = 0.05
 _LEAST = 1.7
 """Fewest standard errors; see above."""
 
-_MOST = 40
-"""Most changes that a terminal shows."""
-
 _ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
 _ALLOWED_GROUPS = f"give a {RELEASE} or the folder of a release"
 
 _SHOWN = 5
 """Groups that an error names."""
-
-_EQUAL_GROUPS = (
-    "If both groups had the same true figures none would, except with a probability of 5%, or where a "
-    "promise of A or B fails. This holds for two groups that were named without a look at their figures. It "
-    "is about the rows of the data: what other rows of such groups would be like, noise does not tell."
-)
-_KEPT = (
-    " The figures are those of the rows that count of each unit, which may be a smaller part of one group "
-    "than of the other."
-)
 
 _ASKED = ("task", "rows", "domain", "group_by", "contributions", "params")
 _ALIKE = (
@@ -87,6 +73,7 @@ class Side:
         planned: what was planned for each question, by what it is.
         figures: of each question; None for a job.
         drawn: whether, in any question, each run draws anew which rows of a unit count.
+        groups: keys of the groups of each question, where those of one are asked for.
         group: the key of the only group whose figures are compared, or None.
     """
 
@@ -95,6 +82,7 @@ class Side:
     planned: Mapping[str, Mapping[str, Any]]
     figures: Mapping[str, Sequence[Estimate]] | None = None
     drawn: bool = False
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     group: str | None = None
 
     @classmethod
@@ -147,8 +135,8 @@ def read_sides(a: str, b: str | None, groups: tuple[str, str] | None) -> tuple[S
     alone = b is None or _place(a) == _place(b)
     if alone and groups[0] == groups[1]:
         raise JobError(f"--groups has {groups[0]} twice: give two groups of {a}, or a second release.")
-    one = read_side(a, of_kept=alone)
-    other = one if b is None else read_side(b, of_kept=alone)
+    one = read_side(a, alone, by_group=True)
+    other = one if b is None else read_side(b, alone, by_group=True)
     return _of_group(one, groups[0]), _of_group(other, groups[1])
 
 
@@ -161,13 +149,14 @@ def _of_group(side: Side, key: str) -> Side:
     """Return a side with the figures of one group."""
     if side.figures is None:
         raise JobError(f"{side.path} is a job, and --groups compares groups of releases: {_ALLOWED_GROUPS}.")
-    keys = dict.fromkeys(
-        each.group for its in side.figures.values() for each in its if each.group is not None
-    )
-    if key not in keys:
-        some = ", ".join(list(keys)[:_SHOWN])
-        there = f"it has {len(keys):,}, such as {some}" if keys else "none of its figures is that of a group"
-        raise JobError(f"--groups: {side.path} has no group {key}; {there}.")
+    counted = [Counter(keys) for keys in side.groups.values()]
+    every = dict.fromkeys(chain.from_iterable(counted))
+    if key not in every:
+        some = ", ".join(json.dumps(each, ensure_ascii=False) for each in list(every)[:_SHOWN])
+        there = f"it has {len(every):,}, such as {some}" if every else "it has no groups"
+        raise JobError(f'--groups: {side.path} has no group "{key}"; {there}.')
+    if max(keys[key] for keys in counted) > 1:
+        raise JobError(f'--groups: "{key}" is the text of several groups of {side.path}, name others.')
     figures = {
         name: [replace(each, group=None) for each in its if each.group == key]
         for name, its in side.figures.items()
@@ -175,15 +164,16 @@ def _of_group(side: Side, key: str) -> Side:
     return replace(side, figures=figures, group=key)
 
 
-def read_side(path: str, of_kept: bool = False) -> Side:
+def read_side(path: str, of_kept: bool = False, by_group: bool = False) -> Side:
     """Return the job or the release at `path`: a job file, a release.json, or the folder of a release.
 
     Args:
         path: where it is.
         of_kept: see `estimates`.
+        by_group: whether groups are asked for.
 
     Raises:
-        JobError: it is neither, or the job cannot be planned.
+        JobError: it is neither, the job cannot be planned, or not all groups can be read.
     """
     folder = open_folder(_place(path))
     data = folder.read(RELEASE)
@@ -202,11 +192,20 @@ def read_side(path: str, of_kept: bool = False) -> Side:
         return Side.of(path, described.get(QUESTIONS) or {"": described})
     release = parse_release(data, folder.locate(RELEASE))
     with as_the_run_wrote_it(folder.locate(RELEASE)):
-        if release["task"] != QUESTIONS:
-            return Side.of(path, {"": release}, {"": estimates(release, read_rows(folder, release), of_kept)})
-        answers, rows = answers_of(release), read_answer_rows(folder, release)
+        if by_group and release.get("table"):
+            raise JobError(
+                f"--groups: the table of {path} is in parts, of which only the largest groups are read here."
+            )
+        answers: Mapping[str, Any] = {"": release}
+        rows: Mapping[str, Rows] = {}
+        if release["task"] == QUESTIONS:
+            answers, rows = answers_of(release), read_answer_rows(folder, release)
+        else:
+            rows = {"": read_rows(folder, release)}
         figures = {name: estimates(one, rows[name], of_kept) for name, one in answers.items()}
-        return Side.of(path, answers, figures)
+        side = Side.of(path, answers, figures)
+        keys = {name: groups_of(one, rows[name]) for name, one in answers.items()} if by_group else {}
+        return replace(side, groups=keys)
 
 
 def compare(one: Side, other: Side) -> dict[str, Any]:
@@ -313,78 +312,3 @@ def _limit(a: Estimate, b: Estimate, figures: int) -> float | None:
     if a.bound is not None and b.bound is not None:
         return float(a.bound + b.bound)
     return None
-
-
-def show_comparison(found: Mapping[str, Any], console: Console) -> None:
-    """Print what `compare` returned."""
-    groups = found.get("groups", [])
-    for name, group in zip_longest("AB", groups):
-        which = "" if group is None else f", group {group}"
-        console.print(f"{name}: {found[name.lower()]}{which}", soft_wrap=True)
-    for section, same in (("job", "The jobs ask for the same."), ("plan", "The plans are the same.")):
-        if found[section]:
-            console.print(_table(section, found[section]))
-        else:
-            console.print(same)
-    if "answers" not in found:
-        return
-    if found["answers"]:
-        console.print(_answers(found["answers"]))
-    console.print(_verdict(found))
-
-
-def _table(section: str, differences: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in (section, "A", "B"):
-        table.add_column(header)
-    for each in differences[:_MOST]:
-        table.add_row(each["name"], _text(each["a"]), _text(each["b"]))
-    if len(differences) > _MOST:
-        table.add_row(f"and {len(differences) - _MOST:,} more", "", "")
-    return table
-
-
-def _answers(changes: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("answer", "A", "B", "change", "noise explains up to", "larger"):
-        table.add_column(header, justify="left" if header == "answer" else "right")
-    ordered = sorted(changes, key=lambda change: change["larger"] is not True)
-    for each in ordered[:_MOST]:
-        a, b, limit = each["before"], each["after"], each["limit"]
-        change = "" if isinstance(a, str) or isinstance(b, str) else number(b - a)
-        larger = {True: "yes", False: "no", None: "not known"}[each["larger"]]
-        explained = "intervals" if limit is None and each["larger"] is not None else _text(limit)
-        table.add_row(each["name"], _text(a), _text(b), change, explained, larger)
-    if len(changes) > _MOST:
-        table.add_row(f"and {len(changes) - _MOST:,} more", *[""] * 5)
-    return table
-
-
-def _verdict(found: Mapping[str, Any]) -> str:
-    known = sum(change["larger"] is not None for change in found["answers"])
-    if not known:
-        return "No figure that both have comes with an error, so it is not known what noise explains."
-    alone = [f"{found[f'only_{side}']:,} only in {side.upper()}" for side in "ab" if found[f"only_{side}"]]
-    more = f" Figures {' and '.join(alone)} are not compared." if alone else ""
-    drawn = " Each run draws anew which rows of a unit count: counts allow for it, of others it is not known."
-    groups = found.get("groups", [""])
-    verb = "changed" if len(set(groups)) == 1 else "differ"
-    changed = f"{found['larger']:,} of {known:,} figures {verb} by more than noise explains."
-    if not found["alike"]:
-        other = "But the jobs ask for different things, so figures of the same rows may differ, too."
-        return f"{changed} {other}{more}"
-    if len(set(groups)) == 2:
-        kept = _KEPT if found["drawn_anew"] else ""
-        return f"{changed} {_EQUAL_GROUPS}{kept}{more}"
-    return (
-        f"{changed} On the same rows none does, except with a probability of 5%, or where a promise of A or "
-        f"B fails.{drawn if found['drawn_anew'] else ''}{more}"
-    )
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return number(value) if isinstance(value, int | float) else str(value)

@@ -95,6 +95,15 @@ def estimates(release: Release, rows: Rows, of_kept: bool = False) -> list[Estim
     return found if most is None else [drawn_anew(each, most) for each in found]
 
 
+def groups_of(release: Release, rows: Rows) -> list[str]:
+    """Return the keys of all groups of a release of one question, also of those without a figure."""
+    if "groups" in release:
+        return [name for name, _, _ in answers_by_group(release, None)]
+    if release["task"] != "statistics" or release.get("group_by") is None or rows is None:
+        return []
+    return [row_key(release["group_by"], rows, place) for place in range(len(rows[next(iter(rows))]))]
+
+
 def _is_known(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value))
 

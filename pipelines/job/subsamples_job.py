@@ -1,6 +1,7 @@
 """A job whose records are the answers of a function to disjoint subsamples of the rows."""
 
 import math
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -44,7 +45,7 @@ class SubsamplesJob(GroupsJob):
 
     def untrusted(self) -> "Function":
         """Return the function with its limits, as workers run it, and the files that it must not see."""
-        places = (self.input.path, self.output, self.privacy.ledger)
+        places = [*_files(self.input.path), self.output, self.privacy.ledger]
         unseen = tuple(place for place in places if place and "://" not in place)
         return replace(self.task_params.untrusted(), unseen=unseen)
 
@@ -68,3 +69,15 @@ class SubsamplesJob(GroupsJob):
                 raise ValueError(
                     f"input.bounds has [{low}, {high}]: give two finite numbers, the lower one first."
                 )
+
+
+def _files(path: str) -> list[str]:
+    """Return the folders in which the files of a local input really are; none where it cannot be listed."""
+    from transforms.list_files import InputError, list_files
+
+    if "://" in path:
+        return []
+    try:
+        return sorted({os.path.dirname(os.path.realpath(file.path)) for file in list_files(path)})
+    except InputError:  # which the run tells
+        return []

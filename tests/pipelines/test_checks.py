@@ -73,7 +73,7 @@ def test_numbers_of_rows_that_are_moved_are_told_and_not_values(bench):
     given = {**JOBS["one round"], **CHECKS, "input.unit": "person", "input.keep": "count"}
     wide, said = released(bench, {**given, "domain.upper": [5]})
     assert abs(wide["checks"]["moved"][0]) < 30 and "a number of rows outside of the bounds" in said
-    narrow, said = released(bench, {**given, "domain.upper": [1], "output": str(bench.folder / "narrow")})
+    _, said = released(bench, {**given, "domain.upper": [1], "output": str(bench.folder / "narrow")})
     assert "x: about" in said and "units have a number of rows that is moved" in said
 
 

@@ -164,10 +164,45 @@ def test_an_installation_is_there_as_a_whole(tmp_path: Path, monkeypatch: pytest
         assert answers(SANDBOX, "sees", tmp_path / name / "spaced.libs") == [1.0]
 
 
+def test_a_folder_of_programs_may_be_spelled_in_other_ways(
+    beside: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through a link, or by a folder that is not there inside; or it cannot be listed."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "current").symlink_to(beside)
+    for spelled in (elsewhere / "current", f"{beside}/people/.."):
+        monkeypatch.setattr(
+            sys, "path", [*(place for place in sys.path if place != str(beside)), str(spelled)]
+        )
+        assert answers(SANDBOX, "imports", "lonely") == [1.0], spelled
+    monkeypatch.setattr(os, "listdir", _denied)
+    assert transforms.sandbox._importable(str(beside)) == set()
+
+
+def _denied(place: str) -> list[str]:
+    raise PermissionError(place)
+
+
+def test_no_source_is_touched_where_packages_lie_in_packages(
+    beside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What sorts between a folder and what lies in it, such as packed.egg-info, is beside both."""
+    (beside / "packed.egg-info").mkdir()
+    inner = beside / "packed" / "inner.py"
+    inner.write_text("")
+    os.utime(inner, (1e9, 1e9))
+    monkeypatch.syspath_prepend(beside / "packed")
+    assert answers(SANDBOX, "imports", "inner") == [1.0]
+    assert inner.stat().st_mtime == 1e9
+    assert str(inner) not in transforms.sandbox._places([])
+
+
 def test_files_of_a_job_among_modules_are_refused(beside: Path) -> None:
-    """Also by a glob, through a link, or where the folder is still to be made."""
+    """Also through a link, where the folder is still to be made, or has a name like a glob."""
     (beside / "link").symlink_to(beside / "packed")
-    for place in ("packed", "packed/rows", "packed/*.parquet", "packed/out/2025", "link/rows", "lonely.py"):
+    (beside / "[x]").mkdir()
+    (beside / "[x]" / "__init__.py").touch()
+    for place in ("packed", "packed/rows", "packed/out/2025", "link/rows", "lonely.py", "[x]/out"):
         function = Function("f.py:tries", LINE, text=CODE, isolation=SANDBOX, unseen=(str(beside / place),))
         with pytest.raises(FunctionError) as refused:
             FunctionRunner(function)
@@ -175,20 +210,25 @@ def test_files_of_a_job_among_modules_are_refused(beside: Path) -> None:
         assert f"shows {shown} to the function for its modules, and {beside / place} is there" in str(
             refused.value
         )
-    for place in ("people", "people/*.parquet", "*.parquet", "rows.parquet", "packed2/out"):
+    for place in ("people", "rows.parquet", "packed2/out"):
         unseen = (str(beside / place),)
         FunctionRunner(Function("f.py:tries", LINE, text=CODE, isolation=SANDBOX, unseen=unseen)).close()
 
 
 def test_a_job_is_refused_whose_files_a_sandbox_shows(beside: Path, refused: Refused, bench: Bench) -> None:
+    """Whether its input is a file, a link to one, a folder, or a glob of folders above it."""
     job = changes("sample_and_aggregate")
     job["params"] = {**job["params"], "isolation": "sandbox"}
+    (beside / "rows.parquet").unlink()
+    (beside / "people" / "rows.parquet").unlink()
     bench.rows.rename(beside / "packed" / "rows.parquet")
     bench.job["input"]["path"] = str(beside / "packed" / "rows.parquet")
     (beside / "elsewhere.parquet").symlink_to(beside / "packed" / "rows.parquet")
     for field, value in (
         ("input.path", str(beside / "packed" / "rows.parquet")),
         ("input.path", str(beside / "elsewhere.parquet")),
+        ("input.path", str(beside / "packed")),
+        ("input.path", str(beside / "p*" / "rows.parquet")),
         ("output", str(beside / "packed" / "out")),
         ("privacy.ledger", str(beside / "packed" / "books.json")),
     ):

@@ -233,3 +233,35 @@ def test_a_figure_with_the_digits_of_the_headline_is_in_the_line() -> None:
     value = Fact("value", ("3",), range="from 1 to 9", said=True)
     one = Answer("The median of x is about 3", "", (value,))
     assert one.brief == "The median of x is about 3: from 1 to 9"
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        (
+            np.array(["2025-10", "2025-08", "2025-09"], "M8[M]").astype("M8[D]"),
+            ["2025-08", "2025-09", "2025-10"],
+        ),
+        (np.array([10, 9, 11]), ["9", "10", "11"]),
+        (np.array(["z", "y", "x"]), ["y", "x", "z"]),
+        (np.array([True, False]), ["false", "true"]),
+        (np.arange(49), [str(key) for key in range(1, 13)]),
+    ],
+)
+def test_groups_are_shown_by_their_key_where_it_is_a_time_or_a_number(keys, shown):
+    """Others, and more than 48 groups, from the largest count down; a table in parts has not all of them."""
+    counts = np.concatenate([[0, 100, 99], np.arange(98, 52, -1)])[: len(keys)]
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["k"], "truncate": {"k": "month"} if keys.dtype.kind == "M" else {}},
+        "params": {"measures": ["count"]},
+    }
+    rows = {"k": keys, "count": counts, "count_error": np.ones(len(keys))}
+    table = _largest(release, rows, ["count"])
+    assert [row[0] for row in table.rows] == shown
+    assert ("with the largest count" in table.title) == (keys.dtype.kind in "Ub" or len(keys) > 48)
+    (figure,) = _of_groups(release, rows, ["count"], "rows")
+    places = [str(figure).index(f"'{key}'") for key in shown]
+    assert places == sorted(places)
+    in_parts = _largest({**release, "table": {"parts": 2}}, rows, ["count"])
+    assert "with the largest count" in in_parts.title

@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.cells import cell_len
 
+from pipelines.answers.text import ROUNDED
 from pipelines.report.summary import summary
 from pipelines.tasks import TASKS
 from tests.pipelines.jobs import changes
@@ -112,8 +113,8 @@ def test_true_quantiles_of_kept_rows_are_named():
 def test_counts_are_said_to_be_of_rounded_values(bench, task):
     """Of one release, whose promises are not said to be of a group."""
     done = bench.run(changes(task))
-    assert "Values are rounded to the step of the domain before they are counted." in done.stdout
+    assert ROUNDED in " ".join(done.stdout.split())
     assert "Promised, with probability 90% or more:" in done.stdout
     assert "any one group" not in (bench.folder / "out" / "report.html").read_text()
     planned = " ".join(bench.shoal("plan", str(bench.folder / "job.yaml")).stdout.split())
-    assert "all are rounded to its step" in planned
+    assert planned.count(ROUNDED) == 1
