@@ -13,6 +13,9 @@ _CENTER, _AGGREGATOR = f"{_AGGREGATE}/center_of_attention.py", f"{_AGGREGATE}/ag
 _CENTERS = f"tests/{_AGGREGATE}/test_center_of_attention.py"
 _MEDIANS = f"tests/{_AGGREGATE}/test_median.py"
 _TOGETHER = Selection((f"tests/{_AGGREGATE}/test_aggregator.py",), only="fail_together_as_rarely")
+_EXPRESSION = "transforms/evaluate_expression.py"
+_WHOLE = Selection(("tests/transforms/test_evaluate_expression.py",), only="and_those_beyond_are_null")
+_STORES = "tests/pipelines/storage/test_store_folder.py"
 
 PARTS = (
     Mutant(
@@ -142,5 +145,77 @@ PARTS = (
         "if failed > self.failures.most:",
         "if failed >= self.failures.most:",
         Selection((f"tests/{_AGGREGATE}/test_task.py",), only="up_to_the_most"),
+    ),
+    Mutant(
+        12,
+        "transforms/bound_units.py",
+        "counts of checks have one word of bits, however many columns there are",
+        "(2 * len(bounding.columns) + 63) // 64",
+        "1",
+        Selection(("tests/transforms/test_count_outside.py",), only="more_kinds_than"),
+    ),
+    Mutant(
+        12,
+        "transforms/merge_aggregates.py",
+        "merged counts lose one less than the floor",
+        "made.aggregate.above(floor)",
+        "made.aggregate.above(floor - 1)",
+        Selection(("tests/transforms/test_run_rounds.py",), only="floor_is_taken_off"),
+    ),
+    Mutant(
+        12,
+        _EXPRESSION,
+        "a quotient that is no whole number of 64 bits is one",
+        "held &= (a != -(2**63)) | (b != -1)",
+        "pass",
+        _WHOLE,
+    ),
+    Mutant(
+        12,
+        _EXPRESSION,
+        "the least whole number is null beside one that is too large",
+        "(-(2**63), 2**63 - 1))",
+        "(-(2**63) + 1, 2**63 - 1))",
+        _WHOLE,
+    ),
+    Mutant(
+        12,
+        _EXPRESSION,
+        "a float just beyond all whole numbers is rounded to one",
+        "pc.less(whole, 2.0**63)",
+        "pc.less_equal(whole, 2.0**63)",
+        _WHOLE,
+    ),
+    Mutant(
+        12,
+        "transforms/join_table.py",
+        "a public table may be written again while it is read",
+        "{version, version_of(file)} != {file.version}",
+        "{version} != {file.version}",
+        Selection(("tests/transforms/test_preparation.py",), only="written_again"),
+    ),
+    Mutant(
+        12,
+        "pipelines/storage/object_folder.py",
+        "a swap whose answer was lost counts as none",
+        "self.write(name, data, found[1]) or self.read(name) == data",
+        "self.write(name, data, found[1])",
+        Selection((_STORES,), only="answer_was_lost"),
+    ),
+    Mutant(
+        12,
+        "pipelines/storage/store_folder.py",
+        "a part of an object without a hash counts as all of it",
+        "if whole and sent in (None,",
+        "if sent in (None,",
+        Selection((_STORES,), only="arrives_in_part"),
+    ),
+    Mutant(
+        12,
+        "pipelines/storage/local_folder.py",
+        "a draft of a killed writer keeps a file from being swapped",
+        "                clear(path)\n",
+        "",
+        Selection(("tests/pipelines/storage/test_local_folder.py",), only="draft_of_a_killed"),
     ),
 )
