@@ -153,7 +153,7 @@ class CenterOfAnswers(Aggregator):
         Let the stable answers be within D of a point c on each of d axes. In L1 each of them is within d D of
         c, and a ball of radius 2 d D about any of them holds them all. The ball about the center has no
         larger radius and holds a stable answer, because it holds a majority. So the center is within 3 d D of
-        c. `attention` gives A(k) <= 4 d D for all k of at most `_spare(stable)`.
+        c. `attention` gives A(k) <= 4 d D for all k below `_spare(stable)`.
         """
         round_, grid = self._round(share), self.setting.grid
         parts = [

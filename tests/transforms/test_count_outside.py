@@ -114,6 +114,19 @@ def test_a_unit_changes_each_count_by_at_most_one(tmp_path: Path) -> None:
             assert np.abs(change).max() <= 1
 
 
+def test_units_are_counted_for_more_kinds_than_a_word_has_bits(tmp_path: Path) -> None:
+    """33 columns: unit i is left out in column i, and unit 100 + i is moved in it."""
+    names = [f"c{i}" for i in range(33)]
+    values = np.full((66, 33), 0.5)
+    values[:33][np.eye(33, dtype=bool)] = np.nan
+    values[33:][np.eye(33, dtype=bool)] = 7.0
+    units = np.append(np.arange(33), 100 + np.arange(33))
+    write(tmp_path / "t.parquet", u=units, **dict(zip(names, values.T, strict=True)))
+    source = open_source(str(tmp_path), names, "u")
+    bounding = Bounding.of(source, Grid((0.0,) * 33, (1.0,) * 33, 2.0**-10), "mean", SALT, True)
+    assert total(bound_in_memory(source, bounding)) == [1] * 66
+
+
 def test_rows_of_nobody_are_not_counted(tmp_path: Path) -> None:
     units = pa.array([1, None, None, 2])
     source = table(tmp_path, units, np.array([np.nan, np.nan, 7.0, 7.0]), np.zeros(4))

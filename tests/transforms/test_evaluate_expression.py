@@ -450,6 +450,17 @@ def test_a_zone_that_does_not_fit_is_refused(text: str, problem: str) -> None:
         run(text, **{name: pa.nulls(0, kind) for name, kind in kinds.items()})
 
 
+def test_the_least_and_the_greatest_whole_number_are_values_and_those_beyond_are_null() -> None:
+    least, half = -(2**63), 2**62
+    assert run("i // j", i=pa.array([least, least, least]), j=pa.array([-1, 1, 2])) == [None, least, -half]
+    assert run("i * 2", i=pa.array([-half, half, half - 1])) == [least, None, 2**63 - 2]
+    assert run("i - 1", i=pa.array([least + 1, least])) == [least, None]
+    assert run("i + 1", i=pa.array([2**63 - 2, 2**63 - 1])) == [2**63 - 1, None]
+    for function in ("round", "floor", "ceil"):
+        found = run(f"{function}(f)", f=pa.array([2.0**63, 2.0**63 - 1024, -(2.0**63), -(2.0**63) - 2048]))
+        assert found == [None, 2**63 - 1024, least, None]
+
+
 def test_whole_numbers_are_exact_beyond_float64() -> None:
     x = pa.array([2**53, 2**53 + 1, 2**63 - 1, None])
     assert run("x == 9007199254740993", x=x) == [False, True, False, None]

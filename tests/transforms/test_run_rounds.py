@@ -22,7 +22,7 @@ from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms import merge_aggregates as module
 from transforms.embedded_runner import EmbeddedRunner
-from transforms.merge_aggregates import Made, SpilledSum, Sum, _examine, _split
+from transforms.merge_aggregates import Made, Merge, SpilledSum, Sum, _examine, _split
 from transforms.merge_sections import _deal, _examine_sections
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
@@ -464,3 +464,19 @@ def test_sections_of_two_draws_of_one_state_release_nothing(marks: list[bytes]) 
         _examine_sections((0, sent), kept, {0: None}, {}, SecureNoise(), spill)
     fine = [Made([spill.put(Tally(np.array([1])))], b"two") for _ in range(2)]
     assert _examine_sections((0, fine), kept, {0: None}, {}, SecureNoise(), spill)[1].mark == b"two"
+
+
+def test_a_floor_is_taken_off_the_merged_counts(tmp_path: Path) -> None:
+    """Of one strand; the counts of another one, which has no floor, are as they were."""
+    some = [(0, [5, 5, 7, 8]), (0, [5, 6, 6, 7]), (1, [5, 6]), (0, [6, 7, 8])]
+    made = [(strand, Made(Counts.of(np.array(keys)), b"m")) for strand, keys in some]
+
+    def save(merged: Any) -> None:
+        strand, total = merged
+        with (tmp_path / f"strand {strand}").open("a") as file:
+            file.write(f"{total.aggregate.keys.tolist()} {total.aggregate.counts.tolist()}")
+
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
+        _ = pipeline | beam.Create(made) | Merge({0: 2, 1: None}, 3) | "Save" >> beam.Map(save)
+    assert (tmp_path / "strand 0").read_text() == "[5, 6, 7] [1, 1, 1]"
+    assert (tmp_path / "strand 1").read_text() == "[5, 6] [1, 1]"

@@ -195,6 +195,40 @@ def test_bounds_are_no_wider_than_rows_but_for_the_failure(relation, columns, fe
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_as_many_rows_as_the_plan_says_are_enough_where_some_may_lie_outside(relation):
+    """All of one value: a bound beyond it is no likelier than it may be, and would be with 30% fewer rows."""
+    plan, noise = planned(WIDE, relation, outside=0.4), Masses(1.0)
+    enough = int(plan.notes[0].partition("fewer than ")[2].partition(" ")[0].replace(",", ""))
+    round_, middle = plan.rounds[0], 10**15 + 300
+    at = round_.numbers[0].index(middle)
+    for rows in (enough, enough * 7 // 10):
+        round_.release(round_.summarize(block([middle] * rows), None), None, noise)
+    other = [1 - p[at] for p in noise.each]
+    assert max(other[:2]) <= 0.05 / 2 < min(other[2:])
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_the_promise_of_several_columns_is_that_of_the_hardest(relation):
+    plan = planned(Grid((-2.0, *WIDE.lower), (3.0, *WIDE.upper), 1.0), relation)
+    inside = [pair[0].aim.shift for pair in plan.rounds[0].ends]
+    assert inside[0] < inside[1]
+    assert plan.promises["records_outside"] == 2 * (2 * inside[1] - 1)
+
+
+def test_bounds_that_cross_are_put_in_order():
+    class Crossed(SeededNoise):
+        """Chooses the last number as the lower bound, and the first one as the upper bound."""
+
+        def answer(self, draw, sample, unit=1.0):
+            return len(numbers) - 1 if draw.what.startswith("lower") else 0
+
+    (round_,) = planned(SMALL).rounds
+    numbers = round_.numbers[0]
+    found = round_.release(round_.summarize(block([2, 3]), None), None, Crossed(0))
+    assert (found.lower, found.upper) == ((numbers[0],), (numbers[-1],))
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_the_worst_rows_lose_about_what_is_promised_and_no_more(relation):
     """All rows but those that the bounds are sought inside of have one value beside a gap."""
     plan = planned(Grid((0,), (10**15,), 1), relation, Budget(1.0, 0.0), outside=0.0)

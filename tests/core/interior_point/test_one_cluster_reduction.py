@@ -1,5 +1,7 @@
 """The reduction to the 1-cluster: candidates, what is drawn, and what it does not serve."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,14 @@ def test_the_choice_of_an_end_is_as_charged():
     kind, _, scale = noise.calls[-1]
     assert kind == "select"
     assert 2 / scale == pytest.approx(finder.draws()[-1].cost.epsilon)
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-6])
+def test_the_choice_of_an_end_fails_with_half_of_the_failure(failure):
+    """An end as deep as all that is left out on one side, against all others at depth 0."""
+    finder = planned("one_cluster", 1 << 20).rounds[0].finder
+    beside = (finder.records_needed(failure) - finder.middle) // 2
+    assert finder.most_candidates * math.exp(-beside / finder.end.scale) <= failure / 2
 
 
 def test_one_cluster_is_refused_where_distances_do_not_fit():

@@ -139,11 +139,11 @@ def test_the_promise_covers_every_number_of_cells_that_merging_may_leave(many):
     """Groups grow with the number of cells, so errors do not grow evenly with it."""
     grid, given = Grid((0.0,), (2.0**20 - 1,), 1.0), Quantiles(tuple(i / 100 for i in range(1, many + 1)))
     method = Recursive(Setting(grid, given, Budget(1.0, 1e-6), ADD, bytes(16)))
-    bounds = np.array([80.0, 120.0, 160.0])
+    bounds, between = np.array([80.0, 120.0, 160.0]), (0.01, many / 100)  # of a number that is not known
     promised = method._ranks_exceed(1.0, bounds)
     for cells in range(2, method._most + 1, 5):
         scales = method._cells(1.0).over(cells).scales
-        assert (scales.errors_exceed(cells, bounds, method._between) <= 1.02 * promised + 1e-12).all(), cells
+        assert (scales.errors_exceed(cells, bounds, between) <= 1.02 * promised + 1e-12).all(), cells
 
 
 HARD = {

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import core.ranges.found
+import core.ranges.methods
 from core.aggregate import CellCounts
 from core.budget import Budget
 from core.domain import Grid
@@ -276,6 +277,20 @@ def test_the_ends_of_all_rectangles_fail_together_as_rarely_as_stated(
     monkeypatch.setattr(core.ranges.found, "largest_one", bound)
     released(plan_for("tree", some_rectangles(PLANE, 5), failure=0.3), clumped(1000)).result(PLANE)
     assert len(parts) == 10 and sum(parts) == pytest.approx(0.3)
+
+
+def test_as_many_cells_as_there_can_be_fail_together_as_rarely_as_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts: list[float] = []
+
+    def bound(noise: float, scale: float, failure: float) -> float:
+        parts.append(failure)
+        return largest_one(noise, scale, failure)
+
+    monkeypatch.setattr(core.ranges.methods, "largest_one", bound)
+    most = plan_for("tree", failure=0.3).rounds[-1].most_counts
+    assert parts and most * max(parts) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("scales", [(10.0, 1.0), (1.0, 10.0)], ids=["box", "cell"])

@@ -16,6 +16,7 @@ from core.sample_and_aggregate.found import Stable, Unstable
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.smooth_median import SmoothMedianOfAnswers
 from core.sample_and_aggregate.stable_radius import RATIO
+from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from core.task import Setting
 from tests.core.sample_and_aggregate.test_task import ADD, BUDGET, NAMES, PLANE, REPLACE, answers, plan_for
 from tests.core.seeded import SeededNoise
@@ -367,3 +368,15 @@ def test_a_radius_holds_what_is_promised_even_if_all_others_miss_it_by_little(bl
     for missed in (radius.target - radius.holds, stable - radius.target):
         others = (len(radius.radii) - 1) * math.exp(-(missed + 1) / radius.choice.scale)
         assert others / (1 + others) <= failure / 4
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.001])
+@pytest.mark.parametrize("method", SAMPLE_AND_AGGREGATE.methods, ids=lambda method: method.name)
+def test_the_promises_fail_together_as_rarely_as_stated(method, failure):
+    """The number of failed blocks by its exact law, and the radius as the test above has it."""
+    params = SampleAndAggregate(1000, stable_fraction=0.8, failure=failure)
+    made = method(Setting(PLANE, params, BUDGET, ADD, bytes(16)))
+    promises, scale = made.accuracy(1.0).promises, made.failures(1.0).count.scale
+    number = 2 * math.exp(-(promises.failed_error + 1) / scale) / (1 + math.exp(-1 / scale))
+    radius = 0.0 if made.radius(1.0) is None else failure / 4
+    assert number > 0 and number + radius + made.value_failure <= failure * (1 + 1e-9)

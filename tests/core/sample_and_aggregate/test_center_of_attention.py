@@ -7,12 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.budget import Budget
 from core.domain import Grid
 from core.mechanisms.calibrate_noise import heavy_tailed
 from core.mechanisms.exponential import Exponential
-from core.sample_and_aggregate.center_of_attention import CenterOfAttention, attention, majority
+from core.neighbors import Neighbors
+from core.sample_and_aggregate.center_of_attention import (
+    CenterOfAnswers,
+    CenterOfAttention,
+    attention,
+    majority,
+)
 from core.sample_and_aggregate.outputs import Outputs
+from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.stable_radius import StableRadius
+from core.task import Setting
 from tests.core.seeded import SeededNoise
 
 SIZE = 30
@@ -133,3 +142,35 @@ def test_a_majority_is_found_whatever_the_others_answer():
         for seed in range(40)
     ]
     assert np.median(errors) < 0.05
+
+
+def method_for(blocks, fraction, grid, epsilon=1.0):
+    params, relation = SampleAndAggregate(blocks, stable_fraction=fraction), Neighbors("add_or_remove_one")
+    return CenterOfAnswers(Setting(grid, params, Budget(epsilon, 1e-6), relation, bytes(16)))
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_center_cannot_leave_those_that_agree_before_so_many_changes(d):
+    """Those that do not agree are far away, all at one point: A(k) is 0 until then, and no longer."""
+    for blocks in range(3, 30):
+        for agreeing in range(majority(blocks), blocks):
+            points = np.zeros((blocks, d), dtype=np.int64)
+            points[agreeing:] = 498
+            _, local = attention(points, 996)
+            spare = method_for(blocks, 0.9, cube(d))._spare(agreeing)
+            assert len(local) > spare and not local[:spare].any() and local[spare] > 0
+
+
+def test_the_promised_spread_is_no_less_than_how_far_the_center_may_be():
+    """Half of 12 stable answers of 21 are at (D, D), half at (-D, -D): the center is 5 D - 1 from 0."""
+    wide, middle = 100, 1000
+    stable = np.repeat([[wide, wide], [-wide, -wide]], 6, axis=0)
+    points = middle + np.concatenate([np.tile([5 * wide - 1, wide], (9, 1)), stable])
+    grid = Grid((0.0, 0.0), (2000.0, 2000.0), 1.0)
+    method = method_for(21, 12 / 21, grid, 40.0)
+    assert method.stable == len(stable)
+    noise, (center, _) = method.rounds(1.0)[0].noise, attention(points, 4000)
+    moved = np.abs(center - middle).max()
+    assert moved == 5 * wide - 1
+    of_noise = 2 * 4 * noise.scale(1.0) * noise.tail(method._failure)
+    assert moved <= (method.accuracy(1.0).promises.spread_factor - of_noise) * wide

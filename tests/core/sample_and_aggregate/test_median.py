@@ -5,10 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.aggregate import Counts
+from core.domain import Grid
+from core.mechanisms.exponential import Exponential
 from core.noise import Noise
-from core.sample_and_aggregate.median import Cells
+from core.order_statistics import smooth_sensitivity
+from core.sample_and_aggregate.median import MEDIAN, Cells, about_median
 from core.sample_and_aggregate.outputs import Outputs
+from core.sample_and_aggregate.params import SampleAndAggregate
+from core.sample_and_aggregate.smooth_median import SmoothMedianOfAnswers
+from core.sample_and_aggregate.stable_radius import StableRadius
+from core.task import Setting
 from tests.core.sample_and_aggregate.test_task import ADD, BUDGET, PLANE, REPLACE, plan_for
+from tests.core.seeded import SeededNoise
 
 
 @given(st.integers(1, 300), st.integers(0, 400))
@@ -82,3 +91,30 @@ def test_the_median_is_exact_where_the_blocks_are_many():
     assert {cells.width for cells in plan.rounds[0].cells} == {1}
     assert plan.promises["errors"] == (PLANE.step,) * 2
     assert plan.spend.epsilon <= BUDGET.epsilon
+
+
+@pytest.mark.parametrize("blocks", [9, 10])
+def test_a_radius_tells_of_the_median_only_if_it_holds_more_than_half(blocks):
+    """In the plane, as many answers are 0 as the radius holds, and all others are far away."""
+    choice, grid = Exponential(what="radius", scale=1e-3, spread=2), Grid((0.0, 0.0), (99.0, 99.0), 1.0)
+    for holds in range(1, blocks + 1):
+        points = np.zeros((blocks, 2), dtype=np.int64)
+        points[holds:] = 99
+        radius = StableRadius(grid, holds, holds, choice)
+        steps, errors = about_median(radius, points, np.zeros(2, dtype=np.int64), SeededNoise(0))
+        upper = np.sort(points[:, 0])[blocks // 2]  # the larger one of two medians
+        assert steps == 0 and errors == ((0.0, 0.0) if upper == 0 else None)
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.5])
+def test_the_noise_of_the_smooth_median_vanishes_as_fast_as_promised(beta):
+    """Those that do not agree are at the far end of the axis, on either side."""
+    for blocks in range(3, 40):
+        params = SampleAndAggregate(blocks)
+        method = SmoothMedianOfAnswers(Setting(PLANE, params, BUDGET, ADD, bytes(16)))
+        for agreeing in range(1, blocks + 1):
+            spare = method._spare(agreeing)
+            for others in (0, 1000) if spare >= 0 else ():
+                points = np.repeat([1000 - others, others], [agreeing, blocks - agreeing])
+                smooth = smooth_sensitivity(Counts.of(points), 1000, MEDIAN, beta, REPLACE)
+                assert smooth <= 1000 * np.exp(-beta * spare) * (1 + 1e-9)

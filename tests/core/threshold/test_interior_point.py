@@ -225,3 +225,25 @@ def test_what_may_fail_of_a_promise_is_together_as_rare_as_stated(neighbors, fai
     lost -= first * math.log(MOST_RANKS) + second * math.log(3)
     choices = (first * math.exp(-lost / first) - second * math.exp(-lost / second)) / (first - second)
     assert number + point + choices <= failure
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_ranks_are_tried_up_to_the_last_example_unless_the_noisy_number_is_as_low_as_it_may_be(neighbors):
+    learner = InteriorPointLearner.of(1000, 0.5, neighbors, 0.1)
+
+    class Low(SeededNoise):
+        def laplace(self, values, scale):
+            return values - learner.total_margin
+
+    for examples in (0, 1, 700, 50_000):
+        about = learner.about(examples, Low(0))
+        step, most = learner.steps(about)
+        assert about == max(1, examples) and step * most >= examples
+    assert (learner.total_margin > 0) == (neighbors is ADD)
+
+
+@pytest.mark.parametrize("failure", [0.3, 1e-6])
+def test_the_finder_has_a_quarter_of_the_failure(failure):
+    """A point outside of the window has the depth 0, and one between both halves of it `window`."""
+    learner = InteriorPointLearner.of(1000, 0.5, ADD, failure)
+    assert learner.size * math.exp(-learner.window / learner.finder.choice.scale) <= failure / 4

@@ -14,6 +14,7 @@ from tests.mutants.tables import (
     looks,
     ordered,
     parts,
+    parts_of_failure,
     pictures,
     plane,
     promises,
@@ -73,5 +74,6 @@ MUTANTS = (
     *statistics.KEYS,
     *statistics.RANKS,
     *promises.PROMISES,
+    *parts_of_failure.PARTS,
 )
 """Every wrong version."""

@@ -72,6 +72,16 @@ def test_a_file_of_several_names_is_not_swapped(folder, place):
     assert folder.swap("file", b"one", b"two")
 
 
+def test_the_draft_of_a_killed_writer_is_no_other_name_of_the_file(folder, place):
+    """On a file system without unnamed files, a writer may be killed after its draft has got its name."""
+    folder.create("file", b"one")
+    (place / ".file.staging").mkdir(0o700)
+    os.link(place / "file", place / ".file.staging" / "draft")
+    assert folder.swap("file", b"one", b"two")
+    assert sorted(os.listdir(place)) == [".file.lock", "file"]
+    assert folder.read("file") == b"two"
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.EIO])
 @pytest.mark.parametrize("call", ["read", "create", "replace", "swap"])
 def test_trouble_of_the_system_is_not_the_jobs(folder, monkeypatch, number, call):

@@ -60,6 +60,41 @@ def test_a_write_between_look_and_swap_wins(folder, monkeypatch):
     assert folder.read("f") == b"other"
 
 
+def test_a_swap_whose_answer_was_lost_has_swapped(folder, monkeypatch):
+    """A second try of the write then fails, because the object has another version by now."""
+    folder.create("f", b"one")
+    write = StoreFolder.write
+
+    def written_twice(self, *given):
+        return write(self, *given) and write(self, *given)
+
+    monkeypatch.setattr(StoreFolder, "write", written_twice)
+    assert folder.swap("f", b"one", b"two")
+    assert not folder.swap("f", b"one", b"three")
+    assert folder.read("f") == b"two"
+
+
+def test_an_object_without_a_hash_that_arrives_in_part_is_read_again(folder, store, monkeypatch):
+    """Of another program, whose objects have no hash of ours: their size tells."""
+    obstore.put(store, "out/f", b"of another program")
+    get, parts = obstore.get, [b"of another", b""]
+
+    class Part:
+        def __init__(self, found, data):
+            self.meta, self.attributes, self.data = found.meta, found.attributes, data
+
+        def bytes(self):
+            return self.data
+
+    def cut(*given):
+        found = get(*given)
+        return Part(found, parts.pop()) if parts else found
+
+    monkeypatch.setattr(obstore, "get", cut)
+    assert folder.read("f") == b"of another program"
+    assert not parts
+
+
 def test_a_preparation_leaves_nothing(folder, store):
     folder.prepare()
     folder.prepare_swap("f")
