@@ -101,7 +101,7 @@ class ClusterOfAnswers(Aggregator):
     def _inner(self) -> Plan:
         """The plan of the 1-cluster on the database of answers, whose neighbors replace one answer."""
         setting, one_replaced = self.setting, Neighbors("replace_one")
-        target = OneCluster(self.stable, setting.params.failure, "practical", _SHARES)
+        target = OneCluster(self.stable, self.value_failure, "practical", _SHARES)
         budget = replace(setting.budget, epsilon=(1 - self.failures_share) * setting.budget.epsilon)
         inner = Setting(setting.grid, target, budget, one_replaced, setting.salt)
         # Blocks that are numbered alike would be in the samples of all groups at once.

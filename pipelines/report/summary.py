@@ -85,7 +85,11 @@ def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:
     ]
     for table in answer.tables:
         shown = table_lines(table)
-        lines += ["", *shown, *(["± is one standard error."] if any("±" in line for line in shown) else [])]
+        lines += [
+            "",
+            *shown,
+            *(["± is one standard error of the noise."] if any("±" in line for line in shown) else []),
+        ]
     return [*lines, *_promised(release)]
 
 

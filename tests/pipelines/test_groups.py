@@ -339,7 +339,7 @@ def test_the_terminal_shows_the_largest_groups_of_a_table(cities: Bench) -> None
     done = cities.shoal("run", cities.write(job))
     assert done.exit_code == 0, done.stderr
     _, shown = done.stdout.split("The 3 groups with the largest count; all groups are in result.parquet:\n")
-    header, *rows = shown.split("± is one standard error.")[0].splitlines()
+    header, *rows = shown.split("± is one standard error of the noise.")[0].splitlines()
     assert header.split()[0] == "city" and {row.split()[0] for row in rows} == {*KEYS}
 
 

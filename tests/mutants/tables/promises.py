@@ -243,8 +243,8 @@ PROMISES = (
         12,
         "pipelines/job/subsamples_job.py",
         "a sandbox may show the input of a job",
-        "places = (self.input.path, self.output, self.privacy.ledger)",
-        "places = (self.output, self.privacy.ledger)",
+        "places = [*_files(self.input.path), self.output, self.privacy.ledger]",
+        "places = [self.output, self.privacy.ledger]",
         Selection(("tests/transforms/test_sandbox.py",), only="job_is_refused"),
     ),
     Mutant(
