@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from pipelines.answers.picture import Row, short
+from pipelines.answers.statistics import _of_groups
+from pipelines.tasks import TASKS
 from tests.pipelines.report.pictured import figures_of, release_of
 
 
@@ -66,6 +68,28 @@ def test_statistics_have_one_standard_error_and_groups_their_names():
     assert rows is not None
     dots = {row["name"]: row["x"] for row in rows_of("statistics-also-0", "point")}
     assert dots == dict(zip(rows["c"], rows["count"], strict=True))
+
+
+@pytest.mark.parametrize("measure", ["minimum", "maximum", "quantile_0.5", "sum"])
+def test_an_error_of_a_rank_is_no_interval_of_values(measure):
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["city"], "truncate": {}},
+    }
+    rows = {"city": np.array(["a"]), measure: np.array([3.0]), f"{measure}_error": np.array([0.5])}
+    (figure,) = _of_groups(release, rows, [measure], "rows")
+    layers = [layer for plot in figure.picture.plots for layer in plot["layer"]]
+    ends = [(row["x"], row["x2"]) for each in layers for row in each["data"]["values"] if "x2" in row]
+    assert ends == ([(2.5, 3.5)] if measure == "sum" else [])
+
+
+def test_rectangles_have_their_bounds_in_their_columns():
+    release, rows = release_of("ranges-0")
+    (table,) = TASKS["ranges"].answers.answer(release, rows).tables
+    (asked,), (line,) = release["result"]["ranges"], table.rows
+    shown = dict(zip(table.headers, line, strict=True))
+    assert asked["low"] < asked["high"]
+    assert (shown["at least"], shown["at most"]) == (f"{asked['low']:,}", f"{asked['high']:,}")
 
 
 def test_a_dot_alone_has_no_interval():
