@@ -12,7 +12,7 @@ import pytest
 import shoal
 from core.rounds import Block
 from core.secure_noise import SecureNoise
-from pipelines.compare.compare import Side, _change, _changes, compare, read_side, read_sides
+from pipelines.compare.compare import Side, _change, _changes, _planned, compare, read_side, read_sides
 from pipelines.compare.estimates import _OF_TASK, Estimate, estimates
 from pipelines.figures import questions
 from pipelines.job.job import check_raw
@@ -344,6 +344,37 @@ def test_questions_that_only_one_has():
     one, other = ({name: {} for name in names} for names in ("xy", "x"))
     found = compare(Side("a", one, one), Side("b", other, other))
     assert found["job"] == [{"name": "y", "a": "asked", "b": "absent"}]
+
+
+KEYS = {
+    "privacy": ["epsilon", "delta", "neighbors", "unit", "count", "keep", "order", "policy"],
+    "params": ["method", "failure", "parts", "k"],
+    "domain": ["step"],
+}
+
+
+@pytest.mark.parametrize("key", [f"{section}.{key}" for section, keys in KEYS.items() for key in keys])
+def test_jobs_are_alike_where_only_budgets_and_methods_differ(key):
+    """In every question: another unit is another question about the same rows."""
+    free = ("privacy.epsilon", "privacy.delta", "privacy.neighbors")
+    free += ("params.method", "params.failure", "params.parts")
+    for x, y in ((1, 0), (0, 1), (1, 1), (0, 0)):
+        given = ({"x": {key: 0}, "y": {key: 0}}, {"x": {key: x}, "y": {key: y}})
+        one, other = (Side("a", asked, {"x": {}, "y": {}}, {}) for asked in given)
+        assert compare(one, other)["alike"] == (key in free or not (x or y))
+
+
+@pytest.mark.parametrize(("a", "b"), [(True, False), (False, True), (True, True), (False, False)])
+def test_rows_are_drawn_anew_where_either_run_does(a, b):
+    one, other = (Side("a", {}, {}, {}, drawn) for drawn in (a, b))
+    assert compare(one, other)["drawn_anew"] == (a or b)
+
+
+def test_all_noise_of_a_round_is_compared():
+    draws = [{"round": "r", "mechanism": "laplace", "scale": scale} for scale in (1.0, 2.0, 2.0)]
+    privacy, accuracy = {"spent": 1, "accountant": "basic"}, {"promises": {}}
+    plan = {"method": "m", "mechanisms": draws, "privacy": privacy, "accuracy": accuracy}
+    assert _planned(plan)["noise of r, laplace"] == "1; 2 × 2"
 
 
 def test_wrong_arguments_are_one_sentence(bench, refused):
