@@ -32,7 +32,7 @@ def test_most_records_of_a_unit(
 def test_a_count_of_rows_drawn_anew_varies_by_as_many_as_a_unit_has(
     most: int, value: float, error: float
 ) -> None:
-    """A unit has all of `most` rows in a count, or none: the variance is then nearly `most` times the count."""
+    """A unit may have `most` rows in a count, or none: its variance is then nearly `most` times the count."""
     count = drawn_anew(Estimate("count", value, 3.0, counts=True), most)
     assert count.error is not None and math.isclose(count.error, error)
     assert drawn_anew(Estimate("sum", value, 3.0, 1.0, (0.0, 9.0)), most) == Estimate("sum", value)
