@@ -20,6 +20,7 @@ from tests.mutants.tables import (
     questions,
     rows,
     samplers,
+    shown,
     smooth,
     statistics,
     stores,
@@ -73,5 +74,6 @@ MUTANTS = (
     *statistics.KEYS,
     *statistics.RANKS,
     *promises.PROMISES,
+    *shown.SHOWN,
 )
 """Every wrong version."""
