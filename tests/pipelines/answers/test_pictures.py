@@ -84,12 +84,17 @@ def test_an_error_of_a_rank_is_no_interval_of_values(measure):
 
 
 def test_rectangles_have_their_bounds_in_their_columns():
+    """And in their pictures and figures."""
     release, rows = release_of("ranges-0")
-    (table,) = TASKS["ranges"].answers.answer(release, rows).tables
-    (asked,), (line,) = release["result"]["ranges"], table.rows
-    shown = dict(zip(table.headers, line, strict=True))
-    assert asked["low"] < asked["high"]
-    assert (shown["at least"], shown["at most"]) == (f"{asked['low']:,}", f"{asked['high']:,}")
+    answer = TASKS["ranges"].answers.answer(release, rows)
+    (asked,), (table,) = release["result"]["ranges"], answer.tables
+    shown = dict(zip(table.headers, table.rows[0], strict=True))
+    low, high = asked["low"], asked["high"]
+    assert low < high
+    assert (shown["at least"], shown["at most"]) == (f"{low:,}", f"{high:,}")
+    assert answer.facts[-1].note == f"at least {low:,} and at most {high:,} with probability 90%"
+    (span,) = rows_of("ranges-0", "rule", figure=1)
+    assert (span["x"], span["x2"]) == (low, high)
 
 
 def test_a_dot_alone_has_no_interval():
