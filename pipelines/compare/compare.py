@@ -3,7 +3,7 @@
 A change of a figure is larger than noise explains if hardly any two releases of the same rows differ so much:
 
 - By standard errors s and t the limit is z sqrt(s^2 + t^2). For m such figures z is ln(m / 0.05) / sqrt(2),
-  at least 1.7. A sum of two Laplace variables exceeds z standard deviations with probability at most
+  which is above 2. A sum of two Laplace variables exceeds z standard deviations with probability at most
   exp(-sqrt(2) z) from z = 1.7 on, and so does a normal variable. So by noise alone no figure exceeds its
   limit, with probability 95%.
 - By promised bounds the limit is their sum, and intervals must not meet. By noise alone that happens only
@@ -39,8 +39,6 @@ from pipelines.release import RELEASE, as_the_run_wrote_it, parse_release, read_
 from pipelines.storage.locate import absolute, open_file, open_folder
 
 _CHANCE = 0.05
-_LEAST = 1.7
-"""Fewest standard errors; see above."""
 
 _ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
@@ -307,7 +305,7 @@ def _change(name: str, a: Estimate, b: Estimate, figures: int) -> Change:
 
 def _limit(a: Estimate, b: Estimate, figures: int) -> float | None:
     if a.error is not None and b.error is not None:
-        errors = max(_LEAST, math.log(max(1, figures) / _CHANCE) / math.sqrt(2))
+        errors = math.log(max(1, figures) / _CHANCE) / math.sqrt(2)
         return errors * math.hypot(a.error, b.error)
     if a.bound is not None and b.bound is not None:
         return float(a.bound + b.bound)

@@ -36,6 +36,15 @@ def test_bounding_radius_holds_the_box(lat, lon):
     assert np.linalg.norm(steps - np.array(GRID.bounding_center)) <= GRID.bounding_radius
 
 
+@pytest.mark.parametrize("extents", [(1,), (2,), (3,), (3, 3), (5, 5), (1, 2, 3), (7, 7, 7), (101,) * 9])
+def test_bounding_radius_holds_the_corners_of_odd_and_even_extents(extents):
+    """And is hardly larger, exactly: the corners are the points that are farthest away."""
+    grid = Grid((0.0,) * len(extents), tuple(map(float, extents)), 1.0)
+    away = zip(grid.bounding_center, extents, strict=True)
+    farthest = sum(max(middle, extent - middle) ** 2 for middle, extent in away)
+    assert (grid.bounding_radius - 1) ** 2 <= farthest <= grid.bounding_radius**2
+
+
 def test_range_that_is_no_multiple_of_the_step_stays_inside():
     grid = Grid((0.0,), (1.0,), 0.3)
     assert grid.extents == (3,)

@@ -104,6 +104,25 @@ def test_adding_and_removing_equals_brute_force(quantile):
             assert smooth_sensitivity(counts(unfolded(h)), upper, rank, beta, ADD) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("quantile", [0.0, 1.0])
+@pytest.mark.parametrize("relation", [REPLACE, ADD])
+def test_just_above_the_floor_it_equals_brute_force(quantile, relation):
+    """All databases of n zeros and ones: the farthest ranks that matter do, and those beyond do not."""
+    upper, beta, rank = 1, 3.0, Rank.of_quantile(quantile)
+    most = reach(upper, beta) + 2
+    sizes = (most,) if relation is REPLACE else range(2 * most)
+    table = [(n - ones, ones) for n in sizes for ones in range(n + 1)]
+    gaps = np.array([gap(h, upper, rank) for h in table])
+    near = set()
+    for h in (h for h in table if sum(h) <= most):
+        moved = np.abs(np.array(table) - np.array(h))
+        distance = moved.max(axis=1) if relation is REPLACE else moved.sum(axis=1)
+        expected = max(FLOOR, (np.exp(-beta * distance) * gaps).max())
+        assert smooth_sensitivity(counts(unfolded(h)), upper, rank, beta, relation) == pytest.approx(expected)
+        near |= {expected}
+    assert min(near) == FLOOR and any(FLOOR < each < FLOOR * math.exp(beta) for each in near)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.integers(0, 1000), min_size=1, max_size=60),

@@ -313,3 +313,22 @@ def test_an_attempt_is_for_one_order_of_the_public_keys(bench) -> None:
         prepared = prepare_run(check_job(bench.changed(job)))
         attempts.append(attempt_of(dataclasses.replace(prepared, salt=b"the salt of one.")))
     assert attempts[0] == attempts[1] and len(set(map(repr, attempts))) == 3
+
+
+def test_an_attempt_at_rows_that_contributions_keep_has_its_salt(bench) -> None:
+    """Which rows of a unit count follows from the salt, so no part of another draw is joined to it."""
+    rows = pq.read_table(bench.rows)
+    rows = rows.append_column("who", pa.array([place // 5 for place in range(len(rows))]))
+    pq.write_table(rows.append_column("city", pa.array(["a"] * len(rows))), bench.rows)
+    job = {
+        "task": "statistics",
+        "input": {**bench.job["input"], "unit": "who"},
+        "params": {"measures": ["count"], "parts": PARTS},
+        "group_by": {"columns": ["city"], "keys": ["a", "b", "c"]},
+        "contributions": {"groups": 1, "rows": 2},
+    }
+    prepared = prepare_run(check_job(bench.changed(job)))
+    one, again, other = (
+        attempt_of(dataclasses.replace(prepared, salt=salt)) for salt in (b"one", b"one", b"other")
+    )
+    assert one is not None and one == again != other

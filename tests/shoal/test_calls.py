@@ -84,6 +84,8 @@ def test_a_job_may_have_dates(day: Any) -> None:
 def test_other_values_of_a_job_are_named() -> None:
     loop: dict[str, Any] = {}
     loop["cells"] = loop
+    lists: list[Any] = []
+    lists.append(lists)
     for key, value, says in (
         ("params", {"cells": [Decimal(10)]}, "params.cells[0] is Decimal('10'), of type Decimal"),
         ("params", {"cells": {10}}, "params.cells is {10}, of type set"),
@@ -96,6 +98,8 @@ def test_other_values_of_a_job_are_named() -> None:
         ("privacy", {"epsilon": 1j}, "privacy.epsilon is 1j, of type complex"),
         ("params", {1: 2}, "The key 1 of params is int: a key must be text."),
         ("params", loop, "is nested more than 20 levels deep"),
+        ("params", lists, "is nested more than 20 levels deep"),
+        ("params", {"cells": lists}, "is nested more than 20 levels deep"),
     ):
         with pytest.raises(shoal.ShoalError) as refused:
             shoal.plan({**WRITTEN, key: value})
@@ -193,6 +197,31 @@ def test_every_call_is_a_run_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(shoal.ShoalError, match=r"privacy\.ledger"):
         shoal.run(job, PEOPLE)
     assert shoal.plan(job).values["ledger"]["runs"] == 0
+
+
+@pytest.mark.parametrize("data", [None, PEOPLE])
+@pytest.mark.parametrize("output", [None, "out"])
+@pytest.mark.parametrize("run_id", [None, "monday"])
+def test_a_call_has_a_name_of_its_own_unless_its_job_says_all(
+    data: Any, output: str | None, run_id: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name a run is charged: a stored job that is run again is the same run."""
+    names = []
+
+    def run_job(job: Any) -> None:
+        names.append(job.run_id)
+
+    monkeypatch.setattr(runs, "run_job", run_job)
+    more = {"output": output, "run_id": run_id}
+    job = {**JOB, **{key: value for key, value in more.items() if value is not None}}
+    if data is None:
+        job["input"] = {**JOB["input"], "path": "rows.parquet"}
+    for _ in range(2):
+        with pytest.raises(shoal.ShoalError, match="submitted"):
+            shoal.run(job, data)
+    own = run_id is None and (data is not None or output is None)
+    assert len(set(names)) == 1 + own
+    assert run_id is None or names == [run_id] * 2
 
 
 def test_a_release_is_stored_where_the_job_says(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.mutants.tables import (
     questions,
     rows,
     samplers,
+    shown,
     smooth,
     statistics,
     stores,
@@ -75,5 +76,6 @@ MUTANTS = (
     *statistics.RANKS,
     *promises.PROMISES,
     *parts_of_failure.PARTS,
+    *shown.SHOWN,
 )
 """Every wrong version."""

@@ -256,6 +256,6 @@ PARTS = (
         "of several groups with one text the last one is compared",
         "if max(keys[key] for keys in counted) > 1:",
         "if False:",
-        Selection(("tests/pipelines/compare/test_compare.py",), only="texts_are_alike"),
+        Selection(("tests/pipelines/compare/test_compared_groups.py",), only="texts_are_alike"),
     ),
 )

@@ -277,7 +277,7 @@ PROMISES = (
         "groups of one release are compared as if each had rows of its own run",
         "alone = b is None or _place(a) == _place(b)",
         "alone = False",
-        Selection(("tests/pipelines/compare/test_compare.py",), only="it_kept or not_there"),
+        Selection(("tests/pipelines/compare/test_compared_groups.py",), only="it_kept or not_there"),
     ),
     Mutant(
         12,

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from pipelines.answers.picture import Row, short
+from pipelines.answers.statistics import _of_groups
+from pipelines.tasks import TASKS
 from tests.pipelines.report.pictured import figures_of, release_of
 
 
@@ -66,6 +68,33 @@ def test_statistics_have_one_standard_error_and_groups_their_names():
     assert rows is not None
     dots = {row["name"]: row["x"] for row in rows_of("statistics-also-0", "point")}
     assert dots == dict(zip(rows["c"], rows["count"], strict=True))
+
+
+@pytest.mark.parametrize("measure", ["minimum", "maximum", "quantile_0.5", "sum"])
+def test_an_error_of_a_rank_is_no_interval_of_values(measure):
+    release = {
+        "domain": {"columns": ["x"], "lower": [0.0], "upper": [5.0], "step": 1.0},
+        "group_by": {"columns": ["city"], "truncate": {}},
+    }
+    rows = {"city": np.array(["a"]), measure: np.array([3.0]), f"{measure}_error": np.array([0.5])}
+    (figure,) = _of_groups(release, rows, [measure], "rows")
+    layers = [layer for plot in figure.picture.plots for layer in plot["layer"]]
+    ends = [(row["x"], row["x2"]) for each in layers for row in each["data"]["values"] if "x2" in row]
+    assert ends == ([(2.5, 3.5)] if measure == "sum" else [])
+
+
+def test_rectangles_have_their_bounds_in_their_columns():
+    """And in their pictures and figures."""
+    release, rows = release_of("ranges-0")
+    answer = TASKS["ranges"].answers.answer(release, rows)
+    (asked,), (table,) = release["result"]["ranges"], answer.tables
+    shown = dict(zip(table.headers, table.rows[0], strict=True))
+    low, high = asked["low"], asked["high"]
+    assert low < high
+    assert (shown["at least"], shown["at most"]) == (f"{low:,}", f"{high:,}")
+    assert answer.facts[-1].note == f"at least {low:,} and at most {high:,} with probability 90%"
+    (span,) = rows_of("ranges-0", "rule", figure=1)
+    assert (span["x"], span["x2"]) == (low, high)
 
 
 def test_a_dot_alone_has_no_interval():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pipelines.choose import solve as module
-from pipelines.choose.solve import _first, _values, solve
+from pipelines.choose.solve import _STRIDE, _first, _first_in_order, _values, solve
 from pipelines.errors import JobError
 from pipelines.figures import plan_raw
 from pipelines.job.text import set_key
@@ -172,6 +172,30 @@ def test_the_method_that_is_chosen_keeps_the_promise(monkeypatch):
         _, solved = solve({"privacy": {"epsilon": start}}, EPSILON, "error", "2")
         assert (solved.value, solved.promised) == (5.0, 0.2)
         assert "With params.method: other, which auto does not choose, 0.5 is enough." in solved.says
+
+
+def test_a_promise_of_just_what_is_asked_for_is_enough(monkeypatch):
+    shown = {"read": lambda _, text: float(text), "shown": lambda _, value: str(value)}
+
+    def planned(raw):
+        promised = {"error": 1 / raw["privacy"]["epsilon"]}
+        plan, job = SimpleNamespace(chosen=None, alternatives={}), SimpleNamespace(task="median")
+        return [SimpleNamespace(name="", job=job, plan=plan, figures=lambda *_: promised, **shown)]
+
+    monkeypatch.setattr(module, "plan_raw", planned)
+    monkeypatch.setattr(module, "find_question", lambda found, _: found[0])
+    _, solved = solve({"privacy": {"epsilon": 1.0}}, EPSILON, "error", "2")
+    assert (solved.value, solved.promised) == (0.5, 2.0)
+
+
+@pytest.mark.parametrize("wide", [_STRIDE, _STRIDE + 1, 40])
+@pytest.mark.parametrize("count", [29, 30, 31, 32])
+def test_the_first_possible_place_in_order_is_found(wide, count):
+    """Wherever a range of as many possible places as a stride begins, and where it reaches the end."""
+    for first in range(count):
+        possible = range(first, min(first + wide, count))
+        assert _first_in_order(possible.__contains__, 0, count) == first
+    assert _first_in_order(lambda _: False, 0, count) is None
 
 
 @pytest.mark.parametrize("holes", [(), range(40, 60), range(70, 75), [17], range(5, 90)])

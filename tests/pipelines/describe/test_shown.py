@@ -108,3 +108,21 @@ def test_frequent_values_are_cut_one_by_one():
     lines = shown([Described("a", "string", "1-a")], answers, {"rows": None, "1-a": table})
     (line,) = (line for line in lines if line.startswith("a "))
     assert line.count("...") == 5 and line.endswith("... 4,996")
+
+
+def test_the_worst_of_several_columns_is_said_and_no_better_one():
+    """Of the errors of shares of nulls, too; one that is not known is left out."""
+    values = list(range(7))
+    answers = {"rows": about_rows([0.25] * 4)}
+    for place, (rank, typical, null) in enumerate(
+        [(300, 30.0, 0.05), (700, 20.0, 0.11), (500, 10.0, 0.02), (None, None, None)]
+    ):
+        asked = quantiles(values, values, values)
+        promises = {"rank_error": rank, "typical_rank_error": typical}
+        answers[f"{place}-a"] = {**asked, "accuracy": {"failure": 0.1, "promises": promises}}
+        answers["rows"]["result"]["values"][1 + place]["error"] = null
+    columns = [Described(name, "int8", name) for name in answers if name != "rows"]
+    text = " ".join(shown(columns, answers, dict.fromkeys(answers)))
+    assert "within 700 rows of their rank" in text
+    assert "the standard error of the rank of a quantile is at most about 30 rows" in text
+    assert "The standard error of a share of nulls is 11%." in text
