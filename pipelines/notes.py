@@ -111,7 +111,8 @@ def _left_out(job: Job, plan: Plan) -> str:
     if job.group_keys is not None:
         missing += " Rows whose key is null, or cannot be read as the type of its column, are in no group."
         missing += " They are not counted."
-    moved = "Values outside of the domain are moved to its edge, which belongs to it."
+    what, such = ("Numbers", "values, or such numbers,") if job.keep == "count" else ("Values", "values")
+    moved = f"{what} outside of the domain are moved to its edge, which belongs to it."
     public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:
         missing += " How many rows are not left out is public under replace_one."
@@ -119,7 +120,7 @@ def _left_out(job: Job, plan: Plan) -> str:
         share, error = number(100 * job.checks), number(describe_checks(job, plan)["standard_error"], 3)
         many = "rows" if job.unit is None else "units"
         told = (
-            f"The release has the noisy numbers of {many} that have such values in each column. Their "
+            f"The release has the noisy numbers of {many} that have such {such} in each column. Their "
             f"standard error is {error}. They take {share}% of epsilon (input.checks)."
         )
     else:

@@ -23,6 +23,7 @@ import shutil
 import signal
 import socket
 import sys
+import zipfile
 from collections.abc import Sequence
 from importlib.machinery import all_suffixes
 from pathlib import Path
@@ -150,7 +151,7 @@ def _importable(folder: str) -> set[str]:
     people may lie beside them. Of a folder that cannot be listed it is nothing.
     """
     if not os.path.isdir(folder):
-        return {folder}
+        return {folder} if zipfile.is_zipfile(folder) else set()
     try:
         inside = [os.path.join(folder, name) for name in os.listdir(folder)]
     except OSError:
@@ -158,7 +159,7 @@ def _importable(folder: str) -> set[str]:
     installed = any(place.endswith(".dist-info") for place in inside)
     if installed or os.path.basename(folder) in ("site-packages", "dist-packages"):
         return {folder}
-    return {place for place in inside if _is_module(place) or place.endswith(".egg-info")}
+    return {place for place in inside if _is_module(os.path.realpath(place)) or place.endswith(".egg-info")}
 
 
 def _is_module(place: str) -> bool:
@@ -171,14 +172,14 @@ def _is_module(place: str) -> bool:
 
 def _places(path: Sequence[str]) -> list[str]:
     """Return the files and folders that programs of Python read: none of them lies in another one."""
-    loaded = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    loaded = filter(os.path.isdir, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     wanted = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *loaded}
     roots = tuple(f"{os.path.realpath(root)}/" for root in wanted if os.path.isabs(root))
     for place in filter(os.path.isabs, {*sys.path, *path}):
         within = f"{os.path.realpath(place)}/".startswith(roots)
         wanted |= {place} if within else _importable(place)
     real = {os.path.realpath(place) for place in wanted if os.path.isabs(place)}
-    links = {place for place in wanted if os.path.islink(place)}
+    links = {place for place in wanted if os.path.isabs(place) and os.path.islink(place)}
     found: list[str] = []
     every = links | {place for place in real if os.path.exists(place)} - {"/"}
     for place in sorted(every, key=lambda place: place.split("/")):  # a folder, and then all that lies in it

@@ -1,6 +1,7 @@
 """Answers of statistics: counts, sums, means, variances and ranks, of all records or of groups."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -46,6 +47,7 @@ _OF_RANKS = (
     "interval as wide as the domain says nothing."
 )
 
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SHOWN, _IN_ORDER = 12, 48
 """Groups in the table of the report: the largest, or all in the order of their keys, if these have one."""
 
@@ -238,7 +240,7 @@ def _largest(release: Release, rows: Any, named: list[str]) -> Table:
     many = f"{len(shown)} groups" if len(shown) != 1 else "group"
     title = f"The {many} with the largest {named[0]}; all groups are in {place_of_table(release)}"
     if _by_key(release, rows) is not None:
-        title = f"The {many} by {key_names(groups)[0]}, as in {place_of_table(release)}"
+        title = f"The {many} by {key_names(groups)[0]}; stored in {place_of_table(release)}"
     return Table(title, (", ".join(key_names(groups)), *named), shown)
 
 
@@ -254,10 +256,11 @@ def _order(release: Release, rows: Any, named: list[str]) -> NDArray[np.int64]:
 
 def _by_key(release: Release, rows: Any) -> NDArray[np.int64] | None:
     """Return the order of all groups by their only key, a time or a number, unless they are many."""
-    keys = [rows[name] for name in release["group_by"]["columns"]]
-    if len(keys) > 1 or keys[0].dtype.kind not in "iuM" or len(keys[0]) > _IN_ORDER or release.get("table"):
+    keys, *others = (rows[name] for name in release["group_by"]["columns"])
+    if others or len(keys) > _IN_ORDER or release.get("table"):
         return None
-    return np.argsort(keys[0], kind="stable")
+    dates = all(_DATE.fullmatch(str(key)) for key in keys)
+    return np.argsort(keys, kind="stable") if dates or keys.dtype.kind in "iuM" else None
 
 
 def _unknown(release: Release, rows: Any, name: str) -> NDArray[np.bool_]:

@@ -72,12 +72,17 @@ class SubsamplesJob(GroupsJob):
 
 
 def _files(path: str) -> list[str]:
-    """Return the folders in which the files of a local input really are; none where it cannot be listed."""
+    """Return where the files of a local input really are: one file, or their folders; none without a list.
+
+    Links below a folder or a glob are no files of the input.
+    """
     from transforms.list_files import InputError, list_files
 
     if "://" in path:
         return []
     try:
-        return sorted({os.path.dirname(os.path.realpath(file.path)) for file in list_files(path)})
+        files = [file.path for file in list_files(path)]
     except InputError:  # which the run tells
         return []
+    folders = sorted({os.path.dirname(file) for file in files})
+    return list(map(os.path.realpath, files if len(files) == 1 else folders))

@@ -1,6 +1,7 @@
 """A job that is ready to run, and the steps of its run."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -41,7 +42,7 @@ class Prepared:
     plan: Plan | GroupedPlan
     salt: bytes = field(repr=False)
 
-    @property
+    @cached_property
     def function(self) -> Function | None:
         """The function whose answers are the records; None where the records are rows or units."""
         return self.job.untrusted() if isinstance(self.job, SubsamplesJob) else None

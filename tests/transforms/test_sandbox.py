@@ -179,6 +179,18 @@ def test_a_folder_of_programs_may_be_spelled_in_other_ways(
     assert transforms.sandbox._importable(str(beside)) == set()
 
 
+def test_files_that_are_no_modules_are_not_there(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither as a part of Python's path, nor by a link that is named like a module, or for libraries."""
+    rows = beside / "people" / "rows.parquet"
+    (beside / "named.py").symlink_to(rows)
+    monkeypatch.syspath_prepend(rows)
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{rows}:here")
+    monkeypatch.chdir(beside)
+    (beside / "here").symlink_to(beside / "people")
+    places = transforms.sandbox._places([])
+    assert not [place for place in places if "people" in place or "named" in place or place == "here"]
+
+
 def _denied(place: str) -> list[str]:
     raise PermissionError(place)
 
