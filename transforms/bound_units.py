@@ -29,7 +29,7 @@ from transforms.row_order import order_keys, order_words
 from transforms.sorted_words import sorted_numbers
 from transforms.spill import Spill, Spilled, fetched
 from transforms.split_units import read_keyed
-from transforms.unit_records import NumbersOfRows, count_of, kept_by
+from transforms.unit_records import NumbersOfRows, kept_by, records_of_numbers
 from transforms.unit_rows import ROWS, ShardRows, UnitRows, renumbered, words_of
 
 Bounded = tuple[bytes, bytes, bytes]
@@ -380,7 +380,7 @@ def bound(bounding: Bounding, parts: Iterable[bytes]) -> Bounded:
         parts: pieces of `split_points`, in any order.
     """
     grid, ordered, checks = bounding.grid, bounding.order is not None, b""
-    numbers = bounding.keep == "count"
+    numbers = bounding.keep == "count" and bounding.checked
     reduction: Any = (
         NumbersOfRows(grid, ordered, "count")
         if numbers
@@ -392,7 +392,6 @@ def bound(bounding: Bounding, parts: Iterable[bytes]) -> Bounded:
         return b"", b"", b""
     kept, ids = (np.concatenate(each) for each in zip(*found, strict=True))
     if numbers:
-        if bounding.checked:
-            checks = np.array([0, np.count_nonzero(grid.outside(kept, 0))], dtype="<i8").tobytes()
-        kept = count_of(kept, grid).astype(stored(grid))
+        checks = np.array([0, np.count_nonzero(grid.outside(kept, 0))], dtype="<i8").tobytes()
+        kept = records_of_numbers(kept, grid)
     return kept.tobytes(order="F"), ids.tobytes(), checks

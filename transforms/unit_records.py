@@ -187,17 +187,14 @@ class AddedRows:
         """Return the records of units, and their identities."""
         rows, *halves = merged[len(merged) - self.state_words :]
         if self.keep == "count":
-            records = count_of(rows, self.grid)
-        elif self.keep == "mean":
-            records = means_of(rows, halves)
-        else:
-            records = sums_of(rows, halves, self.grid)
+            return records_of_numbers(rows, self.grid), merged[0]
+        records = means_of(rows, halves) if self.keep == "mean" else sums_of(rows, halves, self.grid)
         return _on_grid(records, self.grid), merged[0]
 
 
 @dataclass(frozen=True)
 class NumbersOfRows(AddedRows):
-    """The number of rows of each unit, as it is: shape (units,); see `AddedRows`."""
+    """The number of rows of each unit before it is a record, shape (units,); see `records_of_numbers`."""
 
     def finished(self, merged: Sequence[U64]) -> tuple[Any, U64]:
         """Return the numbers of rows of units, and their identities."""
@@ -255,6 +252,11 @@ class Extremes:
         """Return the records of units, and their identities."""
         records = np.stack(merged[len(merged) - self.state_words :], axis=1).astype(np.int64)
         return _on_grid(records, self.grid), merged[0]
+
+
+def records_of_numbers(numbers: U64, grid: Grid) -> Steps:
+    """Return the records of units that are their numbers of rows, shape (units,)."""
+    return _on_grid(count_of(numbers, grid), grid)
 
 
 def _on_grid(records: Points, grid: Grid) -> Steps:

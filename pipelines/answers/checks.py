@@ -65,8 +65,9 @@ def _told(
     moved, and no unit.
     """
     columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
+    such = bool(whose)
     if what == "moved" and _counts_rows(release):
-        whose = " have a number of rows that is moved"
+        whose, such = " have a number of rows that is moved", False
     lines = tuple(
         f"{column}: about {count:,} {many}{whose}{'' if count > HIDDEN * error else ', or noise'}"
         for column, count in zip(columns, counts, strict=True)
@@ -75,5 +76,4 @@ def _told(
     if lines:
         return lines, why
     hidden = f"up to about {number(HIDDEN * error, 2)} {many} of a column, or all where there are fewer"
-    such = whose and not (what == "moved" and _counts_rows(release))
     return ("none stand out",), f"noise may hide {hidden}; {f'with such a row: {why}' if such else why}"

@@ -154,7 +154,7 @@ def _of_group(side: Side, key: str) -> Side:
         there = f"it has {len(every):,}, such as {some}" if every else "it has no groups"
         raise JobError(f'--groups: {side.path} has no group "{key}"; {there}.')
     if max(keys[key] for keys in counted) > 1:
-        raise JobError(f'--groups: "{key}" is the text of several groups of {side.path}, name others.')
+        raise JobError(f'--groups: "{key}" is the text of several groups of {side.path}: name others.')
     figures = {
         name: [replace(each, group=None) for each in its if each.group == key]
         for name, its in side.figures.items()

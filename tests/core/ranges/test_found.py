@@ -3,6 +3,7 @@
 import itertools
 import math
 import tracemalloc
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -265,16 +266,22 @@ def evenly(size: int) -> CellCounts:
     return CellCounts(size, None, np.full(size, 30_000_000 // size))
 
 
-def test_the_ends_of_all_rectangles_fail_together_as_rarely_as_stated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def failures_of_bounds(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[float]:
+    """Return the list in which the failure probability of each bound that a module makes will be."""
     parts: list[float] = []
 
     def bound(noise: float, scale: float, failure: float) -> float:
         parts.append(failure)
         return largest_one(noise, scale, failure)
 
-    monkeypatch.setattr(core.ranges.found, "largest_one", bound)
+    monkeypatch.setattr(module, "largest_one", bound)
+    return parts
+
+
+def test_the_ends_of_all_rectangles_fail_together_as_rarely_as_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = failures_of_bounds(monkeypatch, core.ranges.found)
     released(plan_for("tree", some_rectangles(PLANE, 5), failure=0.3), clumped(1000)).result(PLANE)
     assert len(parts) == 10 and sum(parts) == pytest.approx(0.3)
 
@@ -282,13 +289,7 @@ def test_the_ends_of_all_rectangles_fail_together_as_rarely_as_stated(
 def test_as_many_cells_as_there_can_be_fail_together_as_rarely_as_stated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    parts: list[float] = []
-
-    def bound(noise: float, scale: float, failure: float) -> float:
-        parts.append(failure)
-        return largest_one(noise, scale, failure)
-
-    monkeypatch.setattr(core.ranges.methods, "largest_one", bound)
+    parts = failures_of_bounds(monkeypatch, core.ranges.methods)
     most = plan_for("tree", failure=0.3).rounds[-1].most_counts
     assert parts and most * max(parts) == pytest.approx(0.3)
 
