@@ -116,14 +116,19 @@ def _release(
         for pieces in sent:
             check_marks(pieces.mark, drawn.mark)
         for place, number in enumerate(range(group, round_.parts, min(round_.parts, _GROUPS))):
-            total = _total(
-                [spill.get(piece) for pieces in sent for piece in pieces.parts[place]], round_.floor
-            )
+            counts = (spill.get(piece) for pieces in sent for piece in pieces.parts[place])
+            total = _total(counts, round_.floor)
             yield spill.put(keep(number, round_.release_part(number, total, drawn.state, noise)))
 
 
-def _total(counts: list[Any], floor: int | None) -> Any:
-    total = type(counts[0]).merged(counts)
+def _total(counts: Iterable[Any], floor: int | None) -> Any:
+    """Add counts up, of which few are held at a time, and as many again as their sum has cells."""
+    held: list[Any] = []
+    for piece in counts:
+        held.append(piece)
+        if len(held) > 1 and sum(map(len, held)) > max(_CELLS, 2 * len(held[0])):
+            held = [type(piece).merged(held)]
+    total = type(held[0]).merged(held)
     return total if floor is None else total.above(floor)
 
 

@@ -203,7 +203,7 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
         for number, reader in readers.items():
             alike.setdefault(reader, []).append(number)
         columns = list(dict.fromkeys(name for reader in alike for name in reader.columns))
-        most = max(1, BLOCK_VALUES // max(len(reader.columns) for reader in alike))
+        most = max(1, BLOCK_VALUES // max(len(reader.columns) + len(reader.keys) for reader in alike))
         preparation = next(iter(alike)).preparation
         keys = list(dict.fromkeys(key for reader in alike for key in reader.keys))
         read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, keys=keys)

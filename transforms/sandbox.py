@@ -106,8 +106,13 @@ def _enter_root(folder: str, path: Sequence[str]) -> None:
     _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "size=1m,mode=755")
     for place in (folder, _SHARED):
         os.makedirs(f"{folder}{place}")
-    for place in _places(path):
+    places = _places(path)
+    for place in places:
         _show(folder, place)
+    for link in _links(path):
+        if not f"{link}/".startswith(tuple(f"{place}/" for place in places)):
+            os.makedirs(os.path.dirname(f"{folder}{link}"), exist_ok=True)
+            os.symlink(os.readlink(link), f"{folder}{link}")
     for place in _DEVICES:
         _show(folder, place)
     os.symlink("/proc/self/fd", f"{folder}/dev/fd")
@@ -135,7 +140,7 @@ def shown_of(places: Sequence[str], path: Sequence[str]) -> tuple[str, str] | No
         places: absolute paths, which need not exist.
         path: of Python, beside that of this process.
     """
-    shown = [f"{os.path.realpath(each)}/" for each in _places(path)]
+    shown = [f"{each}/" for each in _places(path)]
     for place in places:
         real = f"{os.path.realpath(place)}/"
         for each in shown:
@@ -170,21 +175,40 @@ def _is_module(place: str) -> bool:
     return place.endswith(suffixes)
 
 
-def _places(path: Sequence[str]) -> list[str]:
-    """Return the files and folders that programs of Python read: none of them lies in another one."""
+def _wanted(path: Sequence[str]) -> set[str]:
+    """Return the files and folders that programs of Python read, by the names that Python has for them."""
     loaded = filter(os.path.isdir, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     wanted = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *loaded}
     roots = tuple(f"{os.path.realpath(root)}/" for root in wanted if os.path.isabs(root))
     for place in filter(os.path.isabs, {*sys.path, *path}):
         within = f"{os.path.realpath(place)}/".startswith(roots)
         wanted |= {place} if within else _importable(place)
-    real = {os.path.realpath(place) for place in wanted if os.path.isabs(place)}
-    links = {place for place in wanted if os.path.isabs(place) and os.path.islink(place)}
+    return set(filter(os.path.isabs, wanted))
+
+
+def _places(path: Sequence[str]) -> list[str]:
+    """Return where what is wanted really lies: no place leads through a link or lies in another one."""
+    real = {os.path.realpath(place) for place in _wanted(path)} - {"/"}
     found: list[str] = []
-    every = links | {place for place in real if os.path.exists(place)} - {"/"}
-    for place in sorted(every, key=lambda place: place.split("/")):  # a folder, and then all that lies in it
-        if not found or not place.startswith(f"{found[-1]}/"):
+    for place in sorted(real, key=lambda place: place.split("/")):  # a folder, and then all that lies in it
+        if os.path.exists(place) and not (found and place.startswith(f"{found[-1]}/")):
             found.append(place)
+    return found
+
+
+def _links(path: Sequence[str]) -> set[str]:
+    """Return the links on the way to what is wanted: to it, to a folder above it, and to other links."""
+    found: set[str] = set()
+    for place in filter(os.path.exists, _wanted(path)):
+        here, ahead = "/", place.split("/")[::-1]
+        while ahead:
+            step = os.path.normpath(os.path.join(here, ahead.pop()))
+            if os.path.islink(step):
+                found.add(step)
+                ahead += os.readlink(step).split("/")[::-1]
+                here = "/" if os.path.isabs(os.readlink(step)) else here
+            else:
+                here = step
     return found
 
 
@@ -192,9 +216,6 @@ def _show(root: str, place: str) -> None:
     """Show a file or a folder at the same place below a root."""
     inside = f"{root}{place}"
     os.makedirs(os.path.dirname(inside), exist_ok=True)
-    if os.path.islink(place):
-        os.symlink(os.readlink(place), inside)
-        return
     if os.path.isdir(place):
         os.makedirs(inside, exist_ok=True)
     else:

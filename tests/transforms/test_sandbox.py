@@ -179,6 +179,25 @@ def test_a_folder_of_programs_may_be_spelled_in_other_ways(
     assert transforms.sandbox._importable(str(beside)) == set()
 
 
+def test_python_may_be_in_a_folder_behind_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where homes are on another disk: relative links, one after another."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "people").symlink_to(Path(sys.prefix).parent)
+    (tmp_path / "homes").symlink_to("disk/../disk")
+    asks = (
+        "from core.domain import Grid\n"
+        "from transforms.run_function import Function, FunctionRunner\n"
+        "FunctionRunner(Function('math:fsum', Grid((0.0,), (4.0,), 0.5), isolation='sandbox')).close()\n"
+    )
+    python = tmp_path / "homes" / "people" / Path(sys.executable).relative_to(Path(sys.prefix).parent)
+    command = [python, "-c", asks]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(sys, "prefix", str(python.parents[1]))
+    assert {f"{tmp_path}/homes", f"{tmp_path}/disk/people"} <= transforms.sandbox._links([])
+    assert transforms.sandbox.shown_of([f"{tmp_path}/disk/rows.parquet"], []) is None
+
+
 def test_files_that_are_no_modules_are_not_there(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither as a part of Python's path, nor by a link that is named like a module, or for libraries."""
     rows = beside / "people" / "rows.parquet"
