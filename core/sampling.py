@@ -47,6 +47,27 @@ def hashed(words: U64, first: np.uint64, second: np.uint64) -> U64:
     return out
 
 
+def renamed(ids: U64, names: bytes) -> U64:
+    """Return other identities for a run that has the salt of an earlier one, so that its samples are its own.
+
+    They are a x + b modulo 2^64 for a secret odd a and a secret b. So they differ where identities do. Two
+    given identities become one under the names of two runs with probability 2^-64, over b. Where they do not,
+    their hashes under one salt are independent.
+
+    Args:
+        ids: shape (n,).
+        names: 16 secret bytes of a run, or none, which leave identities as they are.
+
+    Returns:
+        Shape (n,).
+    """
+    if not names:
+        return ids
+    first, second = np.frombuffer(names, dtype="<u8").astype(np.uint64)
+    named: U64 = ids * (first | np.uint64(1)) + second
+    return named
+
+
 def scramble(words: U64, salt: bytes, tweak: int) -> U64:
     """Permute 64-bit words by a keyed bijection, in a sixteenth of the time of `siphash`; vectorized.
 

@@ -12,6 +12,7 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.typehints import is_consistent_with
 
+from core.secure_noise import secret_salt
 from pipelines.errors import JobError
 from pipelines.job.job import Job as OneQuestion
 from pipelines.job.job import check_raw
@@ -60,8 +61,9 @@ class Answer(beam.PTransform):
 
     1. The job names `output` and `run_id`. The release is one create-only write there, and the element is
        what was stored. So a repeated step, and a second execution of the pipeline, return the first release.
-       That holds for its noise and for its samples: the salt of samples is drawn when the pipeline is built,
-       travels in its steps, and serves the one release of its run.
+       Where that is not there any more, a second execution without a ledger is a run of its own, and spends
+       again: its noise and its samples are others. For the salt of samples is drawn when the pipeline is
+       built, but the names of records, which are hashed under it, once in each execution.
     2. The ledger is charged by a step of the pipeline, so a pipeline that is only built costs nothing. A
        charge is a compare-and-swap under the run id: repeated, it finds its own charge. A Reshuffle follows
        it, and batches are held only once it is there, so no row is summarized before.
@@ -108,14 +110,15 @@ class Answer(beam.PTransform):
             | "Start" >> beam.Create([made])
             | "Charge" >> beam.Map(_charged, job, prepared.plan).with_output_types(Keyed)
             | "Once" >> Spread()
-            | "Charged" >> beam.Map(_second)
         )
-        delivery = beam.pvalue.AsSingleton(charged)
-        elements = batches | "Hold" >> HoldBatches(self.schema, delivery)
+        delivery = beam.pvalue.AsSingleton(charged | "Charged" >> beam.Map(_charged_delivery))
+        names = beam.pvalue.AsSingleton(charged | "Named" >> beam.Map(_names))
+        elements = batches | "Hold" >> HoldBatches(self.schema, names)
+        of_units = b"" if prepared.bounding is None else names  # rows got other names when they were held
         if several:
-            written = answer_questions(elements, prepared, delivery, prepared.strands)
+            written = answer_questions(elements, prepared, delivery, prepared.strands, of_units)
         else:
-            written = answer_rows(elements, prepared, delivery, prepared.rounds)
+            written = answer_rows(elements, prepared, delivery, prepared.rounds, of_units)
         return written | "Stored" >> beam.Map(_stored, delivery)
 
 
@@ -262,16 +265,21 @@ def _job_of(job: Job) -> OneQuestion | QuestionsJob:
 
 @no_annotations
 def _charged(delivery: Delivery, job: OneQuestion | QuestionsJob, plan: Any) -> Keyed:
-    """Charge the run to its ledger, once however often this is repeated."""
+    """Charge the run to its ledger, once however often this is repeated; also draw names for its records."""
     with plain_errors("Charge"):
         check_folder(delivery)
         delivery.find()  # or it is of another job, which nothing should be charged for
-        return 0, charge_delivery(job, plan, delivery, now)[0]
+        return 0, (charge_delivery(job, plan, delivery, now)[0], secret_salt())
 
 
 @no_annotations
-def _second(pair: Keyed) -> Any:
-    return pair[1]
+def _charged_delivery(charged: Keyed) -> Delivery:
+    return charged[1][0]
+
+
+@no_annotations
+def _names(charged: Keyed) -> bytes:
+    return charged[1][1]
 
 
 @no_annotations

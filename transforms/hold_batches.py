@@ -7,8 +7,9 @@ rows left out for a null, NaN or infinity.
 Identities. Samples of rows are chosen by a row's identity, which must be unique and never of its content. In
 files it is the number of the file and the index of the row there. Here batches are dealt to `SHARDS` shards
 at random, and a shard counts the rows of its batches: row r of shard s has the identity (s, r), so no two
-rows have the same. How batches are dealt and ordered may differ where the step is repeated, so a Reshuffle
-follows: every pass then reads what was kept, and a row has one identity in all rounds.
+rows have the same, and in each execution by another name (`core.sampling.renamed`). How batches are dealt
+and ordered may differ where the step is repeated, so a Reshuffle follows: every pass then reads what was
+kept, and a row has one identity in all rounds.
 
 Neighbors and sensitivity are those of files: a record more or less is a row more or less of one batch. It may
 move the identities of other rows. An identity is only hashed with a secret salt, and distinct identities have
@@ -50,22 +51,22 @@ class HoldBatches(beam.PTransform):
 
     Args:
         schema: of all batches.
-        after: a side input that must be there before a batch is held.
+        names: a side input of secret bytes of this execution, which must be there before a batch is held.
     """
 
     schema: pa.Schema
-    after: Any
+    names: Any
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         """Take batches, perhaps none; return `Descriptor`s, at least one."""
         none = batches.pipeline | "None" >> beam.Create([b""])
-        held = batches | "Hold" >> beam.Map(_content, self.schema, self.after)
+        held = batches | "Hold" >> beam.Map(_content, self.schema, self.names)
         return (
             (held, none)
             | "All" >> beam.Flatten()
             | "Deal" >> beam.Map(_dealt).with_output_types(Keyed)
             | "Shard" >> beam.GroupByKey()
-            | "Count" >> beam.FlatMap(_counted, self.schema).with_output_types(Keyed)
+            | "Count" >> beam.FlatMap(_counted, self.schema, self.names).with_output_types(Keyed)
             | "Spread" >> Spread()
             | "Descriptor" >> beam.Map(_value).with_output_types(Descriptor)
         )
@@ -124,14 +125,15 @@ def _dealt(content: bytes) -> Keyed:
 
 
 @no_annotations
-def _counted(shard: tuple[int, Iterable[bytes]], schema: pa.Schema) -> Iterator[Keyed]:
+def _counted(shard: tuple[int, Iterable[bytes]], schema: pa.Schema, names: bytes) -> Iterator[Keyed]:
     """Yield the descriptors of a shard, each with a number of its own."""
     number, contents = shard
     with plain_errors("Reading"):
         first = 0
         for count, content in enumerate(contents):
             content = content or _written(_empty(schema))
-            yield count * SHARDS + number, Descriptor(Held(PLACE, NAME, number, content=content), 0, first)
+            held = Held(PLACE, NAME, number, content=content, names=names)
+            yield count * SHARDS + number, Descriptor(held, 0, first)
             first += pa.ipc.open_file(content).get_batch(0).num_rows
 
 

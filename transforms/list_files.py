@@ -81,9 +81,11 @@ class Held(File):
 
     Args:
         content: its bytes.
+        names: secret bytes of the run, from which identities of rows follow; see `core.sampling.renamed`.
     """
 
     content: bytes = field(default=b"", repr=False)
+    names: bytes = field(default=b"", repr=False)
 
 
 def list_files(path: str) -> list[File]:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.rounds import Block
+from core.sampling import renamed
 from transforms.count_outside import on_axis, outside
 from transforms.count_records import copies
 from transforms.group_keys import GroupKeys
 from transforms.heap import BLOCK_VALUES
-from transforms.list_files import File, InputError
+from transforms.list_files import File, Held, InputError
 from transforms.open_source import Source
 from transforms.plain_errors import plain_errors
 from transforms.preparation import AS_THEY_ARE, Preparation
@@ -319,4 +320,5 @@ def row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
     They contain the number of the file and not a hash of its name. Otherwise someone who names files could
     find names whose rows collide, and records with the same identity are sampled together.
     """
-    return np.arange(first, first + rows, dtype=np.uint64) + np.uint64(file.number << 40)
+    ids = np.arange(first, first + rows, dtype=np.uint64) + np.uint64(file.number << 40)
+    return renamed(ids, file.names) if isinstance(file, Held) else ids

@@ -27,6 +27,7 @@ from core.rounds import (
     sections_of,
     sharing,
 )
+from core.sampling import renamed
 from transforms.count_done import count_done
 from transforms.draw_parts import DrawParts
 from transforms.merge_aggregates import Made, Merge, MergeAndExamine, Sum
@@ -133,6 +134,7 @@ class RunRounds(beam.PTransform):
         reader: how elements become records, such as `Reader` for descriptors and `AnswerReader` for answers.
         shards: number of shards in which a large sparse aggregate is merged.
         keep_part: makes of the number and the state of a part what is returned of it.
+        names: see `RunPass`; not used of parts.
     """
 
     rounds: Sequence[Round]
@@ -141,6 +143,7 @@ class RunRounds(beam.PTransform):
     reader: Records
     shards: int = SHARDS
     keep_part: Callable[[int, State], Any] = _as_it_is
+    names: Any = b""
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element for `reader`; return one element, the state after the last round.
@@ -150,7 +153,7 @@ class RunRounds(beam.PTransform):
         *others, last = self.rounds
         in_parts = parts_of(last) > 1
         strand = Strand(tuple(others if in_parts else self.rounds), self.start)
-        passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards)
+        passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards, self.names)
         ended = [passed for passed, _ in passes.run(elements, list(_names_of_rounds(strand)))]
         if not in_parts:
             return ended[0] | "Last" >> beam.Map(lambda pair: _drawn(pair).state)
@@ -171,19 +174,21 @@ class RunStrands(beam.PTransform):
         noise: source of randomness; it is sent to the workers that release.
         records: how elements become records of the questions.
         shards: number of shards in which a large sparse aggregate is merged.
+        names: see `RunPass`.
     """
 
     strands: Sequence[Strand]
     noise: Noise
     records: RecordsOfQuestions
     shards: int = SHARDS
+    names: Any = b""
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element of each strand; return for each the pair of its number and last state."""
         last: list[Ended] = []
         for group in sharing(self.strands):
             strands = {number: self.strands[number] for number in group}
-            passes = _Passes(strands, self.noise, self.records, self.shards)
+            passes = _Passes(strands, self.noise, self.records, self.shards, self.names)
             last += passes.run(elements, _names_of_passes(self.strands, group))
         if len(last) == 1:
             ((ended, _),) = last
@@ -203,6 +208,7 @@ class _Passes:
     noise: Noise
     records: RecordsOfQuestions
     shards: int
+    names: Any
 
     def run(self, elements: beam.PCollection, names: Sequence[PassName]) -> list[Ended]:
         """Return the passes in which strands end."""
@@ -214,7 +220,7 @@ class _Passes:
         last: list[Ended] = []
         for name, column in zip(names, columns, strict=True):
             steps = {number: step for number, step in zip(self.strands, column, strict=True) if step}
-            step = RunPass(name, steps, kept, self.noise, self.records, self.shards)
+            step = RunPass(name, steps, kept, self.noise, self.records, self.shards, self.names)
             kept = passed = elements | name.label >> step
             ended = [number for number, due in steps.items() if not due.look and due.following is None]
             if ended:
@@ -256,6 +262,8 @@ class RunPass(beam.PTransform):
         noise: source of randomness.
         records: how elements become records.
         shards: number of shards in which a large sparse aggregate is merged.
+        names: secret bytes that give records other identities (`core.sampling.renamed`), or a side input of
+            them; none leave identities as they are.
     """
 
     name: PassName
@@ -264,13 +272,14 @@ class RunPass(beam.PTransform):
     noise: Noise
     records: RecordsOfQuestions
     shards: int
+    names: Any = b""
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Return of each strand the pair of its number and what it has after the pass."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         kept = self.kept if isinstance(self.kept, list) else beam.pvalue.AsList(self.kept)
         draws = not all(step.look for step in self.steps.values())
-        summarize = beam.FlatMap(_summarize, self.records, self.steps, kept, self.name)
+        summarize = beam.FlatMap(_summarize, self.records, self.steps, kept, self.name, self.names)
         after = beam.Map(_after, self.steps, kept, self.noise, self.spill)
         passed = (
             elements
@@ -305,13 +314,18 @@ def _begun(drawn: Drawn, round_: Round | None) -> Held:
 
 @no_annotations
 def _summarize(
-    element: Any, records: RecordsOfQuestions, steps: Mapping[int, Step], kept: Kept, name: PassName
+    element: Any,
+    records: RecordsOfQuestions,
+    steps: Mapping[int, Step],
+    kept: Kept,
+    name: PassName,
+    names: bytes,
 ) -> list[Keyed]:
     with plain_errors(name.told):
         held, add = held_by(kept, steps), Sum()
         totals: dict[int, Any] = {}
         for number, block in records.blocks_of(element, list(steps)):
-            has = held[number]
+            has, block = held[number], dataclasses.replace(block, ids=renamed(block.ids, names))
             aggregate = (has.closer or steps[number].round_).summarize(block, has.drawn.state)
             so_far = totals.get(number)
             totals[number] = add.add_input(add.create_accumulator() if so_far is None else so_far, aggregate)

@@ -189,13 +189,17 @@ def build_joint_pipeline(
 
 
 def answer_questions(
-    elements: beam.PCollection, prepared: PreparedQuestions, delivery: Any, strands: Sequence[Strand]
+    elements: beam.PCollection,
+    prepared: PreparedQuestions,
+    delivery: Any,
+    strands: Sequence[Strand],
+    names: Any = b"",
 ) -> beam.PCollection:
     """Run all rounds of all questions, and write the release; see `pipelines.run.run.answer_rows`."""
     elements, records = read_records(prepared, elements)
     draft: Any = draft_joint_release(prepared.job, prepared.plan)
     shards = shards_of(max(prepared.apart))
-    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards, names)
     if any(prepared.apart):
         last = last | "Questions" >> _GatherGroups(records.owners, prepared.apart)
     answers = last | "WriteAnswers" >> beam.Map(write_one_answer, draft, delivery)

@@ -266,7 +266,7 @@ def build_pipeline(prepared: Prepared, delivery: Delivery, rounds: Sequence[Any]
 
 
 def answer_rows(
-    elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any]
+    elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any], names: Any = b""
 ) -> beam.PCollection:
     """Run all rounds on descriptors of rows, and write the release.
 
@@ -275,13 +275,15 @@ def answer_rows(
         prepared: the job.
         delivery: a `Delivery`, or a side input of one.
         rounds: of the plan.
+        names: secret bytes of one execution, or a side input of them, where a pipeline may be executed again
+            with its salt; see `transforms.run_rounds.RunPass`.
 
     Returns:
         One element without a value, once the release is stored.
     """
     job, plan, source = prepared.job, prepared.plan, prepared.source
     if isinstance(plan, GroupedPlan):
-        return _answer_groups(elements, prepared, delivery, rounds)
+        return _answer_groups(elements, prepared, delivery, rounds, names)
     reader: Records
     if prepared.function is not None:
         elements = elements | "Subsamples" >> EvaluateSubsamples(prepared.splitting, prepared.function)
@@ -293,7 +295,8 @@ def answer_rows(
         reader = read_once(OneQuestion(Reader.of(source, job.grid, job.checks > 0)), [rounds], [job.grid])
     draft = draft_release(job, plan)
     keep = partial(encoded_part, draft, job.grid)
-    last = elements | "Rounds" >> RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep)
+    run = RunRounds(rounds, plan.start, SecureNoise(), reader, keep_part=keep, names=names)
+    last = elements | "Rounds" >> run
     attempt = attempt_of(prepared)
     if attempt is None:
         return last | "Write" >> beam.Map(write_whole, draft, job.grid, delivery)
@@ -302,14 +305,14 @@ def answer_rows(
 
 
 def _answer_groups(
-    elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any]
+    elements: beam.PCollection, prepared: Prepared, delivery: Any, rounds: Sequence[Any], names: Any
 ) -> beam.PCollection:
     """Answer a job that is asked about each group by itself; see `core.each_group.strands_of`."""
     elements, records = read_groups(prepared, elements)
     draft = draft_grouped_release(cast(GroupsJob, prepared.job), cast(GroupedPlan, prepared.plan))
     strands = [replace(strand, rounds=tuple(rounds)) for strand in prepared.strands]
     shards = shards_of(len(strands))
-    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards)
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards, names)
     if not prepared.apart:
         return last | "Write" >> beam.Map(_write_together, draft, delivery)
     return last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)

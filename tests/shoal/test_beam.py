@@ -37,6 +37,7 @@ ROWS = pa.table(
     }
 )
 FOUND: list[Any] = []
+NAMES = bytes(range(100, 116))
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def noiseless(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (run, joint_run):
         monkeypatch.setattr(module, "SecureNoise", lambda: Fixed(0, factor=0.0))
         monkeypatch.setattr(module, "secret_salt", lambda: b"0123456789abcdef")
+    monkeypatch.setattr(shoal.beam, "secret_salt", lambda: b"")
     monkeypatch.setattr(hold_batches, "SHARDS", 1)
 
 
@@ -161,7 +163,7 @@ def test_rows_have_identities_of_their_own_in_every_shard() -> None:
     held = [
         descriptor
         for shard in range(3)
-        for _, descriptor in hold_batches._counted((shard, [*batches[shard::3], b""]), ROWS.schema)
+        for _, descriptor in hold_batches._counted((shard, [*batches[shard::3], b""]), ROWS.schema, NAMES)
     ]
     sizes = [pa.ipc.open_file(each.file.content).get_batch(0).num_rows for each in held]
     ids = Counter(
@@ -214,7 +216,8 @@ def test_the_step_that_holds_rows_has_the_charge_as_an_input(tmp_path: Path) -> 
     pipeline = beam.Pipeline(runner=FnApiRunner())
     _ = pipeline | beam.Create([]) | shoal.beam.Answer(cells(tmp_path), ROWS.schema)
     steps = {each.unique_name: each for each in pipeline.to_runner_api().components.transforms.values()}
-    (charged,) = steps["Answer/Charged"].outputs.values()
+    (charged,) = steps["Answer/Named"].outputs.values()
+    assert set(steps["Answer/Named"].inputs.values()) == set(steps["Answer/Charged"].inputs.values())
     assert charged in steps["Answer/Hold/Hold"].inputs.values()
 
 

@@ -103,7 +103,7 @@ def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) 
             elements = pipeline | ReadBlocks(source)
             counted = [
                 elements
-                | f"Summarize{i}" >> beam.FlatMap(_summarize, reader, steps, [(0, Held(state))], name)
+                | f"Summarize{i}" >> beam.FlatMap(_summarize, reader, steps, [(0, Held(state))], name, b"")
                 for i, state in enumerate(workers)
             ]
             made = counted | beam.Flatten() | beam.CombinePerKey(Sum())

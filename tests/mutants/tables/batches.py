@@ -7,7 +7,41 @@ _ANSWERS = Selection(
     ("tests/shoal/test_beam.py",), "identities or wait or holds or twice or no_batches or two_jobs"
 )
 
+_TWICE = Selection(("tests/shoal/test_beam_twice.py",))
+
 HELD = (
+    Mutant(
+        4,
+        _HOLD,
+        "another execution of a pipeline samples the same rows",
+        "content=content, names=names)",
+        "content=content)",
+        _TWICE,
+    ),
+    Mutant(
+        4,
+        "shoal/beam.py",
+        "another execution of a pipeline samples the same units",
+        'of_units = b"" if prepared.bounding is None else names',
+        'of_units = b""',
+        _TWICE,
+    ),
+    Mutant(
+        4,
+        "pipelines/run/joint_run.py",
+        "another execution of a pipeline samples the same units for several questions",
+        "SecureNoise(), records, shards, names)",
+        "SecureNoise(), records, shards)",
+        _TWICE,
+    ),
+    Mutant(
+        4,
+        "pipelines/run/run.py",
+        "another execution of a pipeline samples the same units of groups",
+        "SecureNoise(), records, shards, names)",
+        "SecureNoise(), records, shards)",
+        _TWICE,
+    ),
     Mutant(
         4,
         _HOLD,
@@ -20,8 +54,8 @@ HELD = (
         4,
         _HOLD,
         "rows of two shards have the same identity",
-        "Held(PLACE, NAME, number, content=content)",
-        "Held(PLACE, NAME, 0, content=content)",
+        "Held(PLACE, NAME, number, content=content, names=names)",
+        "Held(PLACE, NAME, 0, content=content, names=names)",
         _ANSWERS,
     ),
     Mutant(
@@ -36,7 +70,7 @@ HELD = (
         12,
         _HOLD,
         "rows are held before the charge",
-        "beam.Map(_content, self.schema, self.after)",
+        "beam.Map(_content, self.schema, self.names)",
         "beam.Map(_content, self.schema, None)",
         _ANSWERS,
     ),
@@ -52,8 +86,8 @@ HELD = (
         12,
         "shoal/beam.py",
         "a pipeline that runs is not charged",
-        "return 0, charge_delivery(job, plan, delivery, now)[0]",
-        "return 0, delivery",
+        "(charge_delivery(job, plan, delivery, now)[0], secret_salt())",
+        "(delivery, secret_salt())",
         _ANSWERS,
     ),
     Mutant(
