@@ -256,6 +256,19 @@ def test_error_bars_are_those_of_the_noise(neighbors, method):
         assert spread > 0.85 * stated
 
 
+@pytest.mark.parametrize(
+    ("neighbors", "method"), [(within(1), "ordered"), (within(3), "hierarchical"), (ONE, "hierarchical")]
+)
+def test_the_standard_error_of_a_random_range_is_the_mean_of_all(neighbors, method):
+    """Before inference, which makes that of each range smaller."""
+    ranges = tuple((float(a), float(b)) for a in range(12) for b in range(a, 12))
+    plan = CDF.plan(line(12), Cdf(method=method, ranges=ranges), PURE, neighbors, b"")
+    errors = np.array([each.standard_error for each in plan.rounds[0].reading.ranges])
+    mean, promised = math.sqrt((errors**2).mean()), plan.promises["range_standard_error"]
+    assert 0.6 * promised < mean <= promised * (1 + 1e-9)
+    assert method != "ordered" or mean == pytest.approx(promised)
+
+
 def test_kolmogorov_distances():
     errors = {"error": 30.0, "half_error": 40.0, "range_error": 50.0, "half_range_error": 70.0}
     reading = Reading((), failure=0.1, **errors, total_public=True)
