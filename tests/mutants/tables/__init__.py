@@ -22,6 +22,8 @@ from tests.mutants.tables import (
     rows,
     samplers,
     shown,
+    small_cases,
+    small_promises,
     smooth,
     statistics,
     stores,
@@ -77,5 +79,11 @@ MUTANTS = (
     *promises.PROMISES,
     *parts_of_failure.PARTS,
     *shown.SHOWN,
+    *small_cases.GRAPHS,
+    *small_cases.CENTERS,
+    *small_cases.POINTS,
+    *small_promises.SHARED,
+    *small_promises.PAPER,
+    *small_promises.BOUNDS,
 )
 """Every wrong version."""

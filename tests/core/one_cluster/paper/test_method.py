@@ -230,6 +230,20 @@ def test_nine_events_share_the_failure_and_the_second_round_knows_what_the_first
     first, second = plan_for(unit_cube(2, 16), 10**12).rounds
     assert first.scales.beta == second.scales.beta == pytest.approx(0.1 / 9)
     assert second.target == 10**12 - 3 * first.scales.gamma
+    assert plan_for(unit_cube(2, 16), 10**15).promises["missing"] > 3 * first.scales.gamma
+
+
+def test_the_box_is_one_of_the_chosen_shift_and_of_side_300_r(monkeypatch):
+    class Third(SeededNoise):
+        def answer(self, draw, sample, unit=1.0):
+            return 2 if draw == scales.shift else super().answer(draw, sample, unit)
+
+    scales, seen = CenterScales(2, 0.5, 1e-7, 0.1), []
+    cells = GoodCenter._cells
+    monkeypatch.setattr(GoodCenter, "_cells", lambda *given: seen.append(given[2:]) or cells(*given))
+    data = Weighted(np.array([[300, 300]]), np.array([10**6]))
+    GoodCenter(unit_cube(2, 10), 0, scales, 1).release(data, Radius(7), Third(0))
+    assert seen == [(300 * 7 / 2, 2)]
 
 
 @pytest.mark.parametrize("dimension", [1, 8, 200])
