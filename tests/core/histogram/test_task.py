@@ -9,6 +9,7 @@ import pytest
 from core.budget import Budget
 from core.domain import Grid
 from core.histogram.cells import Cells
+from core.histogram.found import Table
 from core.histogram.params import Histogram
 from core.histogram.task import HISTOGRAM
 from core.policy import Attribute, Distance, KnownCount, Partition
@@ -149,6 +150,23 @@ def test_the_promise_holds_with_known_counts():
         table = run_in_memory(plan.rounds, [block(points)], None, SeededNoise(seed))
         broken += np.abs(table.counts - true).max() > plan.promises["cell_error"]
     assert broken <= 300 * 0.2 + 3 * math.sqrt(300 * 0.16)
+
+
+def test_noise_of_one_cell_against_that_of_all_others_is_covered_with_known_counts():
+    """The number of all records is known: what all others have too few, the one has more."""
+    everything = KnownCount((0, 0), SQUARE.extents, 24_000)
+    neighbors = under(Distance(1), everything)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=(6, 4)), Budget(1.0, 0.0), neighbors, bytes(16))
+    promised = plan.promises["cell_error"]
+    noise = np.full((6, 4), -(promised // 2))
+    noise[2, 3] = promised // 2
+    kept = plan.rounds[0].consistency.keep(1000 + noise, total=24_000)
+    assert 1.7 * (promised // 2) < np.abs(kept - 1000).max() <= promised
+
+
+def test_the_total_of_a_table_is_the_sum_of_its_counts_also_below_0():
+    table = Table(Cells(SQUARE, (3, 1)), np.arange(3), np.array([-4, 1, 9]))
+    assert table.result(SQUARE).total == 6
 
 
 def test_auto_lists_the_other_method():
