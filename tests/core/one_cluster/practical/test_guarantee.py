@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from core.budget import Budget
+from core.domain import Grid
 from core.mechanisms.choosing import ChoiceOfKeys
 from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
@@ -82,9 +83,12 @@ def test_the_smallest_target_is_the_first_that_works(least):
     assert guarantee.smallest_target(lambda target: False) is None
 
 
-@pytest.mark.parametrize("target", [300, 1000, 3000])
-def test_tuned_shares_promise_a_radius_where_some_do_and_then_most(target):
-    split = guarantee.BudgetSplit(Setting(unit_cube(2), OneCluster(target), Budget(4.0, 1e-6), ONE, SALT))
+@pytest.mark.parametrize(
+    ("d", "epsilon", "target"), [(2, 1.0, 500), (2, 4.0, 300), (3, 1.0, 800), (3, 1.0, 2000)]
+)
+def test_tuned_shares_promise_a_radius_where_some_do_and_then_most(d, epsilon, target):
+    grid = Grid((0.0,) * d, (1.0,) * d, 2.0**-10)
+    split = guarantee.BudgetSplit(Setting(grid, OneCluster(target), Budget(epsilon, 1e-6), ONE, SALT))
     tried = [
         guarantee.replace(split, tuned=(min(guarantee.MOST_FIT, split.usual_fit * fit), lean))
         for fit in guarantee._FITS
