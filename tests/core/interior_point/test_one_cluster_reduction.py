@@ -48,11 +48,14 @@ def test_the_choice_of_an_end_fails_with_half_of_the_failure(failure):
 
 
 def test_the_ball_fails_with_the_other_half():
-    """The middle records are those of the smallest target that a 1-cluster of half the failure promises."""
+    """Target and thresholds are those of a 1-cluster of half the failure and half of epsilon."""
     size, half = 1 << 20, Budget(BUDGET.epsilon / 2, BUDGET.delta)
-    params, line = OneCluster(1, 0.1 / 2, "practical"), Grid((0,), (size - 1,), 1)
+    finder = planned("one_cluster", size).rounds[0].finder
+    params, line = OneCluster(finder.middle, 0.1 / 2, "practical"), Grid((0,), (size - 1,), 1)
     ball = Practical(Setting(line, params, half, REPLACE, bytes(16)), bounded=True)
-    assert planned("one_cluster", size).rounds[0].finder.middle == ball.accuracy(1.0).smallest_target
+    assert ball.accuracy(1.0).smallest_target == finder.middle
+    assert ball.rounds(1.0)[0].region.floor == finder.ball[0].region.floor
+    assert ball.rounds(1.0)[0].radius.target == finder.ball[0].radius.target
 
 
 def test_one_cluster_is_refused_where_distances_do_not_fit():
