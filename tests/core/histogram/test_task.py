@@ -214,6 +214,12 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
         ),
         (
             lambda: HISTOGRAM.plan(
+                SQUARE, Histogram(cells=2, method="sparse"), Budget(1.0, 0.5), ONE, bytes(16)
+            ),
+            r"delta is 0\.5: sparse needs one above 0 and below 1/2",
+        ),
+        (
+            lambda: HISTOGRAM.plan(
                 Grid((0.0, 0.0), (1.0, 1.0), 1e-6),
                 Histogram(cells=10**4, method="dense"),
                 BUDGET,

@@ -85,5 +85,8 @@ MUTANTS = (
     *small_promises.SHARED,
     *small_promises.PAPER,
     *small_promises.BOUNDS,
+    *small_promises.PRACTICAL,
+    *small_promises.COVERS,
+    *small_promises.CELLS,
 )
 """Every wrong version."""

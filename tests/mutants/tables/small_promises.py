@@ -7,8 +7,9 @@ _HELD = Selection(("tests/core/test_held.py",))
 _PAPER = ("tests/core/one_cluster/paper/test_method.py",)
 _RADIUS = ("tests/core/one_cluster/paper/test_good_radius.py",)
 _BOUNDS = ("tests/core/statistics/test_bounds.py",)
+_GUARANTEE = ("tests/core/one_cluster/practical/test_guarantee.py",)
 _CENTER, _OF_PAPER = "core/one_cluster/paper/good_center.py", "core/one_cluster/paper/method.py"
-_OF_STATISTICS = "core/statistics/bounds.py"
+_OF_STATISTICS, _OF_PRACTICAL = "core/statistics/bounds.py", "core/one_cluster/practical/guarantee.py"
 
 SHARED = (
     Mutant(
@@ -200,5 +201,129 @@ BOUNDS = (
         "float(quantity.bound), quantity.extent / 2",
         "0.0, quantity.extent / 2",
         Selection(_BOUNDS, only="fail_together"),
+    ),
+)
+
+PRACTICAL = (
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "a sample is said to keep more than it does",
+        "mean - math.sqrt(2 * mean * log)",
+        "mean - math.sqrt(mean * log / 2)",
+        Selection(_GUARANTEE, only="keep_fewer_or_more"),
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "there are said to be as many records as a sample has on average",
+        "return max(0.0, root) ** 2 / rate",
+        "return sampled / rate",
+        Selection(_GUARANTEE, only="keep_fewer_or_more"),
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "shares that promise no radius are taken where others do",
+        "key=lambda one: one[:2])",
+        "key=lambda one: one[1])",
+        Selection(_GUARANTEE, only="tuned_shares"),
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "shares do not follow from what a region may lack",
+        "holding.missing + holding.lacks, each)",
+        "holding.missing, each)",
+        Selection(_GUARANTEE, only="tuned_shares"),
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "the smallest target is never one more than a power of 2",
+        "range(enough // 2 + 1, enough)",
+        "range(enough // 2 + 2, enough)",
+        Selection(_GUARANTEE, only="first_that_works"),
+    ),
+)
+
+_REPEATED = "core/k_cover/repeated.py"
+_ROWS = Selection(("tests/core/k_cover/test_rounds.py",), only="number_of_rows")
+
+COVERS = (
+    Mutant(
+        12,
+        _REPEATED,
+        "a count of all rows has no part of the failure",
+        "self.setting.params.failure / (self.setting.params.k + self._counts)",
+        "self.setting.params.failure / self.setting.params.k",
+        _ROWS,
+    ),
+    Mutant(
+        12,
+        _REPEATED,
+        "the number of rows is promised with half of its failure",
+        "math.log(1 / self._failure)",
+        "math.log(0.5 / self._failure)",
+        _ROWS,
+    ),
+    Mutant(
+        12,
+        _REPEATED,
+        "rows for one ball are said to suffice for all",
+        "math.ceil(smallest * params.k / params.coverage)",
+        "math.ceil(smallest / params.coverage)",
+        _ROWS,
+    ),
+    Mutant(
+        12,
+        _REPEATED,
+        "the part of the failure of a count is said to be larger",
+        "tightness(promises, self.setting.params.k + self._counts)",
+        "tightness(promises, self.setting.params.k)",
+        _ROWS,
+    ),
+)
+
+CELLS = (
+    Mutant(
+        12,
+        "core/histogram/sparse.py",
+        "a delta of a half and more serves sparse tables",
+        "not 0 < delta < 0.5",
+        "not 0 < delta < 1",
+        Selection(("tests/core/histogram/test_task.py",), only="one_sentence"),
+    ),
+    Mutant(
+        12,
+        "core/sample_and_aggregate/aggregator.py",
+        "only so many blocks may fail as noise alone reaches",
+        "max(self.setting.params.blocks - self.stable, noise)",
+        "noise",
+        Selection(("tests/core/sample_and_aggregate/test_task.py",), only="most_failed_blocks"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/sparse.py",
+        "cells are promised to be released whatever their noise",
+        "floor + self._count.threshold + self.error",
+        "floor + self._count.threshold",
+        Selection(("tests/core/histogram/test_sparse.py",), only="all_released"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/dense.py",
+        "counts that keep known ones are promised the noise of one cell",
+        "error = 2 * self.error + 1 if",
+        "error = self.error if",
+        Selection(("tests/core/histogram/test_task.py",), only="that_of_all_others"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/found.py",
+        "counts below 0 add to the total",
+        "int(self.counts.sum()))",
+        "int(abs(self.counts).sum()))",
+        Selection(("tests/core/histogram/test_task.py",), only="total_of_a_table"),
     ),
 )
