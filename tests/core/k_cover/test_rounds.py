@@ -10,10 +10,13 @@ from core.budget import Budget
 from core.domain import Grid
 from core.k_cover.found import Cover
 from core.k_cover.params import KCover
+from core.k_cover.repeated import Repeated
 from core.k_cover.rounds import Target
 from core.k_cover.task import K_COVER
 from core.neighbors import Neighbors
 from core.one_cluster.found import Found
+from core.one_cluster.practical.guarantee import serves
+from core.task import Setting
 
 BUDGET = Budget(1.0, 1e-6)
 ONE, REPLACE = Neighbors("add_or_remove_one"), Neighbors("replace_one")
@@ -45,3 +48,12 @@ def test_the_number_of_rows_has_a_part_of_the_failure_as_each_ball_has(k):
     needed = math.ceil(plan.smallest_target * k / 0.5)
     assert any(f"so {needed:,} rows in all" in note for note in plan.notes)
     assert f"1 / {5 * (k + 1)}" in plan.tightness["count_error"].says
+
+
+@pytest.mark.parametrize(("epsilon", "k"), [(1.0, 3), (5.0, 2)])
+def test_where_rows_are_counted_the_smallest_target_is_that_of_the_planned_noise(epsilon, k):
+    """The noise is planned before any target is known, so it is not that of the target's own plan."""
+    grid, params = Grid((0.0, 0.0), (1.0, 1.0), 2.0**-10), KCover(k, coverage=0.5)
+    method = Repeated(Setting(grid, params, Budget(epsilon, 1e-6), ONE, SALT))
+    smallest, draws = method.accuracy(1.0).smallest_target, method._split(1.0).draws(1.0)
+    assert [serves(method._split(1.0, target), draws) for target in (smallest - 1, smallest)] == [False, True]

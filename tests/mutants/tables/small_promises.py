@@ -254,6 +254,14 @@ COVERS = (
     Mutant(
         12,
         _REPEATED,
+        "the smallest target is that of noise which no run of it has",
+        "(self._split(share) if self._counts else split).draws(1.0)",
+        "split.draws(1.0)",
+        Selection(("tests/core/k_cover/test_rounds.py",), only="planned_noise"),
+    ),
+    Mutant(
+        12,
+        _REPEATED,
         "a count of all rows has no part of the failure",
         "self.setting.params.failure / (self.setting.params.k + self._counts)",
         "self.setting.params.failure / self.setting.params.k",
