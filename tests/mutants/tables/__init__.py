@@ -86,6 +86,7 @@ MUTANTS = (
     *small_promises.PAPER,
     *small_promises.BOUNDS,
     *small_promises.PRACTICAL,
+    *small_promises.NOTES,
     *small_promises.COVERS,
     *small_promises.CELLS,
 )

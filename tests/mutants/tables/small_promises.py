@@ -247,6 +247,27 @@ PRACTICAL = (
     ),
 )
 
+_METHOD = "core/one_cluster/practical/method.py"
+
+NOTES = (
+    Mutant(
+        12,
+        _METHOD,
+        "a center moves by noise alone",
+        "smallest=math.ceil(3 * count.scale),",
+        "smallest=0,",
+        Selection(_GUARANTEE, only="mostly_stays"),
+    ),
+    Mutant(
+        12,
+        _METHOD,
+        "a bound is said to be nearer to the count than noise allows",
+        "{holds.count_error + holds.excess:,} below",
+        "{holds.count_error:,} below",
+        Selection(_GUARANTEE, only="how_far_below"),
+    ),
+)
+
 _REPEATED = "core/k_cover/repeated.py"
 _ROWS = Selection(("tests/core/k_cover/test_rounds.py",), only="number_of_rows")
 

@@ -103,6 +103,23 @@ def test_tuned_shares_promise_a_radius_where_some_do_and_then_most(d, epsilon, t
     assert held.missing + held.lacks == min(alike)
 
 
+def test_a_center_mostly_stays_where_its_count_may_be_noise_alone():
+    """Noise exceeds three times its scale in 1 of 40 draws, and 0 in half of them; the seeds are given."""
+    _, *averages, _ = ONE_CLUSTER.plan(unit_cube(2), OneCluster(3000), BUDGET, ONE, SALT).rounds
+    state, moved = Located(np.array([300, 500]), 90, 4, np.array([0, 0])), []
+    for step, seed in itertools.product(averages, range(20)):
+        none = step.summarize(block(np.empty((0, 2), dtype=np.int64)), state)
+        moved.append(step.release(none, state, SeededNoise(seed)).center.tolist() != [300, 500])
+    assert len(moved) == 40 and sum(moved) <= 4
+
+
+def test_a_plan_says_how_far_below_the_count_its_bound_may_be():
+    """Noise may make a count too small by its promised error, and the bound is below that by the excess."""
+    plan = ONE_CLUSTER.plan(unit_cube(2), OneCluster(3000), BUDGET, ONE, SALT)
+    below = plan.promises["count_error"] + plan.rounds[-1].excess
+    assert any(f"at most {below:,} below" in note for note in plan.notes)
+
+
 def test_a_certified_radius_is_that_of_the_next_finer_level():
     """No ball of the target is smaller than what a region of the next finer level is sure to hold."""
     regions = steps(plan_for(unit_cube(2), ONE))[0].regions
