@@ -87,6 +87,7 @@ MUTANTS = (
     *small_promises.BOUNDS,
     *small_promises.PRACTICAL,
     *small_promises.NOTES,
+    *small_promises.LATTICES,
     *small_promises.COVERS,
     *small_promises.CELLS,
 )

@@ -314,6 +314,43 @@ COVERS = (
     ),
 )
 
+_WORST = Selection(("tests/core/one_cluster/practical/test_lattice.py",), only="worst_level")
+
+LATTICES = (
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "balls of a lattice are promised to be as wide as at the best level",
+        "return max(ratios), regions",
+        "return min(ratios), regions",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "a radius is promised from the widest region on",
+        "regions.radius(large[0])",
+        "regions.radius(large[-1])",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "a fit tries no radii about the region itself",
+        " + len(wide_radii(regions, level, widens=widens))",
+        "",
+        Selection(("tests/core/one_cluster/practical/test_lattice.py",), only="reckoned_with"),
+    ),
+    Mutant(
+        12,
+        _OF_PRACTICAL,
+        "the choice of a ball is among as few as at the best level",
+        "return radii, max(len(each",
+        "return radii, min(len(each",
+        _WORST,
+    ),
+)
+
 CELLS = (
     Mutant(
         12,
