@@ -1,5 +1,6 @@
 """Grid points in data units without the binary digits that float64 puts behind their decimals."""
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 _SURE = 10**14  # up to here sums and products of float64 round to the right whole number
 _PLACES = 22  # most decimals: 10^22 is the last power of ten that float64 holds
+_NEAR = 1e-9  # part of a step within which a value is taken for a grid point, or more far from 0
 
 
 def with_decimals(
@@ -30,3 +32,18 @@ def with_decimals(
         return np.asarray(values)
     rounded = np.rint(np.asarray(values) * 10.0**places) / 10.0**places
     return np.where(np.rint(steps) == steps, rounded, values)
+
+
+def first_from(value: float, lower: float, step: float, extent: int) -> int:
+    """Return the first of 0, ..., `extent` whose grid point is not below a value; `extent` + 1 if none is."""
+    return math.ceil(min(max((value - lower) / step - _slack(value, lower, step), 0.0), extent + 1.0))
+
+
+def last_up_to(value: float, lower: float, step: float, extent: int) -> int:
+    """Return the last of 0, ..., `extent` whose grid point is not above a value; -1 if none is."""
+    return math.floor(max(min((value - lower) / step + _slack(value, lower, step), float(extent)), -1.0))
+
+
+def _slack(value: float, lower: float, step: float) -> float:
+    """Return what float64 may have rounded off the number of steps between two numbers, and a little."""
+    return min(1 / 4, max(_NEAR, 2 * (math.ulp(value) + math.ulp(lower)) / step))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.decimals import with_decimals
+from core.decimals import last_up_to, with_decimals
 from core.errors import InvalidValue
 from core.geography import FAR, RADIUS, STRETCH, Geography
 from core.times import Times
@@ -20,6 +20,7 @@ Points = NDArray[np.int64]
 Whole = NDArray[np.int64] | NDArray[np.uint64]
 
 _MAX_SQUARED_DIAMETER = 2**62
+_MAX_STEPS = 2**31
 _MAX_WIDE = 2**62  # points of an axis: keys are int64, and twice a point plus a label must fit
 _EXACT = 2**53  # up to here float64 holds every whole number
 
@@ -140,7 +141,7 @@ class Grid:
                         f"use {int(float(bound))}",
                         f"is {bound} on axis {axis}, which is not exact in float64",
                     )
-            if (high - low) / self.step >= 2**31:
+            if (high - low) / self.step >= _MAX_STEPS:
                 return InvalidValue(
                     "step",
                     self.step,
@@ -223,7 +224,7 @@ class Grid:
                 int((high - low) // self.step) for low, high in zip(self.lower, self.upper, strict=True)
             )
         return tuple(
-            math.floor((high - low) / self.step + 1e-9)
+            last_up_to(high, low, self.step, _MAX_STEPS)
             for low, high in zip(self.lower, self.upper, strict=True)
         )
 

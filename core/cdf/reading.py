@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from core.cdf.found import Promises, Range, Reading
 from core.cdf.largest_errors import LargestErrors
 from core.cdf.params import Cdf
+from core.decimals import first_from, last_up_to
 from core.task import Accuracy, Setting
 from core.tightness import Tightness
 
@@ -13,12 +14,11 @@ from core.tightness import Tightness
 def range_ends(setting: Setting[Cdf]) -> list[tuple[float, float, int, int]]:
     """Return each range with the number of grid points below it and up to its end."""
     grid = setting.grid
-    size, origin, step = grid.extents[0] + 1, grid.lower[0], grid.step
+    axis = grid.lower[0], grid.step, grid.extents[0]
     ends = []
     for low, high in setting.params.ranges:
-        start = math.ceil(min(max((low - origin) / step, 0), size) - 1e-9)
-        stop = math.floor(max(min((high - origin) / step, size - 1), -1) + 1e-9) + 1
-        ends.append((low, high, start, max(start, stop)))
+        start = first_from(low, *axis)
+        ends.append((low, high, start, max(start, last_up_to(high, *axis) + 1)))
     return ends
 
 

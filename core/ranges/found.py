@@ -4,11 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.decimals import first_from, last_up_to
 from core.domain import Grid
 from core.marks import Mark, Point
 from core.mechanisms.tails import largest_one, variance
@@ -149,10 +151,10 @@ class CountedCells:
         of the two sums is off by more than a bound of `largest_one` with a part of the failure probability.
         """
         lower, upper = zip(*sides, strict=True)
-        low, extents = np.array(grid.lower), np.array(grid.extents)
-        first = np.ceil(np.clip((np.array(lower) - low) / grid.step, 0, extents + 1) - 1e-9)
-        last = np.floor(np.clip((np.array(upper) - low) / grid.step, -1, extents) + 1e-9)
-        shares = self.shares(first.astype(np.int64), last.astype(np.int64))
+        axes = list(zip(grid.lower, repeat(grid.step), grid.extents, strict=False))
+        first = np.array([first_from(end, *axis) for end, axis in zip(lower, axes, strict=True)])
+        last = np.array([last_up_to(end, *axis) for end, axis in zip(upper, axes, strict=True)])
+        shares = self.shares(first, last)
         least, least_error = self._sum(shares == 1)
         most, most_error = self._sum(shares > 0)
         return Rectangle(

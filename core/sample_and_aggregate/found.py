@@ -49,8 +49,8 @@ class Result:
         value: a point, data units.
         radius: about the value, data units; None where the rank error leaves no promise.
         errors: half the width, on each axis, of an interval about the value that holds the exact aggregate of
-            the answers: their mean for `average`, their median for the others. Data units; None where no
-            such interval is promised.
+            the answers: for `average` their mean, of answers clamped to their noisy quartiles if `ranges` is
+            loose, and their median for the others. Data units; None where no such interval is promised.
         failed_blocks: noisy number of blocks that failed; None where they are not counted.
     """
 

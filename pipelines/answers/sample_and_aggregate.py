@@ -115,9 +115,8 @@ def _figure(release: Release, result: Result) -> Figure:
     domain, parts, interval = release["domain"], [], ""
     errors: Sequence[float | None] = (None,) * len(result.value)
     if result.errors is not None:
-        what = "mean" if release["method"] == "average" else "median"
         errors = result.errors
-        interval = f"where the {what} of the answers is, with probability {confidence(release)}"
+        interval = f"where the {_exact(release)} is, with probability {confidence(release)}"
     elif result.radius is not None:
         errors, interval = (result.radius,) * len(result.value), "the released radius about the value"
     outputs = zip(domain["columns"], domain["lower"], domain["upper"], result.value, errors, strict=True)
@@ -138,14 +137,19 @@ def _holds(release: Release, promised: Promises) -> str:
     return f"At least {inside:,} of the {release['params']['blocks']:,} answers lie within the radius"
 
 
+def _exact(release: Release) -> str:
+    """Return which figure of the answers the released errors hold."""
+    if release["method"] != "average":
+        return "median of the answers"
+    loose = release["params"].get("ranges") == "loose"
+    return f"mean of the answers{' clamped to their noisy quartiles' * loose}"
+
+
 def _about_value(release: Release, result: Result, promised: Promises) -> str:
     """Return what is promised about the released value, in one sentence."""
     sure = confidence(release)
     if result.errors is not None:
-        what = "mean" if release["method"] == "average" else "median"
-        clamped = ", clamped to their noisy quartiles" if release["params"].get("ranges") == "loose" else ""
-        clamped = clamped if what == "mean" else ""
-        return f"the exact {what} of the answers{clamped} lies within these errors, with probability {sure}"
+        return f"the exact {_exact(release)} lies within these errors, with probability {sure}"
     if promised.errors is not None and promised.spread_factor == 1:
         return (
             f"within {_each(promised.errors)} of a point on which {_stable(release):,} blocks agree, plus "

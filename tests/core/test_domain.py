@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.decimals import first_from, last_up_to
 from core.domain import Ball, Grid
 
 GRID = Grid((-90.0, -180.0), (90.0, 180.0), 0.001)
@@ -49,6 +50,24 @@ def test_range_that_is_no_multiple_of_the_step_stays_inside():
     grid = Grid((0.0,), (1.0,), 0.3)
     assert grid.extents == (3,)
     assert grid.quantize(np.array([[1.0]])).tolist() == [[3]]
+
+
+@pytest.mark.parametrize(
+    ("lower", "step"),
+    [(0.1, 0.1), (1_000_000.1, 0.1), (-5_000_000.7, 0.1), (123_456_789.01, 0.01), (2.0, 1 / 3)],
+)
+def test_an_end_at_a_grid_point_is_that_point_also_far_from_0(lower: float, step: float) -> None:
+    for k in range(2, 400, 3):
+        value = float(Fraction(str(lower)) + k * Fraction(str(step)))  # as people write it
+        assert Grid((lower,), (value,), step).extents == (k,)
+        assert first_from(value, lower, step, 400) == k == last_up_to(value, lower, step, 400)
+        assert last_up_to(value + step / 2, lower, step, 400) == k
+        assert first_from(value + step / 2, lower, step, 400) == k + 1
+
+
+def test_ends_beyond_the_grid() -> None:
+    assert (first_from(-1e308, 1e308, 1.0, 9), last_up_to(-1e308, 1e308, 1.0, 9)) == (0, -1)
+    assert (first_from(1e308, -1e308, 1.0, 9), last_up_to(1e308, -1e308, 1.0, 9)) == (10, 9)
 
 
 @pytest.mark.parametrize(

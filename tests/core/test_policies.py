@@ -199,6 +199,7 @@ def test_the_conditions_of_parallel_composition_matter():
         (lambda: KnownCount((1,), (2,), -1), "a count is at least 0"),
         (lambda: Policy(semantics="any"), "literal or edge_moves"),
         (lambda: Policy(Distance(6)).check(LINE), r"is 6 steps, larger than the domain's 5"),
+        (lambda: Policy(DistancePerAxis((6,))).check(LINE), r"is 6 steps on one axis"),
         (lambda: Policy(Partition((2,))).check(PLANE), "1 widths for 2 axes"),
         (lambda: Policy(Graph((((0,), (6,)),))).check(LINE), r"the point \[6\]"),
         (lambda: Policy(Full(), (KnownCount((2,), (6,), 1),)).check(LINE), "must lie on the grid"),

@@ -41,6 +41,13 @@ def test_rate_is_kept_and_rounds_are_independent():
         assert stats.binomtest(int(kept.sum()), len(ids), expected).pvalue > 1e-6
 
 
+def test_a_sample_is_chosen_by_a_pseudorandom_function():
+    """`scramble` is none, though its samples look alike."""
+    ids = np.arange(1000, dtype=np.uint64)
+    kept = siphash(ids, SALT, 5) < np.uint64(2**62)
+    assert np.array_equal(poisson_sample(ids, 0.25, SALT, 5), kept)
+
+
 def test_another_salt_is_another_sample():
     ids = np.arange(1000, dtype=np.uint64)
     samples = [poisson_sample(ids, 0.5, bytes([i]) * 16, 1) for i in range(2)]
@@ -59,6 +66,18 @@ def test_scrambling_is_a_bijection_that_is_keyed_and_does_not_depend_on_the_spli
     assert np.array_equal(np.concatenate(parts), scrambled)
     for other in (scramble(ids, SALT, 4), scramble(ids, SALT[::-1], 3)):
         assert not (other == scrambled).any()
+
+
+def test_scrambling_is_splitmix_between_two_secret_differences():
+    before, after = (int(word) for word in siphash(np.arange(2, dtype=np.uint64), SALT, 3))
+    words = [0, 1, before, 2**64 - 1, 0x0123456789ABCDEF]
+    expected = []
+    for word in words:
+        z = word ^ before
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+        expected.append(z ^ z >> 31 ^ after)
+    assert scramble(np.array(words, dtype=np.uint64), SALT, 3).tolist() == expected
 
 
 def test_scrambled_numbers_fill_shards_and_win_races_evenly():

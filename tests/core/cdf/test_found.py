@@ -215,6 +215,14 @@ def test_ranges_are_read_in_data_units():
     assert np.array(asked) == pytest.approx(np.array([(-1.0, 1.0), (0.0, 0.1), (-1.0, -0.9), (1.0, 1.0)]))
 
 
+def test_the_range_of_a_single_point_far_from_0_holds_its_records():
+    grid, values = Grid((5_000_000.1,), (5_000_030.1,), 0.1), np.repeat(np.arange(301), 2)
+    points = tuple((end, end) for end in grid.restore(np.arange(301)[:, None])[:, 0].tolist())
+    plan = CDF.plan(grid, Cdf(ranges=points), Budget(600.0, 0.0), REPLACE, b"")
+    found = run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(1)).result(grid)
+    assert {each.count for each in found.ranges} == {2}
+
+
 def test_ranges_are_closed_and_share_no_point_if_each_begins_a_step_after_the_last():
     """Ranges of equal ends count them twice, as documented; ranges of one step apart tile the domain."""
     grid, values = Grid((0.0,), (30.0,), 1.0), np.repeat(np.arange(31), 3)
@@ -246,6 +254,19 @@ def test_error_bars_are_those_of_the_noise(neighbors, method):
         stated = runs[0][i].standard_error
         assert spread < 1.15 * stated
         assert spread > 0.85 * stated
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "method"), [(within(1), "ordered"), (within(3), "hierarchical"), (ONE, "hierarchical")]
+)
+def test_the_standard_error_of_a_random_range_is_the_mean_of_all(neighbors, method):
+    """Before inference, which makes that of each range smaller."""
+    ranges = tuple((float(a), float(b)) for a in range(12) for b in range(a, 12))
+    plan = CDF.plan(line(12), Cdf(method=method, ranges=ranges), PURE, neighbors, b"")
+    errors = np.array([each.standard_error for each in plan.rounds[0].reading.ranges])
+    mean, promised = math.sqrt((errors**2).mean()), plan.promises["range_standard_error"]
+    assert 0.6 * promised < mean <= promised * (1 + 1e-9)
+    assert method != "ordered" or mean == pytest.approx(promised)
 
 
 def test_kolmogorov_distances():

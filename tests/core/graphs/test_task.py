@@ -13,6 +13,7 @@ from core.graphs.params import MstCost, Triangles
 from core.graphs.task import MST_COST, TRIANGLES
 from core.mechanisms.smooth_bound import FLOOR
 from core.neighbors import Neighbors
+from core.policy import Full, Policy
 from core.rounds import Block, run_in_memory
 from tests.core.graphs.test_edges import edges
 from tests.core.recording import RecordingNoise
@@ -63,6 +64,34 @@ def test_replacing_public_weights_is_one_change_and_an_edge_two():
     assert two.mechanisms[0].epsilon == pytest.approx(0.9, rel=1e-3)
     assert two.rounds[0].smooth.noise.cost_of_one().epsilon == pytest.approx(0.45, rel=1e-3)
     assert two.rounds[0].smooth.noise.alpha < 0.6 * one.rounds[0].smooth.noise.alpha
+
+
+@pytest.mark.parametrize(("relation", "changes"), [(ADD, 1), (REPLACE, 2)])
+def test_a_replaced_edge_is_two_changes_of_triangles(relation, changes):
+    plan = TRIANGLES.plan(ids(5), Triangles(), PURE, relation, b"")
+    noise, level = plan.rounds[0].smooth.draws()
+    assert (noise.changes, level.changes) == (changes, changes)
+    assert noise.cost_of_one().epsilon == pytest.approx(0.9 / changes, rel=1e-3)
+    assert level.cost_of_one().epsilon == pytest.approx(0.1 / changes, rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["global", "smooth"])
+def test_costs_and_scales_are_in_data_units(method):
+    """In steps of a quarter, the cost above the lower bounds is a quarter, and so is the noise."""
+    rows, found = [(0, 1, 2), (1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 0, 7)], []
+    for step in (1.0, 0.25):
+        grid = Grid((0.0, 0.0, 5.0), (4 * step, 4 * step, 5.0 + 9 * step), step)
+        plan = MST_COST.plan(grid, MstCost(method=method), QUIET, ADD, b"")
+        found.append(released(plan, rows, 3))
+    assert [each.value for each in found] == [4 * 5 + 8, 4 * 5 + 2]
+    assert found[1].scale == pytest.approx(found[0].scale / 4)
+
+
+@pytest.mark.parametrize(("change", "says"), [("edge", None), ("weight", "the weight of one row")])
+def test_a_plan_says_where_it_hides_weights_alone(change, says):
+    params = MstCost(change=change, method="smooth")
+    hidden = MST_COST.plan(weighted(5, 9), params, PURE, REPLACE, b"").hides
+    assert hidden is None if says is None else hidden.startswith(says)
 
 
 @pytest.mark.parametrize("budget", [PURE, Budget(0.2, 1e-9), Budget(2.0, 1e-5)])
@@ -138,6 +167,10 @@ def test_releases_are_total(rows):
         (
             lambda: MST_COST.plan(weighted(5, 9), MstCost(change="weight", method="smooth"), PURE, ADD, b""),
             "change",
+        ),
+        (
+            lambda: TRIANGLES.plan(ids(5), Triangles(), PURE, Neighbors("replace_one", Policy(Full())), b""),
+            "policy",
         ),
         (lambda: MstCost(change="node"), "change"),
         (lambda: Triangles(failure=1.0), "failure"),

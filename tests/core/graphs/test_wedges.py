@@ -60,6 +60,15 @@ def test_triangles_of_a_star_and_of_spare_nodes():
     assert count_wedges(edges([], 2), 5).local(4, 5) == 2
 
 
+def test_pairs_out_of_the_core_are_found_as_those_of_it_are(monkeypatch):
+    """Pairs without common neighbors too: a hub and its leaf, and nodes of two components."""
+    graphs = [*all_graphs(5)[1][::20], [(0, leaf) for leaf in range(1, 5)], [(0, 1), (1, 2), (3, 4)]]
+    within = [count_wedges(edges(graph, 2), nodes) for graph in graphs for nodes in (5, 6)]
+    monkeypatch.setattr(common_neighbors, "_SEED", 1)
+    monkeypatch.setattr(common_neighbors, "_DENSE", 2.0)  # so the core is one node
+    assert within == [count_wedges(edges(graph, 2), nodes) for graph in graphs for nodes in (5, 6)]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_bound_is_attained_at_a_peak(seed):
     """For any pairs of nodes, and any smoothness, the peaks give what all numbers of edges give."""

@@ -79,3 +79,17 @@ def test_billions_of_cells():
 def test_thresholds_follow_the_relation():
     one, two = (StabilityHistogram.of("any", 0.7, 1e-6, relation) for relation in (ONE, under(Distance(1))))
     assert one.threshold < two.threshold
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.05])
+def test_cells_of_as_many_records_as_promised_are_all_released(failure):
+    """Every cell has just so many: exactly, with the probability of the noise of all of them."""
+    params = Histogram(cells=(6, 4), method="sparse", failure=failure, floor=3)
+    plan = HISTOGRAM.plan(SQUARE, params, Budget(1.0, 1e-4), ONE, bytes(16))
+    draw, records = plan.rounds[0].count, plan.promises["released_from"] - 3
+    missed = [
+        1 - at_least(np.array([draw.threshold - count]), draw.scale)[0] ** 24
+        for count in (records, records - 1)
+    ]
+    assert missed[0] <= failure
+    assert missed[1] > failure / 4

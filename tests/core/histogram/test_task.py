@@ -9,8 +9,10 @@ import pytest
 from core.budget import Budget
 from core.domain import Grid
 from core.histogram.cells import Cells
+from core.histogram.found import Table
 from core.histogram.params import Histogram
 from core.histogram.task import HISTOGRAM
+from core.mechanisms.tails import largest_of
 from core.policy import Attribute, Distance, KnownCount, Partition
 from core.rounds import Block, run_in_memory
 from tests.core.exact import fits, laplace_mass
@@ -151,6 +153,23 @@ def test_the_promise_holds_with_known_counts():
     assert broken <= 300 * 0.2 + 3 * math.sqrt(300 * 0.16)
 
 
+def test_noise_of_one_cell_against_that_of_all_others_is_covered_with_known_counts():
+    """The number of all records is known: what all others have too few, the one has more."""
+    everything = KnownCount((0, 0), SQUARE.extents, 24_000)
+    neighbors = under(Distance(1), everything)
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=(6, 4)), Budget(1.0, 0.0), neighbors, bytes(16))
+    promised, largest = plan.promises["cell_error"], largest_of(24, plan.rounds[0].count.scale, 0.1)
+    noise = np.full((6, 4), -largest)
+    noise[2, 3] = largest
+    kept = plan.rounds[0].consistency.keep(1000 + noise, total=24_000)
+    assert 1.7 * largest < np.abs(kept - 1000).max() <= promised
+
+
+def test_the_total_of_a_table_is_the_sum_of_its_counts_also_below_0():
+    table = Table(Cells(SQUARE, (3, 1)), np.arange(3), np.array([-4, 1, 9]))
+    assert table.result(SQUARE).total == 6
+
+
 def test_auto_lists_the_other_method():
     plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, ONE, bytes(16))
     assert plan.method == "dense"
@@ -192,6 +211,12 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
                 SQUARE, Histogram(cells=2, method="sparse"), Budget(1.0, 0.0), ONE, bytes(16)
             ),
             r"delta is 0",
+        ),
+        (
+            lambda: HISTOGRAM.plan(
+                SQUARE, Histogram(cells=2, method="sparse"), Budget(1.0, 0.5), ONE, bytes(16)
+            ),
+            r"delta is 0\.5: sparse needs one above 0 and below 1/2",
         ),
         (
             lambda: HISTOGRAM.plan(

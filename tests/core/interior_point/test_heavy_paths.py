@@ -26,6 +26,15 @@ def test_heavy_paths_keeps_its_margins():
     assert bits_of(4096, method.trees)[-1] <= 13
 
 
+@pytest.mark.parametrize("bits", [3, 20, 4096])
+def test_some_level_is_as_frequent_as_the_walk_needs(bits):
+    """However the records that are left are spread over all levels of the last tree."""
+    method = HeavyPaths.calibrated(bits, 1.0, 1e-6, 0.1)
+    left = method.records_needed(0.1) - 3 * method.trim * method.trees
+    levels = bits_of(bits, method.trees)[-1] + 1
+    assert -(-left // levels) >= method.walk.depth_needed(0.1 / 3)
+
+
 @pytest.mark.parametrize("name", ["heavy_paths", "tree_log"])
 def test_the_noise_is_as_charged(name):
     """Scales that are drawn give back the epsilons of the plan: half the noise would not."""

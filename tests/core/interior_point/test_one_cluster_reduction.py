@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from core.budget import Budget
+from core.domain import Grid
 from core.errors import InvalidValue
 from core.gaps import Order
-from tests.core.interior_point.universe import planned
+from core.one_cluster.params import OneCluster
+from core.one_cluster.practical.method import Practical
+from core.task import Setting
+from tests.core.interior_point.universe import BUDGET, REPLACE, planned
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -41,6 +45,17 @@ def test_the_choice_of_an_end_fails_with_half_of_the_failure(failure):
     finder = planned("one_cluster", 1 << 20).rounds[0].finder
     beside = (finder.records_needed(failure) - finder.middle) // 2
     assert finder.most_candidates * math.exp(-beside / finder.end.scale) <= failure / 2
+
+
+def test_the_ball_fails_with_the_other_half():
+    """Target and thresholds are those of a 1-cluster of half the failure and half of epsilon."""
+    size, half = 1 << 20, Budget(BUDGET.epsilon / 2, BUDGET.delta)
+    finder = planned("one_cluster", size).rounds[0].finder
+    params, line = OneCluster(finder.middle, 0.1 / 2, "practical"), Grid((0,), (size - 1,), 1)
+    ball = Practical(Setting(line, params, half, REPLACE, bytes(16)), bounded=True)
+    assert ball.accuracy(1.0).smallest_target == finder.middle
+    assert ball.rounds(1.0)[0].region.floor == finder.ball[0].region.floor
+    assert ball.rounds(1.0)[0].radius.target == finder.ball[0].radius.target
 
 
 def test_one_cluster_is_refused_where_distances_do_not_fit():

@@ -13,7 +13,7 @@ from core.gaps import Order
 from core.interior_point.params import InteriorPoint
 from core.interior_point.task import INTERIOR_POINT
 from core.neighbors import Neighbors
-from core.policy import Full, KnownCount, Policy
+from core.policy import Distance, Full, KnownCount, Policy
 from core.rounds import Block, run_in_memory
 from tests.core.interior_point.universe import ADD, BUDGET, HUGE, METHODS, REPLACE, planned
 from tests.core.seeded import SeededNoise
@@ -27,6 +27,24 @@ def database(rng, bits, n):
     if rng.random() < 0.2:
         return [low] * (n - n // 4) + [rng.randrange(1 << bits) for _ in range(n // 4)]
     return [min((1 << bits) - 1, low + rng.randrange(width)) for _ in range(n)]
+
+
+def test_a_search_that_is_as_far_off_as_it_may_be_needs_one_more_record():
+    """Of an even number of records, such a search may end at n / 2 more than the median: beyond all."""
+    near = Neighbors("replace_one", Policy(Distance(1)))
+    plan = INTERIOR_POINT.plan(Grid((0.0,), (99.0,), 1.0), InteriorPoint("ordered"), BUDGET, near, bytes(16))
+    off = plan.rounds[0].search.largest_error(1, 0.1)
+    assert plan.promises["records_needed"] / 2 > off
+
+
+@pytest.mark.parametrize("part", [0.4, 0.6])
+def test_a_search_is_for_the_median(part):
+    near = Neighbors("replace_one", Policy(Distance(1)))
+    plan = INTERIOR_POINT.plan(Grid((0.0,), (99.0,), 1.0), InteriorPoint("ordered"), BUDGET, near, bytes(16))
+    points = np.repeat([10, 80], [round(1000 * part), 1000 - round(1000 * part)])[:, None]
+    block = Block(points, np.arange(1000, dtype=np.uint64))
+    found = run_in_memory(plan.rounds, [block], None, SeededNoise(0, factor=1e-6))
+    assert found.step == (10 if part > 0.5 else 80)
 
 
 def successes(method, bits, runs):

@@ -92,6 +92,15 @@ def test_bounds_of_all_rectangles_hold_at_once(method: str, grid: Grid, neighbor
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_rectangle_that_ends_at_points_far_from_0_holds_their_records(method: str) -> None:
+    grid = Grid((5_000_000.1, 0.0), (5_000_102.4, 3.0), 0.1)
+    points = np.repeat(np.array([[k, 7] for k in range(0, 1024, 31)]), 10, axis=0)
+    sides = tuple(((x, x), (0.0, 3.0)) for x in np.unique(grid.restore(points)[:, 0]).tolist())
+    plan = plan_for(method, sides, grid, budget=Budget(1000.0, 0.0))
+    assert min(each.high for each in released(plan, points).result(grid).ranges) >= 10
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_bounds_of_a_rectangle_of_whole_cells_are_close(method: str) -> None:
     """The whole domain: the bounds are a few standard errors from the count."""
     ranges = (((0.0, 1023.0), (-10.0, 757.0)),)

@@ -248,12 +248,14 @@ def test_how_often_nothing_is_released_by_noise(blocks):
     assert abs(released - runs * share) < 5 * math.sqrt(runs * share)
 
 
-def test_a_value_is_released_up_to_the_most_failed_blocks_that_are_promised():
-    plan = plan_for("smooth_median", 300, fraction=0.8)
+@pytest.mark.parametrize(("blocks", "fraction"), [(300, 0.8), (1000, 0.55)])
+def test_a_value_is_released_up_to_the_most_failed_blocks_that_are_promised(blocks, fraction):
+    """All that need not be stable may fail, also where noise alone reaches fewer."""
+    plan = plan_for("smooth_median", blocks, fraction=fraction)
     (step,), most = plan.rounds, plan.promises["failed_most"]
-    assert most == step.failures.most >= 60
+    assert most == step.failures.most >= blocks - int(fraction * blocks)
     for failed in (most, most + 1):
-        ids = np.arange(failed, 300, dtype=np.uint64)
+        ids = np.arange(failed, blocks, dtype=np.uint64)
         aggregate = Outputs.of(ids, np.zeros((len(ids), 2), dtype=np.int64))
         found = step.release(aggregate, None, SeededNoise(0, factor=0.0))
         assert isinstance(found, Stable if failed == most else Unstable)

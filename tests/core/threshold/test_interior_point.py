@@ -247,3 +247,15 @@ def test_the_finder_has_a_quarter_of_the_failure(failure):
     """A point outside of the window has the depth 0, and one between both halves of it `window`."""
     learner = InteriorPointLearner.of(1000, 0.5, ADD, failure)
     assert learner.size * math.exp(-learner.window / learner.finder.choice.scale) <= failure / 4
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_the_ranks_that_are_tried_are_as_far_apart_as_promises_take_them_to_be(neighbors):
+    """Up to the covered number of examples, whatever the noise; and beyond it at the smallest alpha."""
+    learner = InteriorPointLearner.of(1000, 0.5, neighbors, 0.1)
+    most = learner.examples_covered + 2 * learner.total_margin
+    assert learner.steps(most)[0] == learner.step < learner.steps(most + 1)[0]
+    for alpha, times in itertools.product((1e-5, 0.01), (1, 3, 50)):
+        n = times * learner.examples_needed(alpha, 0.05)
+        step = learner.steps(n + 2 * learner.total_margin)[0]
+        assert replace(learner, step=step).errors(0.05) <= alpha * n

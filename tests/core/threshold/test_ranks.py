@@ -10,7 +10,9 @@ import core.focus
 import core.threshold.ranks
 from core.budget import Budget
 from core.domain import Grid
-from core.gaps import Order
+from core.gaps import Order, Runs
+from core.interior_point.params import InteriorPoint
+from core.interior_point.task import INTERIOR_POINT
 from core.neighbors import Neighbors
 from core.rounds import Block, run_in_memory, total_in_memory
 from core.threshold.examples import Examples, labeled, ranked
@@ -130,3 +132,16 @@ def test_few_counts_are_held() -> None:
     found = run_in_memory(plan.rounds, [data], None, SeededNoise(0)).step
     errors = Examples.of_counts(labeled(data.points, 1)).errors(np.array([found]))
     assert errors[0] <= plan.promises["errors"]
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_as_many_values_are_near_as_the_plan_says(relation: str) -> None:
+    """Of single records, one at each point; see `core.focus.Focused.near`."""
+    order = Order.of(range(100_000))
+    near = planned(relation, 0.5, 10**6).rounds[2]
+    median = INTERIOR_POINT.plan(
+        Grid((0.0,), (1e6,), 1.0), InteriorPoint("exponential"), Budget(0.5, 0.0), Neighbors(relation), b""
+    ).rounds[0]
+    for step, state in ((near, 40_000), (replace(median, finder=replace(median.finder, far=300)), None)):
+        found = step.hot(Runs.between(order, 0, 10**6), order.total, state).sum()
+        assert sum(step.near) - 2 <= found <= sum(step.near)

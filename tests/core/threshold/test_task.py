@@ -85,3 +85,10 @@ def test_known_counts_are_refused():
     known = Neighbors("replace_one", Policy(Full(), (KnownCount((0, 0), (4, 1), 7),)))
     with pytest.raises(InvalidValue, match="constraints is set: threshold does not support them"):
         THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1.0), Threshold(), Budget(1.0, 0.0), known, bytes(16))
+
+
+def test_a_label_below_a_half_is_0():
+    """Where the step is a third, labels may be rounded to it."""
+    plan = THRESHOLD.plan(Grid((0.0, 0.0), (9.0, 1.0), 1 / 3), Threshold(), Budget(1.0, 0.0), ADD, bytes(16))
+    counts = plan.rounds[0].summarize(Block(np.array([[5, k] for k in range(4)]), np.arange(4)), None)
+    assert counts.keys.tolist() == [10, 11] and counts.counts.tolist() == [2, 2]

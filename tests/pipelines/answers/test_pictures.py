@@ -83,6 +83,24 @@ def test_an_error_of_a_rank_is_no_interval_of_values(measure):
     assert ends == ([(2.5, 3.5)] if measure == "sum" else [])
 
 
+@pytest.mark.parametrize(
+    ("method", "ranges", "said"),
+    [
+        ("average", "tight", "mean of the answers"),
+        ("average", "loose", "mean of the answers clamped to their noisy quartiles"),
+        ("median", "loose", "median of the answers"),
+    ],
+)
+def test_the_errors_of_a_value_hold_what_is_said_of_them(method: str, ranges: str, said: str) -> None:
+    """A mean of clamped answers may be far from the mean of all."""
+    release = dict(release_of("sample_and_aggregate-0")[0])
+    release |= {"method": method, "params": release["params"] | {"ranges": ranges}}
+    release["result"] = release["result"] | {"errors": [0.5] * len(release["result"]["value"])}
+    answer = TASKS["sample_and_aggregate"].answers.answer(release, None)
+    assert f"where the {said} is, with" in str(answer.figures[0].picture)
+    assert f"the exact {said} lies within" in answer.facts[0].note
+
+
 def test_rectangles_have_their_bounds_in_their_columns():
     """And in their pictures and figures."""
     release, rows = release_of("ranges-0")

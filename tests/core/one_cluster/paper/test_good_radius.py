@@ -12,6 +12,7 @@ from core.neighbors import Neighbors
 from core.one_cluster.found import NotFound
 from core.one_cluster.paper.good_radius import (
     GoodRadius,
+    Radius,
     RadiusScales,
     ball_averages,
     radius_quality,
@@ -116,3 +117,16 @@ def test_the_first_round_wants_the_public_number_of_records():
     step = GoodRadius(10, RadiusScales(unit_cube(1, 8), 0.5, 1e-7, 0.1))
     data = Weighted(np.array([[3]]), np.array([9]))
     assert isinstance(step.release(data, None, SeededNoise(0)), NotFound)
+    assert step.release(Weighted(np.array([[3]]), np.array([10])), None, SeededNoise(0)) == Radius(0)
+
+
+def test_noise_of_the_count_at_a_point_is_for_sensitivity_two():
+    assert RadiusScales(unit_cube(1, 8), 0.5, 1e-7, 0.1).zero.scale == pytest.approx(2 / 0.25)
+
+
+def test_a_point_that_lacks_few_of_the_target_has_radius_0():
+    """Where gamma records lie elsewhere, L(0) is below the target by less than twice as many."""
+    scales = RadiusScales(unit_cube(1, 8), 0.5, 1e-7, 0.1)
+    target = 100 * scales.gamma
+    data = Weighted(np.array([[3], [200]]), np.array([target - scales.gamma // 2, scales.gamma]))
+    assert GoodRadius(target, scales).release(data, None, SeededNoise(0)) == Radius(0)

@@ -226,6 +226,33 @@ def test_a_record_is_in_one_box_whatever_the_others():
     assert isinstance(step.release(data, Radius(4), SeededNoise(0)), NotFound)
 
 
+def test_nine_events_share_the_failure_and_the_second_round_knows_what_the_first_may_lose():
+    first, second = plan_for(unit_cube(2, 16), 10**12).rounds
+    assert first.scales.beta == second.scales.beta == pytest.approx(0.1 / 9)
+    assert second.target == 10**12 - 3 * first.scales.gamma
+    assert plan_for(unit_cube(2, 16), 10**15).promises["missing"] > 3 * first.scales.gamma
+
+
+def test_the_box_is_one_of_the_chosen_shift_and_of_side_300_r(monkeypatch):
+    class Third(SeededNoise):
+        def answer(self, draw, sample, unit=1.0):
+            return 2 if draw == scales.shift else super().answer(draw, sample, unit)
+
+    scales, seen = CenterScales(2, 0.5, 1e-7, 0.1), []
+    cells = GoodCenter._cells
+    monkeypatch.setattr(GoodCenter, "_cells", lambda *given: seen.append(given[2:]) or cells(*given))
+    data = Weighted(np.array([[300, 300]]), np.array([10**6]))
+    GoodCenter(unit_cube(2, 10), 0, scales, 1).release(data, Radius(7), Third(0))
+    assert seen == [(300 * 7 / 2, 2)]
+
+
+@pytest.mark.parametrize("dimension", [1, 8, 200])
+def test_some_shift_keeps_the_cluster_whole(dimension):
+    scales = CenterScales(dimension, 0.5, 1e-7, 0.01)
+    missed = 1 - 0.99 ** scales.image(10**6)
+    assert missed ** scales.shifts(10**6) <= 0.01
+
+
 def test_the_published_number_of_shifts_bounds_ours():
     for d, n, beta in itertools.product((1, 100, 3000), (10, 10**6, 10**12), (0.01, 0.1)):
         scales = CenterScales(d, 0.5, 1e-7, beta)

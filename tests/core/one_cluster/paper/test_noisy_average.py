@@ -36,6 +36,22 @@ def test_the_average_moves_by_what_its_noise_covers():
         assert 1 / count_scale == pytest.approx(scales.epsilon / 2)
 
 
+@pytest.mark.parametrize(("radius", "records"), [(2, 2**60), (5, 2**59), (40, 2**56)])
+def test_rounding_to_coarse_units_is_covered(radius, records):
+    """Of opposite points the sum moves by as much as it can, in units of three steps."""
+    scales, center, worst = AverageScales(0.5, 1e-7), np.full(3, 7), 0.0
+    for ends in ([radius, 0, 0], [0, radius - 1, 1]):
+        seen = []
+        for point in (np.array(ends), -np.array(ends)):
+            noise = RecordingNoise(SeededNoise(0))
+            data = Weighted.of(np.stack([center, center + point]))
+            noisy_average(data, center, radius, records, scales, 0.1, noise)
+            seen.append(noise.calls[0])
+        (_, first, scale), (_, second, _) = seen
+        worst = max(worst, np.linalg.norm(first - second) * scales.sum.scale / scale)
+    assert 0.5 < worst <= 2
+
+
 def test_the_average_never_overflows():
     """2^44 records 2^31 steps away: their sum exceeds int64, so it is kept in coarser units."""
     data = Weighted(np.array([[2**31 - 1]]), np.array([2**44]))

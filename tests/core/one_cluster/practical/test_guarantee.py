@@ -1,17 +1,22 @@
 """What the practical method promises, and what a release certifies."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from core.budget import Budget
+from core.domain import Grid
 from core.mechanisms.choosing import ChoiceOfKeys
 from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
+from core.one_cluster.practical import guarantee
 from core.one_cluster.practical.locate import Located, Scaled, certified_factor
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import run_in_memory, total_in_memory
+from core.task import Setting
 from tests.core.one_cluster.practical.steps import steps
 from tests.core.one_cluster.practical.test_method import (
     BUDGET,
@@ -57,6 +62,62 @@ def test_promise_holds(d, t, runs):
         assert found.radius_factor is not None
         uncertain += found.radius * grid.step > found.radius_factor * r
     assert max(broken, uncertain) <= runs * 0.1 + 3 * math.sqrt(runs * 0.09)
+
+
+@pytest.mark.parametrize("log", [0.7, 3.0, 12.0])
+def test_samples_keep_fewer_or_more_than_is_said_as_rarely_as_stated(log):
+    """Against exact probabilities; of each bound, a part is needed."""
+    for rate, count in itertools.product((0.01, 0.3, 0.9), (100, 3000, 40_000)):
+        kept = stats.binom(count, rate)
+        assert kept.cdf(math.ceil(guarantee._at_least(count, rate, log)) - 1) <= math.exp(-log)
+        sampled = int(kept.mean())
+        fewest = math.ceil(guarantee._fewest(sampled, rate, log)) - 1  # so many are said to be too few
+        assert fewest < count
+        assert stats.binom(max(0, fewest), rate).sf(sampled - 1) <= math.exp(-log)
+    assert guarantee._at_least(50, 1.0, log) == guarantee._fewest(50, 1.0, log) == 50
+
+
+@pytest.mark.parametrize("least", [1, 2, 3, 4, 5, 7, 8, 9, 1000, 2**40])
+def test_the_smallest_target_is_the_first_that_works(least):
+    assert guarantee.smallest_target(lambda target: target >= least) == least
+    assert guarantee.smallest_target(lambda target: False) is None
+
+
+@pytest.mark.parametrize(
+    ("d", "epsilon", "target"), [(2, 1.0, 500), (2, 4.0, 300), (3, 1.0, 800), (3, 1.0, 2000)]
+)
+def test_tuned_shares_promise_a_radius_where_some_do_and_then_most(d, epsilon, target):
+    grid = Grid((0.0,) * d, (1.0,) * d, 2.0**-10)
+    split = guarantee.BudgetSplit(Setting(grid, OneCluster(target), Budget(epsilon, 1e-6), ONE, SALT))
+    tried = [
+        guarantee.replace(split, tuned=(min(guarantee.MOST_FIT, split.usual_fit * fit), lean))
+        for fit in guarantee._FITS
+        for lean in guarantee._LEANS
+    ]
+    holds = [guarantee.guarantee(each, each.draws(1.0)) for each in tried]
+    best = guarantee.tuned(split)
+    held = guarantee.guarantee(best, best.draws(1.0))
+    found = [each for each in holds if each.found]
+    assert held.widens == all(each.widens for each in found)
+    alike = [each.missing + each.lacks for each in found if each.widens == held.widens]
+    assert held.missing + held.lacks == min(alike)
+
+
+def test_a_center_mostly_stays_where_its_count_may_be_noise_alone():
+    """Noise exceeds three times its scale in 1 of 40 draws, and 0 in half of them; the seeds are given."""
+    _, *averages, _ = ONE_CLUSTER.plan(unit_cube(2), OneCluster(3000), BUDGET, ONE, SALT).rounds
+    state, moved = Located(np.array([300, 500]), 90, 4, np.array([0, 0])), []
+    for step, seed in itertools.product(averages, range(20)):
+        none = step.summarize(block(np.empty((0, 2), dtype=np.int64)), state)
+        moved.append(step.release(none, state, SeededNoise(seed)).center.tolist() != [300, 500])
+    assert len(moved) == 40 and sum(moved) <= 4
+
+
+def test_a_plan_says_how_far_below_the_count_its_bound_may_be():
+    """Noise may make a count too small by its promised error, and the bound is below that by the excess."""
+    plan = ONE_CLUSTER.plan(unit_cube(2), OneCluster(3000), BUDGET, ONE, SALT)
+    below = plan.promises["count_error"] + plan.rounds[-1].excess
+    assert any(f"at most {below:,} below" in note for note in plan.notes)
 
 
 def test_a_certified_radius_is_that_of_the_next_finer_level():

@@ -11,8 +11,10 @@ from core.domain import Grid
 from core.neighbors import Neighbors
 from core.one_cluster.found import Found, NotFound
 from core.one_cluster.params import OneCluster
+from core.one_cluster.practical import guarantee
 from core.one_cluster.practical.lattice import Candidates, CountBall, FitBall, Placed
 from core.one_cluster.practical.locate import Located
+from core.one_cluster.practical.refine import candidate_radii, wide_radii
 from core.one_cluster.practical.regions import regions_of
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block
@@ -199,3 +201,40 @@ def test_a_lattice_promises_no_more_than_it_keeps():
         inside = (np.linalg.norm(points - ball.center, axis=1) <= ball.radius).sum()
         assert inside >= 790 - bound
     assert not isinstance(ball, Found)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("bits", [4, 10, 16])
+def test_promises_of_a_lattice_are_those_of_its_worst_level(d, bits):
+    """The widest ball that can be released beside its region, from the first one of 32 steps on."""
+    regions = regions_of(Grid((0.0,) * d, (1.0,) * d, 2.0**-bits))
+    most_radii, most_balls = guarantee._balls_of_lattice(regions)
+    ratio, least = guarantee._lattice_radii(regions)
+    anywhere = Located(np.zeros(d, dtype=np.int64), 0, 0, np.zeros(d, dtype=np.int64))
+    for level in regions.levels:
+        each = Candidates(regions, level)
+        assert len(each.radii) <= most_radii and len(each.radii) * len(each.centers) <= most_balls
+        if regions.side(level) >= 32:
+            assert least <= regions.radius(level)
+            assert each.ball(len(each.radii) - 1, anywhere)[1] <= ratio * regions.radius(level)
+
+
+def test_a_radius_is_promised_from_where_regions_and_lattices_are_fine_enough():
+    regions = regions_of(grid(2))
+    ratio, least = guarantee._lattice_radii(regions)
+    plan = ONE_CLUSTER.plan(grid(2), OneCluster(390), Budget(1.0, 1e-6), RELATIONS[0], bytes(16))
+    assert isinstance(plan.rounds[1], FitBall) and least < regions.resolution
+    assert plan.promises["resolution"] == pytest.approx(ratio * regions.resolution * 2.0**-10)
+
+
+@pytest.mark.parametrize("widens", [False, True])
+def test_as_many_radii_are_reckoned_with_as_a_fit_tries(widens):
+    """All but the last one, which is released where no other is."""
+    regions = regions_of(grid(3))
+    tried = [
+        len(candidate_radii(regions, level, widens=widens))
+        + len(wide_radii(regions, level, widens=widens))
+        - 1
+        for level in regions.levels
+    ]
+    assert max(tried) <= guarantee._queries(regions, widens=widens) <= max(tried) + 1

@@ -1,0 +1,47 @@
+"""Bounds on the errors of statistics against the probabilities of their noise."""
+
+import numpy as np
+import pytest
+
+from core.domain import Grid
+from core.statistics.bounds import Bounds
+from core.statistics.quantities import Quantity
+
+LINE = Grid((0.0,), (9.0,), 1.0)
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.1, 1e-3])
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_whole_noise_exceeds_a_bound_as_rarely_as_stated(failure: float, gaussian: bool) -> None:
+    """Also just below a whole number, which noise without steps exceeds more rarely."""
+    bounds = Bounds(LINE, (), {}, several=False, gaussian=gaussian, groups=1, failure=failure)
+    z = np.arange(-4000, 4001)
+    for scale in np.geomspace(0.3, 30, 200).tolist():
+        mass = np.exp(-(z**2) / (2 * scale**2)) if gaussian else np.exp(-np.abs(z) / scale)
+        exceeds = mass[np.abs(z) > bounds._all((scale, 0.0), 1.0, 1)].sum() / mass.sum()
+        assert exceeds <= failure
+
+
+@pytest.mark.parametrize("low", [-5.0, 100.0, -40.0])
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_sums_and_means_of_all_columns_and_groups_fail_together(low: float, gaussian: bool) -> None:
+    """20,000 draws of large noise at failure 0.2: 4,000 and 4.9 deviations of 57 may exceed the bound.
+
+    A bound that is not far from what it should be is exceeded by a tenth of that or more.
+    """
+    columns, groups, failure = 3, 2, 0.2
+    grid = Grid((low,) * columns, (low + 10,) * columns, 0.5)
+    sums = [Quantity("sum", axis, 20, center=4) for axis in range(columns)]
+    scales = {("rows", 0): 300.0} | {("sum", axis): 900.0 for axis in range(columns)}
+    quantities = (Quantity("rows"), *sums)
+    bounds = Bounds(
+        grid, quantities, scales, several=False, gaussian=gaussian, groups=groups, failure=failure
+    )
+    rng, many = np.random.default_rng(0), (20_000, groups)
+    draw = rng.normal if gaussian else rng.laplace
+    rows, of_sums = draw(0, 300, (*many, 1)), draw(0, 900, (*many, columns))
+    sum_off = np.abs(of_sums + (low / 0.5 + 4) * rows) / max(abs(low), abs(low + 10)) * 0.5
+    mean_off = np.abs(of_sums - sums[0].bound * rows) / 10  # of half of the range; a mean is at one end
+    for measure, off in (("sum", sum_off), ("mean", mean_off)):
+        exceeds = (off > bounds.largest(measure)).any(axis=(1, 2)).sum()
+        assert 400 < exceeds <= 4000 + 280
