@@ -68,7 +68,7 @@ def test_runs_of_a_ledger_of_replace_one_read_the_same_rows(books):
     assert books.create(None, "--neighbors", "replace_one").exit_code == 0
     same = {"privacy.neighbors": "replace_one"}
     books.charge("monday", **same, **{"input.types": {"x": "number", "other": "integer"}})
-    for kind in ("integer", "boolean"):
+    for kind in ("integer", "boolean", "timestamp"):
         with pytest.raises(LedgerRefusal, match=r"input\.types gives x another type"):
             books.charge("tuesday", **same, **{"input.types": {"x": kind}})
     days = {"domain.lower": ["2020-01-01T00:00:00"] * 2, "domain.upper": ["2021-01-01T00:00:00"] * 2}
