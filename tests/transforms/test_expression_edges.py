@@ -14,7 +14,6 @@ from transforms.parse_expression import Call, Column, Comparison, Node
 
 WHOLE = (-(2**63), -7, -1, 0, 1, 3, 2**53 + 1, 2**63 - 1, None)
 REAL = (-math.inf, -(2.0**63), -2.5, -0.0, 0.5, 1.5, 2.0**63 - 1024, 2.0**63, math.inf, math.nan, None)
-LAST = (9999, 12, 31)
 DAYS = (
     *(datetime.date(*day) for day in ((1, 1, 1), (1969, 12, 31), (1970, 1, 1), (2024, 2, 29), LAST)),
     None,
@@ -27,7 +26,7 @@ EDGES: dict[str, Sequence[Any]] = {
     **dict.fromkeys("bc", (True, False, None)),
     **dict.fromkeys("ts", ("", "a", "A", "é", "zÄz", None)),
     **dict.fromkeys("de", DAYS),
-    **dict.fromkeys("wv", [day and datetime.datetime.combine(day, NOON) for day in DAYS]),
+    **{name: [day and datetime.datetime.combine(day, NOON) for day in DAYS] for name in "wv"},
 }
 OF_TWO = ("+", "-", "*", "/", "//", "%", *SIGNS, "min", "max", "coalesce")
 OF_KINDS = {
