@@ -14,10 +14,8 @@ from transforms.parse_expression import Call, Column, Comparison, Node
 
 WHOLE = (-(2**63), -7, -1, 0, 1, 3, 2**53 + 1, 2**63 - 1, None)
 REAL = (-math.inf, -(2.0**63), -2.5, -0.0, 0.5, 1.5, 2.0**63 - 1024, 2.0**63, math.inf, math.nan, None)
-DAYS = (
-    *(datetime.date(*day) for day in ((1, 1, 1), (1969, 12, 31), (1970, 1, 1), (2024, 2, 29), LAST)),
-    None,
-)
+FIRST, LEAP, LAST = (datetime.date(*day) for day in ((1, 1, 1), (2024, 2, 29), (9999, 12, 31)))
+DAYS = (FIRST, datetime.date(1969, 12, 31), datetime.date(1970, 1, 1), LEAP, LAST, None)
 NOON = datetime.time(12, 30, 59, 999_999)
 EDGES: dict[str, Sequence[Any]] = {
     **dict.fromkeys("ij", WHOLE),
