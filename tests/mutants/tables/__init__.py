@@ -1,5 +1,6 @@
 from tests.mutants.tables import (
     accounting,
+    admitted,
     batches,
     bounds,
     choosing,
@@ -77,5 +78,6 @@ MUTANTS = (
     *promises.PROMISES,
     *parts_of_failure.PARTS,
     *shown.SHOWN,
+    *admitted.ADMITTED,
 )
 """Every wrong version."""
