@@ -9,6 +9,7 @@ _SAME_LEFT = Selection(("tests/pipelines/ledger/test_left.py",), only="same_is_l
 _ADDS_UP = Selection(("tests/pipelines/ledger/test_table.py",), only="adds_up")
 _FAILED = Selection(("tests/pipelines/run/test_failed.py",))
 _EDGES = Selection(("tests/transforms/test_expression_edges.py",))
+_TEXTS = Selection(("tests/transforms/test_text_edges.py",))
 
 ADMITTED = (
     Mutant(
@@ -154,6 +155,102 @@ ADMITTED = (
         "return pa.array(parts // _DAY, mask=missing)",
         "return pa.array(parts, mask=missing)",
         Selection(("tests/transforms/test_unit_keys.py",), only="time_of_the_day"),
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "an offset of a zone is added instead of taken off",
+        "- back * (hours * 60 + minutes)",
+        "+ back * (hours * 60 + minutes)",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "a text without a zone is in UTC beside a column with one",
+        '    if kind.tz is not None:\n        held &= _is_there(parts, "zone")\n',
+        "",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "a fifth of a second is two microseconds",
+        'pc.utf8_rpad(text, digits, "0")',
+        'pc.utf8_lpad(text, digits, "0")',
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "one and a half is the integer one",
+        r'+-]?[0-9]+(?:\.0*)?[ \t]*$"',
+        r'+-]?[0-9]+(?:\.[0-9]*)?[ \t]*$"',
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "yes is true",
+        r'_TRUE, _FALSE = r"(?i)^[ \t]*(?:true|1)',
+        r'_TRUE, _FALSE = r"(?i)^[ \t]*(?:true|1|yes)',
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/read_csv.py",
+        "the mark in front of a header is a part of its first name",
+        "removeprefix(MARK).partition",
+        "partition",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/read_lines.py",
+        "carriage returns within a line are left out",
+        'block.replace(b"\\r\\n", b"\\n")',
+        'block.replace(b"\\r", b"")',
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/read_json_lines.py",
+        "the first object of a list is a row",
+        "return value if isinstance(value, dict) else {}",
+        "return next((v for v in (value if isinstance(value, list) else [value]) if isinstance(v, dict)), {})",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        "transforms/join_table.py",
+        "a row whose key is not in a table gets the values of its first row",
+        "places = pc.index_in(wanted, value_set=known)",
+        "places = pc.fill_null(pc.index_in(wanted, value_set=known), 0)",
+        Selection(("tests/transforms/test_preparation.py",), only="joined_by_key"),
+    ),
+    Mutant(
+        4,
+        "transforms/read_blocks.py",
+        "identities of rows of one file are those of the next one",
+        "np.uint64(file.number << 40)",
+        "np.uint64(file.number << 39)",
+        Selection(("tests/transforms/test_read_blocks.py",), only="begin_where"),
+    ),
+    Mutant(
+        12,
+        "transforms/open_source.py",
+        "a footer may have a row group of fewer rows than none",
+        "return min(rows, default=0) >= 0 and sum(rows) == footer.num_rows",
+        "return sum(rows) == footer.num_rows",
+        Selection(("tests/transforms/test_open_source.py",), only="footer"),
+    ),
+    Mutant(
+        12,
+        "transforms/name_pattern.py",
+        "any number of folders means those alone whose names begin with no underscore",
+        'r"(?s:[^.].*)", True',
+        'r"(?s:[^._].*)", True',
+        Selection(("tests/transforms/test_name_pattern.py",)),
     ),
 )
 """What earlier tests of these places let through."""
