@@ -217,7 +217,7 @@ ADMITTED = (
         "transforms/read_json_lines.py",
         "the first object of a list is a row",
         "return value if isinstance(value, dict) else {}",
-        "return next((v for v in (value if isinstance(value, list) else [value]) if isinstance(v, dict)), {})",
+        "return next((v for v in (value if isinstance(value, list) else [value]) if type(v) is dict), {})",
         _TEXTS,
     ),
     Mutant(
