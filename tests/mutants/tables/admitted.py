@@ -252,5 +252,13 @@ ADMITTED = (
         'r"(?s:[^._].*)", True',
         Selection(("tests/transforms/test_name_pattern.py",)),
     ),
+    Mutant(
+        12,
+        "deploy/schedules/kubernetes/scheduled_run.py",
+        "a job that no CronJob made has a run id",
+        "if time is None or not owners:",
+        "if time is None:",
+        Selection(("tests/deploy/test_schedules.py",), only="of_no_cron_job"),
+    ),
 )
 """What earlier tests of these places let through."""
