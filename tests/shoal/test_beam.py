@@ -362,6 +362,10 @@ def test_a_trigger_is_refused(tmp_path: Path) -> None:
             ROWS.select(["x"]).to_batches()[0],
             r"batches: an element has another schema than .*: column 2, y, is missing there\.",
         ),
+        (
+            ROWS.set_column(1, "y", ROWS["y"].cast(pa.float32())).to_batches()[0],
+            r"batches: an element has another schema than .*: column 2 has another type there than y \(",
+        ),
     ],
 )
 def test_a_wrong_element_is_one_sentence_without_a_value(element: Any, said: str, tmp_path: Path) -> None:

@@ -94,3 +94,12 @@ def test_a_date_is_one_unit_whatever_time_of_the_day_its_milliseconds_have() -> 
     for units in (dates, dates.dictionary_encode()):
         assert unit_keys(units, SALT).to_pylist() == expected
         assert unit_keys(units.slice(3, 4), SALT).to_pylist() == expected[3:7]
+
+
+def test_long_decimals_that_differ_in_their_last_digit_are_two_units() -> None:
+    """A float64 holds half of the digits, and a value is one unit in whatever width a file has it."""
+    parts = [f"{sign}{10**35 + last}.{last}5" for sign in ("", "-") for last in range(5)]
+    wide = pa.array(parts).cast(pa.decimal128(38, 2))
+    keys = unit_keys(wide, SALT).to_pylist()
+    assert len({*keys}) == len(parts)
+    assert unit_keys(wide.cast(pa.decimal256(60, 2)), SALT).to_pylist() == keys
