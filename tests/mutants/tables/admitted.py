@@ -8,6 +8,7 @@ _SPOILED = Selection(("tests/pipelines/ledger/test_spoiled.py",))
 _SAME_LEFT = Selection(("tests/pipelines/ledger/test_left.py",), only="same_is_left")
 _ADDS_UP = Selection(("tests/pipelines/ledger/test_table.py",), only="adds_up")
 _FAILED = Selection(("tests/pipelines/run/test_failed.py",))
+_GROUPS = Selection(("tests/pipelines/report/test_groups.py",))
 _EDGES = Selection(("tests/transforms/test_expression_edges.py",))
 _TEXTS = Selection(("tests/transforms/test_text_edges.py",))
 
@@ -307,6 +308,30 @@ ADMITTED = (
         "        if rows != group.num_rows:\n            raise _damaged(file)\n",
         "",
         Selection(("tests/transforms/test_read_batches.py",), only="fewer_rows"),
+    ),
+    Mutant(
+        12,
+        "pipelines/report/report.py",
+        "a group in the index has the answer of the one before",
+        '"answer": briefs[i]}',
+        '"answer": briefs[i - 1]}',
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        "pipelines/report/report.py",
+        "groups without a part have the answer of the last one that has",
+        "            briefs.append(answers.answer(one, rows).brief)",
+        "            briefs.append(briefs[-1])",
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        "pipelines/report/report.py",
+        "the draws of a group are said to spend the budget of all",
+        '"each": groups[0][1]["privacy"],',
+        '"each": release["privacy"],',
+        _GROUPS,
     ),
 )
 """What earlier tests of these places let through."""
