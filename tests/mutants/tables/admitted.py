@@ -333,5 +333,29 @@ ADMITTED = (
         '"each": release["privacy"],',
         _GROUPS,
     ),
+    Mutant(
+        12,
+        "shoal/beam.py",
+        "a pipeline is built whose output holds another job's release",
+        "        made.find()  # another job's release would be in the way, once the run is charged\n",
+        "",
+        Selection(("tests/shoal/test_beam.py",), only="release_of_another_job"),
+    ),
+    Mutant(
+        8,
+        "shoal/beam.py",
+        "a worker with another disk is charged",
+        "made = dataclasses.replace(made, output_id=identify_output(made.folder))",
+        "identify_output(made.folder)",
+        Selection(("tests/shoal/test_beam.py",), only="another_disk"),
+    ),
+    Mutant(
+        12,
+        "shoal/beam.py",
+        "a ledger behind a link is another one",
+        'taken["run_id"] = (os.path.realpath(delivery.ledger), delivery.run_id)',
+        'taken["run_id"] = (delivery.ledger, delivery.run_id)',
+        Selection(("tests/shoal/test_beam.py",), only="one_run_id"),
+    ),
 )
 """What earlier tests of these places let through."""
