@@ -365,5 +365,13 @@ ADMITTED = (
         "if not _read_to_swap(path).startswith(seen[:20]):",
         Selection(("tests/pipelines/storage/test_local_folder.py",), only="every_byte"),
     ),
+    Mutant(
+        12,
+        "pipelines/table.py",
+        "a distance in a table counts steps and not the unit of the step",
+        "table[name] = table[name] * times.amount",
+        "table[name] = table[name]",
+        Selection(("tests/pipelines/test_table_units.py",)),
+    ),
 )
 """What earlier tests of these places let through."""
