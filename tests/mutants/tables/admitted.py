@@ -373,5 +373,13 @@ ADMITTED = (
         "table[name] = table[name]",
         Selection(("tests/pipelines/test_table_units.py",)),
     ),
+    Mutant(
+        12,
+        _POLICY,
+        "rows are the same where those of the first question are",
+        "jobs = job.jobs.values() if isinstance(job, QuestionsJob) else [job]",
+        "jobs = list(job.jobs.values())[:1] if isinstance(job, QuestionsJob) else [job]",
+        Selection(("tests/pipelines/ledger/test_policy.py",), only="each_question"),
+    ),
 )
 """What earlier tests of these places let through."""
