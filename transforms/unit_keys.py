@@ -25,6 +25,9 @@ _HELD = np.tril(np.full((16, 16), 255, dtype=np.uint8), -1).view("<u8").T.astype
 _KEY = "V16"
 """A key of 128 bits as one element of numpy, which is faster to move than two."""
 
+_DAY = 86_400_000
+"""Milliseconds of a day, in which Arrow's date64 counts."""
+
 _CHUNK = 1 << 15
 """Texts that are hashed at a time: few for the cache of the processor, and many for each call of numpy."""
 
@@ -59,6 +62,8 @@ def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
     kind = units.type
     if pa.types.is_unsigned_integer(kind):
         return pc.cast(units, pa.uint64()).view(pa.int64())
+    if pa.types.is_date64(kind):
+        return _days(units)
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         units = pc.cast(units, pa.int32())
     if pa.types.is_integer(units.type) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
@@ -71,6 +76,13 @@ def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
     keys = pa.py_buffer(_hash_texts(texts, np.int32 if small else np.int64, salt))
     bits = None if held is None else pa.py_buffer(np.packbits(held, bitorder="little"))
     return pa.Array.from_buffers(pa.binary(16), len(texts), [bits, keys])
+
+
+def _days(dates: pa.Array) -> pa.Array:
+    """Return each date64 as its day, rounded down: a time of the day should not be there."""
+    missing = dates.is_null().to_numpy(zero_copy_only=False)
+    parts = pc.fill_null(dates.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return pa.array(parts // _DAY, mask=missing)
 
 
 def unit_ids(keys: pa.Array) -> U64:

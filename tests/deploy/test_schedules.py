@@ -106,6 +106,15 @@ def test_a_job_that_no_schedule_made_has_no_run_id(pod, kubernetes, capsys) -> N
     assert "Job airports-29654100 has no time of a schedule" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("owners", [[], [{"kind": "Workflow", "name": "airports"}]])
+def test_a_job_that_is_of_no_cron_job_has_no_run_id(owners: list[dict[str, str]]) -> None:
+    """A copy of a Job keeps its annotations, and a run id without a name would be that of all jobs."""
+    script, job = load_script(DEPLOY / "schedules/kubernetes/scheduled_run.py"), scheduled_job()
+    job["metadata"]["ownerReferences"] = owners
+    with pytest.raises(ValueError, match="Job airports-29654100 has no time of a schedule"):
+        script.run_id(job)
+
+
 def test_the_date_is_that_of_the_schedule_s_own_time_zone() -> None:
     script = load_script(DEPLOY / "schedules/kubernetes/scheduled_run.py")
     assert script.run_id(scheduled_job("2026-11-17T00:30:00+09:00")) == "airports-2026-11-16"

@@ -65,6 +65,22 @@ def test_two_machines_with_disks_of_their_own_draw_once(bench, job, monkeypatch)
     assert len(read_ledger(job.privacy.ledger).charges) == 1
 
 
+def test_two_machines_that_are_charged_at_the_same_time_draw_once(bench, job, monkeypatch):
+    """Both have found no charge before; by the second charge both folders have ids of their own."""
+    charge = runs.charge_run
+
+    def late(*arguments):
+        charge(*arguments[:-1], "0" * 32)
+        return charge(*arguments)
+
+    monkeypatch.setattr(runs, "charge_run", late)
+    with pytest.raises(LedgerRefusal, match="for another folder than the one now at"):
+        runs.run_job(job)
+    assert not (bench.folder / "out" / "release.json").exists()
+    (entry,) = read_ledger(job.privacy.ledger).charges
+    assert entry.output_id == "0" * 32
+
+
 WRITERS = [
     name
     for name, each in vars(delivery).items()

@@ -365,6 +365,10 @@ def test_a_trigger_is_refused(tmp_path: Path) -> None:
             ROWS.select(["x"]).to_batches()[0],
             r"batches: an element has another schema than .*: column 2, y, is missing there\.",
         ),
+        (
+            ROWS.set_column(1, "y", ROWS["y"].cast(pa.float32())).to_batches()[0],
+            r"batches: an element has another schema than .*: column 2 has another type there than y \(",
+        ),
     ],
 )
 def test_a_wrong_element_is_one_sentence_without_a_value(element: Any, said: str, tmp_path: Path) -> None:
@@ -400,11 +404,24 @@ def test_the_release_of_another_job_is_found_before_the_charge(tmp_path: Path) -
     pipeline = beam.Pipeline(runner=FnApiRunner())
     _ = pipeline | beam.Create(ROWS.to_batches()) | shoal.beam.Answer(second, ROWS.schema)
     answers(first, ROWS.to_batches())
-    with pytest.raises(shoal.ShoalError, match=said):
-        answers(second, ROWS.to_batches())
+    with pytest.raises(shoal.ShoalError, match=said):  # when the pipeline is built
+        _ = beam.Pipeline(runner=FnApiRunner()) | beam.Create([]) | shoal.beam.Answer(second, ROWS.schema)
     with pytest.raises(Exception, match=said):
         pipeline.run().wait_until_finish()
     assert [charge.run_id for charge in read_ledger(ledger).charges] == [first["run_id"]]
+
+
+def test_a_worker_with_another_disk_is_not_charged(tmp_path: Path) -> None:
+    """Its folder is not the one that was prepared where the pipeline was built."""
+    ledger = str(tmp_path / "ledger.json")
+    create_ledger(ledger, Ledger(epsilon=9.0, delta=0.0))
+    job = cells(tmp_path, privacy={"epsilon": 1.0, "delta": 0.0, "ledger": ledger})
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    _ = pipeline | beam.Create(ROWS.to_batches()) | shoal.beam.Answer(job, ROWS.schema)
+    (tmp_path / "beam").rename(tmp_path / "there")
+    with pytest.raises(Exception, match="on the worker is not the folder of the machine that submitted"):
+        pipeline.run().wait_until_finish()
+    assert not read_ledger(ledger).charges
 
 
 def test_two_jobs_of_a_pipeline_cannot_have_one_output(tmp_path: Path) -> None:
@@ -468,9 +485,10 @@ def test_two_jobs_of_a_pipeline_cannot_have_one_run_id_in_a_ledger(tmp_path: Pat
     ledger = str(tmp_path / "ledger.json")
     about = {"epsilon": 9.0, "delta": 0.0, "neighbors": "add_or_remove_one"}
     create_ledger(ledger, new_ledger(about, "basic"))
-    privacy = {"epsilon": 1.0, "delta": 0.0, "ledger": ledger}
+    (tmp_path / "link.json").symlink_to(ledger)
     rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create(ROWS.to_batches())
-    for name in ("one", "two"):
+    for name, path in (("one", ledger), ("two", ledger), ("three", str(tmp_path / "link.json"))):
+        privacy = {"epsilon": 1.0, "delta": 0.0, "ledger": path}
         job = cells(tmp_path, output=str(tmp_path / name), privacy=privacy)
         if name == "one":
             _ = rows | name >> shoal.beam.Answer(job, ROWS.schema)

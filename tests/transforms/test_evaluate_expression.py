@@ -397,6 +397,10 @@ def test_text_that_is_not_utf8_is_null_where_its_letters_matter() -> None:
     assert run("length(x) > 0", x=text) == [True, True, None]
 
 
+def test_a_text_is_as_long_as_it_has_characters() -> None:
+    assert run("length(x)", x=pa.array(["é", "Ää😀", "", None])) == [1, 3, 0, None]
+
+
 @pytest.mark.parametrize("text", [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80"])
 @pytest.mark.parametrize("function", ["lower", "upper"])
 def test_whether_a_text_is_utf8_does_not_depend_on_other_rows(function: str, text: bytes) -> None:

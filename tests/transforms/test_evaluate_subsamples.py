@@ -128,6 +128,32 @@ def test_blocks_do_not_depend_on_row_groups_and_keep_the_order_of_rows(tmp_path:
         assert rows == sorted(rows) == cut[1][number]["x"].to_pylist()
 
 
+def test_a_block_is_the_same_whichever_rows_arrive_first(tmp_path: Path) -> None:
+    source = table(tmp_path, people(600), np.arange(600.0), 77)
+    cut, sent = splitting(source), dict[int, list]()
+    for descriptor in list_row_groups(source.files[0]):
+        for part, shard in split_rows(cut, descriptor):
+            sent.setdefault(part, []).append(shard)
+    for part, shards in sent.items():
+        assert len(shards) > 3
+        assert dict(gather(cut, part, shards)) == dict(gather(cut, part, shards[::-1]))
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_who_is_in_a_block_follows_from_the_salt(tmp_path: Path, unit: str | None) -> None:
+    """Also where units are numbers, which are their own keys; two salts share a row in twenty."""
+    source = table(tmp_path, np.arange(2000), np.arange(2000.0), 2000, unit)
+    (descriptor,) = list_row_groups(source.files[0])
+    found = []
+    for salt in (SALT, SALT, SALT[::-1]):
+        cut = replace(splitting(source), salt=salt)
+        sent = {part: [shard] for part, shard in split_rows(cut, descriptor)}
+        rows = {number: each for part, some in sent.items() for number, each in gather(cut, part, some)}
+        found.append({n: {*pa.ipc.open_stream(each).read_all()["x"].to_pylist()} for n, each in rows.items()})
+    assert found[0] == found[1]
+    assert sum(len(found[0][number] & found[2][number]) for number in range(BLOCKS)) < 200
+
+
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float16(), pa.int8(), pa.bool_(), pa.decimal128(21, 2)])
 def test_what_is_sent_of_a_block_depends_on_its_own_rows_alone(tmp_path: Path, kind: pa.DataType) -> None:
     """One unit less moves the rows after it from row group to row group; here all have nulls, or none."""

@@ -161,3 +161,12 @@ def test_a_file_of_a_name_that_looks_like_a_glob_is_that_file(tmp_path: Path) ->
     (tmp_path / "a[1].parquet").write_text("rows")
     assert names(tmp_path / "a[1].parquet") == ["a[1].parquet"]
     assert not lies_within(f"{tmp_path}/a[1].parquet", f"{tmp_path}/a1.parquet")
+
+
+def test_folders_give_texts_of_any_characters_and_null(tmp_path: Path) -> None:
+    for kind in ("a%2Fb%3D1", "__HIVE_DEFAULT_PARTITION__", "c=d", ""):
+        (tmp_path / f"kind={kind}").mkdir()
+        (tmp_path / f"kind={kind}" / "rows.parquet").touch()
+    assert [dict(file.folders) for file in list_files(str(tmp_path))] == [
+        {"kind": kind} for kind in ("", None, "a/b=1", "c=d")
+    ]

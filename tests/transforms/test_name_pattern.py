@@ -4,7 +4,7 @@ from transforms.name_pattern import FILE, FOLDER, is_glob, parse_glob
 
 MATCHES = [
     ("*.parquet", ["a.parquet"], [".a.parquet", "b/a.parquet", "a.parquet.gz"]),
-    ("**/*.parquet", ["a.parquet", "b/a.parquet", "b/c/a.parquet"], [".b/a.parquet", "b/.a.parquet"]),
+    ("**/*.parquet", ["a.parquet", "b/a.parquet", "b/_c/_a.parquet"], [".b/a.parquet", "b/.a.parquet"]),
     ("?/**/a", ["b/a", "b/c/a", "b/c/d/a"], ["a", "b/.c/a"]),
     ("*/**", ["b/a", "b/c/a"], ["a"]),
     ("**", ["a", "b/a", "b/c/a"], [".a"]),

@@ -211,3 +211,13 @@ def test_only_dates_and_timestamps_are_said_to_become_numbers(tmp_path):
         with pytest.raises(InputError, match="used columns must be integers") as caught:
             open_source(str(tmp_path), [name])
         assert ("make a number of it" in str(caught.value)) == (name in ("day", "time"))
+
+
+FOOTERS = [([5, 10], 15, True), ([], 0, True), ([-5, 20], 15, False), ([5, 9], 15, False)]
+
+
+@pytest.mark.parametrize(("groups", "total", "sound"), FOOTERS)
+def test_a_footer_whose_row_groups_cannot_be_is_damaged(groups: list[int], total: int, sound: bool) -> None:
+    each = [SimpleNamespace(num_rows=rows) for rows in groups]
+    footer = SimpleNamespace(num_row_groups=len(each), num_rows=total, row_group=each.__getitem__)
+    assert open_module._is_sound(footer) == sound

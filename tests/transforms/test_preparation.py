@@ -206,6 +206,9 @@ def test_a_public_table_is_joined_by_key(rows, tmp_path: Path) -> None:
     source = open_source(str(folder), ["twice"], preparation=made)
     assert set(records(source, Grid((0.0,), (200.0,), 1.0)).points.ravel().tolist()) == {160}
     assert source.every_file[-1].name == "towns.parquet"
+    made = preparation("is_null(size)", open_join(str(table), "city", None), none="coalesce(size, 7)")
+    points = records(open_source(str(folder), ["none"], preparation=made)).points.ravel()
+    assert points.tolist() == [7] * (columns["city"] == "FR").sum(), "a key that is not there has no values"
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before it is read", "while it is read"])

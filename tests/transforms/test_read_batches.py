@@ -219,3 +219,14 @@ def test_a_file_that_changed_since_it_was_listed_is_refused(tmp_path: Path) -> N
     path.unlink()
     with pytest.raises(InputError, match=r"can no longer be read"):
         batches(path, ["y"])
+
+
+def test_a_row_group_with_fewer_rows_than_its_footer_says_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a pass would read other rows than the pass before, and nobody would know."""
+    path = write(tmp_path / "rows.parquet", 30, x=list(range(30)))
+    whole = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *a, **k: list(whole(*a, **k))[:-1])
+    with pytest.raises(InputError, match=r"rows\.parquet can no longer be read, or is damaged\.$"):
+        batches(path, ["x"], 10)

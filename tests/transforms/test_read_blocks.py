@@ -19,6 +19,7 @@ from transforms.read_blocks import (
     list_row_groups,
     read_blocks,
     read_in_memory,
+    row_ids,
 )
 
 LINE = Grid((0.0,), (100.0,), 0.5)
@@ -169,3 +170,10 @@ def test_a_label_of_floats_may_stand_beside_a_wide_axis(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", x=pa.array([2**60 + 1, 2**60 + 3, 5]), label=[1.0, float("nan"), 0.0])
     grid = Grid((2**60, 0), (2**61, 1), 1)
     assert read(tmp_path, ["x", "label"], grid).points.tolist() == [[1, 1], [0, 0]]
+
+
+def test_identities_of_rows_of_other_files_begin_where_those_of_a_file_end() -> None:
+    last = [int(row_ids(File("", "", number), 2**40 - 1, 1)[0]) for number in (0, 1, 2**24 - 1)]
+    first = [int(row_ids(File("", "", number), 0, 1)[0]) for number in (1, 2)]
+    assert last == [first[0] - 1, first[1] - 1, 2**64 - 1]
+    assert row_ids(File("", "", 7), 5, 3).tolist() == [7 * first[0] + 5 + i for i in range(3)]

@@ -82,3 +82,24 @@ def test_a_text_whose_bytes_are_no_text_is_a_unit() -> None:
 def test_integers_are_their_own_keys() -> None:
     assert unit_keys(pa.array([2**64 - 1, 5], pa.uint64()), SALT).to_pylist() == [-1, 5]
     assert unit_ids(unit_keys(pa.array([-1, 5], pa.int8()), SALT)).tolist() == [2**64 - 1, 5]
+
+
+def test_a_date_is_one_unit_whatever_time_of_the_day_its_milliseconds_have() -> None:
+    """They should have none. What else reads such dates rounds them down, too."""
+    day = 86_400_000
+    parts = [0, 1, day - 1, day, None, -1, -day, -day - 1, -(2**63), 2**63 - 1]
+    dates = pa.array(parts, pa.int64()).view(pa.date64())
+    expected = [None if part is None else part // day for part in parts]
+    assert expected[:3] == [0, 0, 0] and expected[5:8] == [-1, -1, -2]
+    for units in (dates, dates.dictionary_encode()):
+        assert unit_keys(units, SALT).to_pylist() == expected
+        assert unit_keys(units.slice(3, 4), SALT).to_pylist() == expected[3:7]
+
+
+def test_long_decimals_that_differ_in_their_last_digit_are_two_units() -> None:
+    """A float64 holds half of the digits, and a value is one unit in whatever width a file has it."""
+    parts = [f"{sign}{10**35 + last}.{last}5" for sign in ("", "-") for last in range(5)]
+    wide = pa.array(parts).cast(pa.decimal128(38, 2))
+    keys = unit_keys(wide, SALT).to_pylist()
+    assert len({*keys}) == len(parts)
+    assert unit_keys(wide.cast(pa.decimal256(60, 2)), SALT).to_pylist() == keys

@@ -1,5 +1,6 @@
 from tests.mutants.tables import (
     accounting,
+    admitted,
     batches,
     bounds,
     choosing,
@@ -90,5 +91,6 @@ MUTANTS = (
     *small_promises.LATTICES,
     *small_promises.COVERS,
     *small_promises.CELLS,
+    *admitted.ADMITTED,
 )
 """Every wrong version."""

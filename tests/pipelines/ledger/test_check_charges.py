@@ -47,6 +47,14 @@ def test_what_is_charged_costs_nothing_more(books):
         check_charges(books.path, runs(books, "wednesday"), clock)
 
 
+def test_nothing_is_admitted_beyond_the_whole(books):
+    """But for what sums of many parts are rounded by."""
+    books.charge("monday")
+    check_charges(books.path, runs(books, "tuesday"), clock)
+    with pytest.raises(LedgerRefusal, match="would come to epsilon 2 "):
+        check_charges(books.path, runs(books, "tuesday", **{"privacy.epsilon": 1 + 1e-8}), clock)
+
+
 def test_without_a_ledger_there_is_nothing_to_check(books):
     Path(books.path).unlink()
     with pytest.raises(JobError, match="does not exist: create it with"):

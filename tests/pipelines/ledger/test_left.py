@@ -9,8 +9,9 @@ import pytest
 import shoal
 from pipelines.errors import JobError
 from pipelines.job.job import check_job
-from pipelines.ledger.ledger import LedgerRefusal, charge_run, create_ledger, new_ledger, now
+from pipelines.ledger.ledger import LedgerRefusal, charge_run, create_ledger, new_ledger, now, read_ledger
 from pipelines.ledger.left import Left, left_for
+from pipelines.ledger.table import describe_ledger
 from pipelines.plan import make_plan
 from tests.pipelines.jobs import LINE, changes
 
@@ -52,6 +53,16 @@ def test_so_many_runs_fit(bench, path, accountant, epsilon, delta, method):
     assert said == list(range(len(said) - 1, -1, -1))
     assert (len(said) == 1) == (epsilon > 2)
     assert method == "dense" or said[0] == {"basic": 2, "renyi": 1}[accountant]
+
+
+@pytest.mark.parametrize("accountant", ["basic", "renyi"])
+def test_a_plan_and_its_ledger_say_that_the_same_is_left(bench, path, accountant):
+    create_ledger(path, new_ledger(TOTAL, accountant))
+    given = {**SMALL, "privacy.ledger": path, "params": {"cells": [8], "method": "sparse"}}
+    job, other = (check_job(bench.changed({**given, "privacy.epsilon": 0.1, "run_id": id_})) for id_ in "ab")
+    charge_run(path, job, make_plan(job, bytes(16)), now)
+    left, ledger = left_for(path, other, make_plan(other, bytes(16))), describe_ledger(read_ledger(path))
+    assert (left.left, left.left_delta) == (ledger["left"], ledger["left_delta"])
 
 
 def test_it_is_said_by_the_plan_and_the_dry_run(bench, path):
@@ -165,11 +176,13 @@ def test_a_ledger_says_how_many_more_runs_fit(bench, path):
     job = check_job(bench.changed(given))
     file = bench.write(bench.changed({**given, "privacy.epsilon": 0.125}))
     assert "fit" not in bench.shoal("ledger", "show", path).stdout
-    charge_run(path, job, make_plan(job, bytes(16)), now)
+    day = check_job(bench.changed({**given, "privacy.epsilon": 0.25, "run_id": "day"}))
+    for each in (day, job):
+        charge_run(path, each, make_plan(each, bytes(16)), now)
     last = bench.shoal("ledger", "show", path)
-    assert "3 runs like the last one (night) fit." in last.stdout
+    assert "2 runs like the last one (night) fit." in last.stdout
     other = json.loads(bench.shoal("ledger", "show", path, "--job", file, "--json").stdout)
-    assert other["fits"] == {"runs": 12, "says": "12 runs of this job fit."}
+    assert other["fits"] == {"runs": 10, "says": "10 runs of this job fit."}
     large = bench.write(bench.changed({**given, "privacy.epsilon": 1.75}))
     assert "No further run of this job fits." in bench.shoal("ledger", "show", path, "--job", large).stdout
 

@@ -10,7 +10,8 @@ import pytest
 from core.neighbors import Neighbors
 from core.policy import Distance, Policy
 from pipelines.errors import JobError
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_raw
+from pipelines.joint_plan import planned_as
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, read_ledger
 from pipelines.ledger.policy import LedgerPolicy
 from pipelines.plan import make_plan
@@ -68,12 +69,25 @@ def test_runs_of_a_ledger_of_replace_one_read_the_same_rows(books):
     assert books.create(None, "--neighbors", "replace_one").exit_code == 0
     same = {"privacy.neighbors": "replace_one"}
     books.charge("monday", **same, **{"input.types": {"x": "number", "other": "integer"}})
-    for kind in ("integer", "boolean"):
+    for kind in ("integer", "boolean", "timestamp"):
         with pytest.raises(LedgerRefusal, match=r"input\.types gives x another type"):
             books.charge("tuesday", **same, **{"input.types": {"x": kind}})
     days = {"domain.lower": ["2020-01-01T00:00:00"] * 2, "domain.upper": ["2021-01-01T00:00:00"] * 2}
     days["domain.step"] = "1 hour"
     books.charge("tuesday", **same, **days, **{"input.types": {"x": "timestamp"}})
+
+
+def test_each_question_of_a_job_reads_the_same_rows(books):
+    """Whichever question a type is of."""
+    assert books.create(None, "--neighbors", "replace_one").exit_code == 0
+    domain = {"lower": [0], "upper": [1], "step": 2.0**-10}
+    asked = {name: {"task": "median", "columns": [name], "domain": domain} for name in "xy"}
+    job = {"input": {"path": "rows"}, "questions": asked, "output": str(books.bench.folder / "out")}
+    job["privacy"] = {"epsilon": 1.0, "delta": 0.0, "neighbors": "replace_one", "ledger": books.path}
+    for name in "xy":
+        given = check_raw({**job, "input": {**job["input"], "types": {name: "integer"}}})
+        with pytest.raises(LedgerRefusal, match=rf"input\.types gives {name} another type"):
+            charge_run(books.path, given, planned_as(given)[0], clock)
 
 
 OTHERS = [

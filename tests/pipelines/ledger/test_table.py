@@ -4,10 +4,13 @@ import io
 import time
 from datetime import UTC, datetime
 
+import pytest
 from rich.console import Console
 
+from core.budget import Budget
+from core.privacy_filter import best_order
 from pipelines.ledger.content import Entry, Ledger
-from pipelines.ledger.table import describe_ledger, show_charges
+from pipelines.ledger.table import describe_ledger, rows_of, show_charges
 
 
 def ledger(charges: int, epsilon: float = 0.25, delta: float = 0.0) -> Ledger:
@@ -53,3 +56,26 @@ def test_many_charges_are_shown_in_seconds() -> None:
 def test_a_ledger_whose_delta_is_overspent_is_shown() -> None:
     lines = shown(describe_ledger(ledger(2, delta=9e-6)))
     assert any(line.startswith("Left: epsilon unknown") for line in lines)
+
+
+@pytest.mark.parametrize(("composes", "parts"), [(False, 1), (True, 2)])
+def test_what_is_counted_and_left_adds_up_to_the_whole(composes: bool, parts: int) -> None:
+    """Under a filter that composes draws, half of delta is for them, and a run counts as its draws do."""
+    made = ledger(3, epsilon=0.5, delta=1e-6)
+    order = best_order(Budget(4.0, 1e-5)) if composes else None
+    described = describe_ledger(made.model_copy(update={"epsilon": 4.0, "order": order}))
+    counted = [entry["counted"] for entry in described["charges"]]
+    assert sum(counted) == pytest.approx(described["spent"])
+    assert (counted[0] == 0.5) == (not composes)
+    assert described["left"] == pytest.approx(4.0 - described["spent"])
+    assert described["spent_delta"] == pytest.approx(3e-6)
+    assert described["left_delta"] + described["spent_delta"] == pytest.approx(1e-5 / parts)
+
+
+def test_a_run_is_released_where_its_charge_says_so() -> None:
+    """Its output has an id before there is a release."""
+    made = ledger(2)
+    charged, released = (entry.model_copy(update={"output_id": "0" * 32}) for entry in made.charges)
+    released = released.model_copy(update={"release": "0" * 64})
+    rows = rows_of(describe_ledger(made.model_copy(update={"charges": (charged, released)})))
+    assert [row[-1] for row in rows] == ["not yet", "yes"]

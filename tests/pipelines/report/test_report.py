@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from pipelines.answers.text import number
 from pipelines.report.report import posterior, render
 
 
@@ -86,7 +87,8 @@ def test_how_often_the_certainty_may_be_exceeded_holds_and_is_reached(release, e
     A Gaussian mechanism of exactly this delta has a loss above epsilon + 1 less often than is said. One
     outcome of just this loss may have the probability that is said, rounded up to three digits.
     """
-    release["privacy"] |= {"epsilon": epsilon, "spent_delta": delta, "delta": delta}
+    release["privacy"] |= {"epsilon": epsilon, "spent_delta": delta, "delta": 10 * delta}
+    assert f"plus 1 in {number(1 / delta)} (δ)" in render(release)
     said = re.search(r"above (\S+) with a probability of at most 1 in ([\d,.e+]+)", render(release))
     assert said is not None and said[1] == posterior(epsilon + 1)
     most = 1 / float(said[2].replace(",", ""))

@@ -163,3 +163,13 @@ def test_what_killed_writers_left_is_swept(folder, place):
     (place / ".other").touch()
     folder.sweep("file")
     assert sorted(os.listdir(place)) == [".other", "file"]
+
+
+def test_a_swap_compares_every_byte(tmp_path: Path) -> None:
+    """Ledgers begin alike: one that others have charged meanwhile differs at its end."""
+    folder, content = LocalFolder(str(tmp_path)), b"x" * 10_000
+    assert folder.create("ledger.json", content)
+    for seen in (content[:-1], content + b"x", content[:-1] + b"y", b"y" + content[1:], b""):
+        assert not folder.swap("ledger.json", seen, b"other")
+        assert folder.read("ledger.json") == content
+    assert folder.swap("ledger.json", content, b"other")

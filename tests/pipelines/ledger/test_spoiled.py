@@ -1,0 +1,58 @@
+"""Ledgers whose file somebody changed: no charge may give budget back, or be there twice."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.errors import JobError
+from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
+from tests.pipelines.ledger.test_ledger import Books
+
+IMPOSSIBLE = (-0.5, math.inf, math.nan, 1e6)
+
+
+@pytest.fixture
+def charged(bench) -> Path:
+    """The file of a ledger with two charges."""
+    path = bench.folder / "ledger.json"
+    create_ledger(str(path), Ledger(epsilon=2.5, delta=1e-5))
+    books = Books(bench, str(path))
+    books.charge("monday")
+    books.charge("tuesday")
+    return path
+
+
+def spoil(path: Path, charge: dict[str, Any], **changes: Any) -> None:
+    """Write a ledger with other values in its last charge, as JSON that Python reads."""
+    ledger = json.loads(path.read_text())
+    ledger["charges"][-1] |= charge
+    path.write_text(json.dumps({**ledger, **changes}))
+
+
+@pytest.mark.parametrize("value", IMPOSSIBLE)
+@pytest.mark.parametrize("place", ["epsilon", "delta", 0, 1, 2])
+def test_no_charge_gives_budget_back(charged, place, value):
+    """A cost below 0 would, and so would one whose sum with others is no number."""
+    draw = [0.1, 0.0, 0.1]
+    if isinstance(place, int):
+        draw[place] = value
+    spoil(charged, {"draws": [draw]} if isinstance(place, int) else {place: value})
+    with pytest.raises(JobError, match="is not a ledger of schema 1"):
+        read_ledger(str(charged))
+
+
+def test_a_run_is_in_a_ledger_once(charged):
+    assert len(read_ledger(str(charged)).charges) == 2
+    spoil(charged, {"run_id": "monday"})
+    with pytest.raises(JobError, match="is not a ledger of schema 1"):
+        read_ledger(str(charged))
+
+
+@pytest.mark.parametrize("changes", [{"epsilon": 0}, {"delta": 1}, {"order": 1}, {"unit": ""}, {"count": ""}])
+def test_a_ledger_of_no_promise_is_none(charged, changes):
+    spoil(charged, {}, **changes)
+    with pytest.raises(JobError, match="is not a ledger of schema 1"):
+        read_ledger(str(charged))
